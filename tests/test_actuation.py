@@ -518,7 +518,7 @@ def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
     (drive,) = made("five_bar")[1].drives
     chart = replace(drive.chart, bounded=(), bounds=np.zeros((0, 2)))
     theta = chart.arrays(chart.values, chart.start[None])[:, :2]
-    prover = type(drive.grown.prover)(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
+    prover = type(drive.found.prover)(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
     good, _ = prover.proved(theta, np.full((1, 2), half), chart.start[None])
     assert good.tolist() == [counts]
 

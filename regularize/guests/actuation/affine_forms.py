@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.dynamics.tape.program import Number, evaluate, needed
 from regularize.lie.arrays import Array, Mask
@@ -27,7 +26,7 @@ TURN = 2.0 * np.pi
 
 @dataclass(frozen=True, eq=False)
 class AffineForm:
-    """Values over boxes."""
+    """Values over N boxes: a middle (N,), slopes by the k variables (k, N), and an error (N,)."""
 
     center: Array
     slopes: Array
@@ -35,22 +34,22 @@ class AffineForm:
 
     @property
     def radius(self) -> Array:
-        """How far values may be from the middle."""
+        """Largest distance of the values from their middle, (N,)."""
         return np.asarray(np.abs(self.slopes).sum(axis=0) + self.error)
 
     @property
     def low(self) -> Array:
-        """Lower bound."""
+        """Lower bounds, (N,)."""
         return np.asarray(self.center - self.radius * (1.0 + ROUNDED) - np.abs(self.center) * 1e-16)
 
     @property
     def high(self) -> Array:
-        """Upper bound."""
+        """Upper bounds, (N,)."""
         return np.asarray(self.center + self.radius * (1.0 + ROUNDED) + np.abs(self.center) * 1e-16)
 
     @classmethod
     def variables(cls, center: Array, radius: Array) -> list[AffineForm]:
-        """Variables over boxes with some middles and half widths, (N, k)."""
+        """Return the variables over boxes with some middles and half widths, (N, k) each."""
         k = center.shape[1]
         units = np.eye(k)[:, :, None] * radius.T
         rounded = ROUNDED * np.abs(center)
@@ -84,12 +83,12 @@ class AffineForm:
         return AffineForm(-self.center, -self.slopes, self.error)
 
     def where(self, mask: Mask) -> AffineForm:
-        """The same, and nothing where it is not defined."""
+        """Return the same values, NaN outside of a mask."""
         return AffineForm(self.center, self.slopes, np.where(mask, self.error, np.nan))
 
 
 def _rounded(center: Array, slopes: Array, error: Array) -> AffineForm:
-    """A form with what its numbers are rounded by."""
+    """Return a form whose error includes what its numbers are rounded by."""
     size = np.abs(center) + np.abs(slopes).sum(axis=0) + error
     return AffineForm(center, slopes, error + ROUNDED * size)
 
@@ -172,7 +171,7 @@ _FUNCTIONS: dict[str, Callable[..., AffineForm]] = {
 
 
 def inverses(matrices: Array) -> Array:
-    """Inverses, NaN of singular matrices."""
+    """Return inverses of matrices (N, k, k), NaN of singular ones."""
     finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     safe = np.where(finite[:, None, None], matrices, np.eye(matrices.shape[1]))
     singular = np.asarray(np.abs(np.linalg.det(safe)) <= 1e-300)
@@ -185,7 +184,7 @@ def inverses(matrices: Array) -> Array:
 def bounds_of(
     lines: Sequence[Number], names: Sequence[str], z: Array, radius: Array
 ) -> tuple[Array, Array]:
-    """Lower and upper bounds of lines over boxes with some middles and half widths, (N, lines)."""
+    """Return lower and upper bounds of formulas over boxes of middles and half widths (N, k)."""
     given = dict(zip(names, AffineForm.variables(z, radius), strict=True))
     nothing = np.zeros(len(z)), np.zeros(z.T.shape)
 
@@ -199,14 +198,14 @@ def bounds_of(
 
 
 def contracted(Y: Array, rates: tuple[Array, Array]) -> Array:
-    """Bound of the entries of 1 - Y R for derivatives R within bounds, shape (N, k, k)."""
+    """Return a bound of the entries of 1 - Y R for derivatives R within bounds, (N, k, k)."""
     middle, radius = 0.5 * (rates[0] + rates[1]), 0.5 * (rates[1] - rates[0])
     bound = np.abs(np.eye(Y.shape[1]) - Y @ middle) + np.abs(Y) @ radius
     return np.asarray(bound * (1.0 + ROUNDING) + ROUNDING * (1.0 + np.abs(Y) @ np.abs(middle)))
 
 
-def regular(Y: Array, rates: tuple[Array, Array]) -> NDArray[np.bool_]:
-    """Whether all derivatives within bounds are regular: 1 - Y R has a spectral radius below 1."""
+def regular(Y: Array, rates: tuple[Array, Array]) -> Mask:
+    """Return whether all derivatives R within bounds are regular: 1 - Y R is a contraction."""
     bound = np.nan_to_num(contracted(Y, rates), nan=2.0, posinf=2.0)
     weights = np.ones((len(Y), Y.shape[1]))
     for _ in range(4):  # any positive weights give a bound; these tend to the best

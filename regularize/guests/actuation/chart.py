@@ -53,7 +53,12 @@ NUDGE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Formulas of a subsystem."""
+    """Formulas of k motors and k joints of a subsystem by n parameters, on one branch.
+
+    There are n - k closures: scaled formulas that vanish where the loops are closed. ``bounds`` are
+    the limits (b, 2) of the b formulas in ``bounded``, ``margins`` are scaled discriminants,
+    positive where the branch exists, and ``start`` are the parameters at the stored pose, (n,).
+    """
 
     names: tuple[str, ...]
     code: Recording
@@ -68,47 +73,53 @@ class Chart:
 
     @cached_property
     def given(self) -> list[str]:
-        """Names of the variables."""
+        """Names of the parameters in the formulas, ``z0``, ``z1`` and so on."""
         return [str(x.data) for x in self.parameters]
 
     def first(self, lines: Sequence[Number]) -> list[list[Number]]:
-        """Formulas of derivatives by the parameters."""
+        """Return formulas of the derivatives of formulas by the parameters."""
         return derivatives(lines, self.parameters)
 
     def side(self, back: bool) -> list[Number]:
-        """Motors, or joints, and closures, (n,)."""
+        """Return the formulas of motors, or joints, and of the closures, (n,)."""
         return [*(self.joints if back else self.motors), *self.closures]
 
     @cached_property
     def values(self) -> Compiled:
-        """Motors and closures, joints and closures, and margins."""
+        """Program of motors and closures, joints and closures, and margins."""
         return self.program([*self.side(False), *self.side(True), *self.margins])
 
     @cached_property
     def slopes(self) -> Compiled:
-        """Derivatives of both sides by the parameters, row by row."""
+        """Program of the derivatives of both sides by the parameters, row by row."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([x for row in rows for x in row])
 
+    def rates(self, z: Array) -> tuple[Array, Array]:
+        """Return derivatives of motors and joints, each with closures, at (N, n), (N, n, n)."""
+        n = z.shape[1]
+        found = self.arrays(self.slopes, z).reshape(len(z), 2, n, n)
+        return found[:, 0], found[:, 1]
+
     @cached_property
     def curvatures(self) -> Compiled:
-        """Second derivatives of both sides by the parameters."""
+        """Program of the second derivatives of both sides by the parameters."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([y for row in rows for each in self.first(row) for y in each])
 
     def program(self, lines: Sequence[Number]) -> Compiled:
-        """A function of the parameters that gives some formulas."""
+        """Return a program from the parameters to some formulas."""
         return compiled(lines, self.given)
 
     def arrays(self, program: Compiled, z: Array) -> Array:
-        """What a program gives at parameters (N, k), shape (N, results)."""
+        """Return the results of a program at inputs (N, inputs), shape (N, results)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             found = program(*np.ascontiguousarray(z.T))
         return np.stack([np.broadcast_to(x, len(z)) for x in found], axis=-1)
 
 
 def stored_configuration(graph: Graph) -> Array:
-    """The closed configuration nearest to the stored one, shape (n,)."""
+    """Return the closed configuration nearest to the stored one, shape (n,)."""
     found = project(sized_loops(graph, graph.position), graph.position[None], damped=True)
     if not found.error[0] <= 1e3 * EXACT.closed:
         raise ModelError("the loops do not close near the stored pose; see regularize check")
@@ -118,7 +129,12 @@ def stored_configuration(graph: Graph) -> Array:
 def chart_of(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
 ) -> Chart | None:
-    """Formulas of motors and joints by as many coordinates as there are of each."""
+    """Return formulas of motors and joints, on a branch or the one of the stored pose.
+
+    They are formulas of as many coordinates as there are motors, or of a few more and closures.
+    ``branch`` counts those of ``rg.closed_form`` of the motors, or of the joints where motors have
+    none.
+    """
     known = stored_configuration(graph)
     closed = _charts(graph, motors, joints, _candidates(graph, motors, joints), branch, known)
     found = next(closed, None)
@@ -129,7 +145,7 @@ def chart_of(
 
 
 def _regular(chart: Chart) -> float:
-    """How far the stored pose is from where the formulas fail: the least scaled discriminant."""
+    """Return how far the stored pose is from where formulas fail, 0 to 1, or -1."""
     margins = chart.arrays(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
     slopes = chart.arrays(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
     if not (np.isfinite(slopes).all() and np.isfinite(margins).all()):
@@ -140,7 +156,7 @@ def _regular(chart: Chart) -> float:
 def chart_by(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], names: Sequence[str]
 ) -> Chart | None:
-    """Formulas of motors and joints by given coordinates, on the branch of the stored pose."""
+    """Return formulas of motors and joints by given coordinates, on the stored pose's branch."""
     known = stored_configuration(graph)
     return next(_charts(graph, motors, joints, [tuple(names)], None, known), None)
 
@@ -153,7 +169,7 @@ def _charts(
     branch: int | None,
     q: Array,
 ) -> Iterator[Chart]:
-    """Those of some coordinates that there are."""
+    """Yield charts without closures, each by one set of the coordinates that are tried."""
     for inputs in candidates:
         try:
             solution = closed_form(graph, inputs)
@@ -173,7 +189,7 @@ def _charts(
 def _open_charts(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None, q: Array
 ) -> Iterator[Chart]:
-    """Charts with closures: of the motors, or the joints, and as few more coordinates as do."""
+    """Yield charts with closures: by the motors, or the joints, and a few coordinates more."""
     names = coordinate_names(graph.mechanism)
     wanted = [names.index(name) for name in (*motors, *joints)]
     single = [names[c] for e in graph.edges if not e.group for c in e.columns]
@@ -195,7 +211,7 @@ def _open_charts(
 def _candidates(
     graph: Graph, motors: Sequence[str], joints: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Sets of coordinates that all might be formulas of, the best first."""
+    """Yield sets of as many coordinates as motors that may determine all others, best first."""
     k, both = len(motors), list(dict.fromkeys([*motors, *joints]))
     single = [e for e in graph.edges if not e.group]
     names = coordinate_names(graph.mechanism)
@@ -208,7 +224,7 @@ def _candidates(
 def _chart(
     graph: Graph, given: Inputs, plan: Plan, wanted: Sequence[int], q: Array, branch: int | None
 ) -> Chart | None:
-    """The chart of a plan on one branch; None where the stored pose is on none."""
+    """Return the chart of a plan on one branch; None where the stored pose is on none."""
     steps, tape, known = plan.choices, plan.tape, plan.known.coordinates
     if len(steps) > STEPS:
         return None
@@ -262,7 +278,10 @@ def _chart(
 def _independent(
     gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
 ) -> tuple[Number, ...] | None:
-    """So many gaps that decide all of them about a pose; None where there are not so many."""
+    """Return as many gaps as asked for that imply all others; None where there are fewer.
+
+    Gaps are analytic: what vanishes near a pose wherever those do vanishes all over the branch.
+    """
     if not count:
         return ()
     names = [str(x.data) for x in parameters]
@@ -296,7 +315,7 @@ def _independent(
 
 
 def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Array | None:
-    """Signs of the branch on which coordinates are those stored; None where they are on none."""
+    """Return the signs of the branch on which coordinates are as stored; None if on none."""
     count = plan.tape.signs
     bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1
     every = np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
@@ -314,7 +333,7 @@ def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Ar
 
 
 def limits_of(graph: Graph) -> Array:
-    """Lower and upper limit of every coordinate, infinite where there is none, shape (n, 2)."""
+    """Return lower and upper limits of all coordinates, infinite where none is, shape (n, 2)."""
     rows = [np.zeros((0, 2))]
     for joint in graph.mechanism.joints:
         none = np.full((joint.freedoms, 2), np.inf) * [-1.0, 1.0]

@@ -16,24 +16,23 @@ from itertools import product as combined
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize.dynamics.tape.derivatives import copied, derivatives
 from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.actuation.affine_forms import bounds_of
-from regularize.guests.actuation.drive import Drive
-from regularize.guests.actuation.prover import Grown
-from regularize.guests.actuation.ways import Fit
-from regularize.lie.arrays import Array
+from regularize.guests.actuation.conversion import PolynomialFit
+from regularize.guests.actuation.prover import FoundDomain
+from regularize.guests.actuation.subsystem_map import SubsystemMap
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import NEGLIGIBLE
 
 #: Degree of MuJoCo's polynomials of joints.
 QUARTIC = 4
 
 
-def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
-    """Coefficients of a joint by powers of its only motor, at most five, the constant one first."""
+def single(fit: PolynomialFit, joint: int, names: tuple[str, str]) -> Array:
+    """Return coefficients of a joint by powers of its only motor, (5,), the constant first."""
     weights = fit.weights[:, joint]
     found = np.polynomial.Polynomial(weights)(
         np.polynomial.Polynomial([-fit.center[0] / fit.scale[0], 1.0 / fit.scale[0]])
@@ -47,8 +46,8 @@ def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
     return np.asarray(np.pad(coefficients, (0, QUARTIC + 1 - len(coefficients))))
 
 
-def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
-    """Offset and multipliers of a joint by its motors."""
+def linear(fit: PolynomialFit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
+    """Return the offset and the multipliers (k,) of a joint that is linear in its motors."""
     degree = max(sum(p) for p in fit.powers)
     if degree > 1:
         raise ModelError(
@@ -63,14 +62,16 @@ def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[floa
 
 
 def plain(names: Sequence[str], form: str) -> None:
-    """Refuse single coordinates of joints with several, which the form cannot name."""
+    """Refuse single coordinates of joints with several, which the format cannot name."""
     for name in names:
         if name.endswith("]"):
             raise ModelError(f"{form} names whole joints: {name!r} is one coordinate of several")
 
 
-def mjcf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Elements for MJCF's ``<tendon>`` and ``<equality>`` that hold joints to motors."""
+def mjcf(
+    fit: PolynomialFit, motors: Sequence[str], joints: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return elements for MJCF's ``<tendon>`` and ``<equality>`` that hold joints to motors."""
     plain([*motors, *joints], "MJCF")
     tendons, rows = list[str](), list[str]()
     for i, name in enumerate(joints):
@@ -88,8 +89,8 @@ def mjcf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> tuple[list[s
     return tendons, rows
 
 
-def urdf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Elements ``<mimic>`` for URDF, by the joint that they belong to."""
+def urdf(fit: PolynomialFit, motors: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
+    """Return elements ``<mimic>`` for URDF, by the joint that they belong to."""
     plain([*motors, *joints], "URDF")
     if len(motors) != 1:
         raise ModelError(
@@ -121,28 +122,28 @@ BOXES, CHUNK = 60_000, 2000
 
 @dataclass(frozen=True, eq=False)
 class DrivePolynomial:
-    """Polynomials of one subsystem."""
+    """Polynomials of one subsystem; ``pieces`` has the polynomial of each proved box."""
 
     motors: tuple[int, ...]
     joints: tuple[int, ...]
-    fits: tuple[Fit, ...]
+    fits: tuple[PolynomialFit, ...]
     error: float
-    grown: Grown
-    pieces: NDArray[np.intp]
+    found: FoundDomain
+    pieces: Indices
 
     def __call__(self, x: Array) -> Array:
-        """Joint values, (N, k) to (N, k); with several pieces NaN outside of the domain."""
+        """Return joint values (N, k) of motor values; NaN outside of several pieces."""
         if len(self.fits) == 1:
             return self.fits[0](x)
-        leaf, q = self.grown.leaf_of(x), np.full_like(x, np.nan)
+        leaf, q = self.found.box_of(x), np.full_like(x, np.nan)
         for i, fit in enumerate(self.fits):
             own = (leaf >= 0) & (self.pieces[leaf] == i)
             q[own] = fit(x[own])
         return q
 
     @property
-    def fit(self) -> Fit:
-        """The only piece."""
+    def fit(self) -> PolynomialFit:
+        """The only polynomial, which forms of robot descriptions need."""
         if len(self.fits) > 1:
             raise ModelError(
                 f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
@@ -209,22 +210,25 @@ class MapPolynomial:
         return names, [self.joint_names[i] for i in part.joints]
 
 
-def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
-    """The polynomial of least degree whose error can be shown to be within a tolerance."""
+def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
+    """Return polynomials of least degree whose error can be shown to be within a tolerance.
+
+    Where none can, the domain is halved along all axes, again and again, with one for each piece.
+    """
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
-    known, best = drive.grown, np.inf
+    known, best = drive.found, np.inf
     most = min(HALVINGS.get(known.prover.k, 1), known.prover.depth)
     for halvings in range(most + 1):
-        blocks = known.leaves.corner >> (known.prover.depth - halvings)
+        blocks = known.boxes.corner >> (known.prover.depth - halvings)
         pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
         theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
         k, n = theta.shape[1], z.shape[1]
         q, own = (
             drive.chart.arrays(drive.chart.values, z)[:, n : n + k],
-            pieces[known.leaf_of(theta)],
+            pieces[known.box_of(theta)],
         )
-        found, best = list[tuple[Fit, float]](), 0.0
+        found, best = list[tuple[PolynomialFit, float]](), 0.0
         for i in range(int(pieces.max()) + 1):
             fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)
             best = max(best, error)
@@ -241,14 +245,14 @@ def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
 
 
 def _least(
-    drive: Drive, theta: Array, q: Array, own: NDArray[np.bool_], tolerance: float
-) -> tuple[Fit | None, float]:
-    """The fit of least degree on some leaves, and its bound; else the best error at samples."""
+    drive: SubsystemMap, theta: Array, q: Array, own: Mask, tolerance: float
+) -> tuple[PolynomialFit | None, float]:
+    """Return the fit of least degree on some boxes and its bound; else None and its error."""
     best = np.inf
     for degree in DEGREES:
         if len(theta) < 2 * math.comb(degree + theta.shape[1], degree):
             break
-        fit = Fit.of(theta, q, degree)
+        fit = PolynomialFit.of(theta, q, degree)
         seen = float(np.abs(fit(theta) - q).max())
         best = min(best, seen)
         if seen <= 0.9 * tolerance:
@@ -258,14 +262,14 @@ def _least(
     return None, best
 
 
-def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> float:
-    """Bound of the error of polynomials over some leaves; above the tolerance where not met."""
-    chart, leaves = drive.chart, drive.grown.leaves
+def _bound(drive: SubsystemMap, fit: PolynomialFit, tolerance: float, own: Mask) -> float:
+    """Return a bound of a fit's error over some boxes; above the tolerance where not met."""
+    chart, boxes = drive.chart, drive.found.boxes
     k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
     approximate = copied(fit.lines(chart.motors), chart.code, names)
     errors = [a - b for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
-    low, high = leaves.low[own], leaves.high[own]
+    low, high = boxes.low[own], boxes.high[own]
     z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
     ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
     while len(z):
@@ -289,7 +293,7 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
 def _at(
     errors: Sequence[Number], slopes: Sequence[Number], names: Sequence[str], z: Array, r: Array
 ) -> Array:
-    """Bounds of errors over boxes, the largest of each, shape (N,)."""
+    """Return the largest bound of errors over each box, shape (N,)."""
     middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
     rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
     bound = middle + np.einsum("nij,nj->ni", rates, r)

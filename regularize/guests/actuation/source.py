@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,14 +20,20 @@ from regularize.dynamics.tape.languages import ARRAYS, C99, array_functions, cas
 from regularize.dynamics.tape.program import Functions, Number, Program, Recording, evaluate
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import in_comment, in_docstring
-from regularize.guests.actuation.drive import Drive, Subsystems
-from regularize.guests.actuation.ways import ARRIVED
+from regularize.guests.actuation.conversion import ARRIVED
 from regularize.guests.modes.closed_form.codegen import c_name
+
+if TYPE_CHECKING:
+    from regularize.guests.actuation.map import ActuationMap
+    from regularize.guests.actuation.subsystem_map import SubsystemMap
 
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """All subsystems in one recording: one side of the map from the other."""
+    """One side of the map from the other, or the Jacobian, all subsystems in one program.
+
+    Its results end with the last steps of Newton's method: nearly zero where these have arrived.
+    """
 
     program: Program
     count: int
@@ -43,8 +49,8 @@ class Formulas:
         return self.program.results[self.count :]
 
     @classmethod
-    def of(cls, m: Subsystems, back: bool, rates: bool = False) -> Formulas:
-        """Make those from motors to joints, or back, or of the Jacobian."""
+    def of(cls, m: ActuationMap, back: bool, rates: bool = False) -> Formulas:
+        """Record formulas from motors to joints, or back, or of the Jacobian."""
         recording, k = Recording(), len(m.motor_names)
         given = [recording.variable(f"x{i}") for i in range(k)]
         zero = recording.number(0.0)
@@ -73,9 +79,9 @@ class Formulas:
 
 
 def _jacobian_rows(
-    drive: Drive, recording: Recording, parameters: Sequence[Number]
+    drive: SubsystemMap, recording: Recording, parameters: Sequence[Number]
 ) -> list[list[Number]]:
-    """Return rows of the derivatives of joints by motors and closures."""
+    """Return rows of G, where G M = Q for derivatives M, Q of motors and joints."""
     chart, n = drive.chart, len(parameters)
     variables = dict(zip(chart.given, parameters, strict=True))
     M, Q = (
@@ -83,7 +89,7 @@ def _jacobian_rows(
         for side in (chart.side(False), chart.joints)
     )
     transposed = [M[i::n] for i in range(n)]
-    inverse = np.linalg.inv(drive.slopes(chart.start[None])[0][0].T)
+    inverse = np.linalg.inv(chart.rates(chart.start[None])[0][0].T)
     return [solved(transposed, Q[r * n : r * n + n], inverse) for r in range(len(drive.joints))]
 
 
@@ -92,20 +98,20 @@ FUNCTIONS = (("joints", False, False), ("motors", True, False), ("jacobian", Fal
 
 
 def written(
-    source: Callable[[Subsystems, str], str],
-    m: Subsystems,
+    source: Callable[[ActuationMap, str], str],
+    m: ActuationMap,
     path: str | PathLike[str] | None,
     name: str | None,
 ) -> str:
-    """The source, also in a file where a path is given."""
+    """Return the source, which is also written to a file where a path is given."""
     text = source(m, name or (Path(path).stem if path is not None else "actuation"))
     if path is not None:
         write_text(Path(path), text)
     return text
 
 
-def _told(m: Subsystems) -> list[str]:
-    """What a file says of itself."""
+def _told(m: ActuationMap) -> list[str]:
+    """Return the comment of a file: names, units and the domain."""
     how = "proved by intervals" if m.proved else "followed numerically, not proved"
     return [
         f"theta: {', '.join(m.motor_names)} (rad, m)",
@@ -114,8 +120,8 @@ def _told(m: Subsystems) -> list[str]:
     ]
 
 
-def c_source(m: Subsystems, name: str) -> str:
-    """C99 source; see ``ActuationMap.to_c``."""
+def c_source(m: ActuationMap, name: str) -> str:
+    """Return C99 source; see ``ActuationMap.to_c``."""
     name, k = c_name(name), len(m.motor_names)
     lines = ["#include <math.h>", "", *(f"/* {in_comment(line)} */" for line in _told(m))]
     lines += [f"/* {name}_joints, {name}_motors and {name}_jacobian (row by row, dq/dtheta) return"]
@@ -158,7 +164,7 @@ def c_source(m: Subsystems, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def python_source(m: Subsystems, _: str) -> str:
+def python_source(m: ActuationMap, _: str) -> str:
     """Return a Python module; see ``ActuationMap.to_python``."""
     k = len(m.motor_names)
     corners = [np.stack([drive.domain.lower, drive.domain.upper]).tolist() for drive in m.drives]
@@ -233,8 +239,8 @@ def _library(name: str) -> Any:
         ) from error
 
 
-def _results(m: Subsystems, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
-    """Return the other side from entries of one, NaN outside of the domain."""
+def _results(m: ActuationMap, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
+    """Return the other side from entries of one side, NaN outside of the domain."""
     f, zero = Formulas.of(m, back), 0.0 * x[0]
     both, either, at_most = (functions[name] for name in ("both", "either", "at_most"))
     variables = {f"x{i}": entry for i, entry in enumerate(x)}
@@ -256,7 +262,7 @@ def _results(m: Subsystems, back: bool, x: Sequence[Any], functions: Functions) 
     return [functions["where"](good, value, zero + np.nan) for value in found]
 
 
-def array_function(m: Subsystems, back: bool, library: str) -> Callable[[Any], Any]:
+def array_function(m: ActuationMap, back: bool, library: str) -> Callable[[Any], Any]:
     """Return a function for arrays of a library; see ``ActuationMap.to_jax`` and ``to_torch``."""
     xp, k = _library(library), len(m.motor_names)
     functions = array_functions(xp)
@@ -267,7 +273,7 @@ def array_function(m: Subsystems, back: bool, library: str) -> Callable[[Any], A
     return function
 
 
-def casadi_function(m: Subsystems, back: bool) -> Any:
+def casadi_function(m: ActuationMap, back: bool) -> Any:
     """Return a function for CasADi; see ``ActuationMap.to_casadi``."""
     ca, k = _library("casadi"), len(m.motor_names)
     given, found = ("q", "theta") if back else ("theta", "q")

@@ -33,7 +33,7 @@ BEYOND = 0.25
 
 
 def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
-    """Exponents of all monomials of k variables up to a degree."""
+    """Return exponents of all monomials of k variables up to a degree."""
     found = []
     for d in range(degree + 1):
         for chosen in combinations_with_replacement(range(k), d):
@@ -42,8 +42,8 @@ def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """Polynomials in u = (x - center) / scale."""
+class PolynomialFit:
+    """Polynomials in u = (x - center) / scale, with weights (monomials, results)."""
 
     center: Array
     scale: Array
@@ -51,8 +51,8 @@ class Fit:
     weights: Array
 
     @classmethod
-    def of(cls, x: Array, y: Array, degree: int) -> Fit:
-        """By least squares at samples (S, k) of results (S, r)."""
+    def of(cls, x: Array, y: Array, degree: int) -> PolynomialFit:
+        """Fit polynomials of a degree to results (S, r) at samples (S, k) by least squares."""
         low, high = x.min(axis=0), x.max(axis=0)
         center, scale = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
         powers = exponents(x.shape[1], degree)
@@ -62,11 +62,11 @@ class Fit:
         )
 
     def __call__(self, x: Array) -> Array:
-        """Results at (N, k), shape (N, r)."""
+        """Return results (N, r) at (N, k)."""
         return np.asarray(monomials((x - self.center) / self.scale, self.powers) @ self.weights)
 
     def lines(self, x: Sequence[Number]) -> list[Number]:
-        """The same as lines, by Horner's rule."""
+        """Return the polynomials as formulas, by Horner's rule."""
         numbers = zip(x, self.center.tolist(), self.scale.tolist(), strict=True)
         u = [(v - c) / s for v, c, s in numbers]
         tables = [dict(zip(self.powers, column, strict=True)) for column in self.weights.T]
@@ -74,7 +74,7 @@ class Fit:
 
 
 def _horner(u: Sequence[Number], table: dict[tuple[int, ...], float], axis: int) -> Number:
-    """A polynomial in the variables from an axis on."""
+    """Return a polynomial in the variables from an axis on."""
     code = u[0].recording
     if axis == len(u):
         (value,) = table.values()
@@ -87,7 +87,7 @@ def _horner(u: Sequence[Number], table: dict[tuple[int, ...], float], axis: int)
 
 
 def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
-    """Values of monomials at (N, k), shape (N, monomials)."""
+    """Return values of monomials at (N, k), shape (N, monomials)."""
     top = max(max(p, default=0) for p in powers)
     tables = [np.stack([x**d for d in range(top + 1)]) for x in u.T]
     columns = [np.prod([t[d] for t, d in zip(tables, p, strict=True)], axis=0) for p in powers]
@@ -95,8 +95,11 @@ def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """From one side of a chart to the parameters and the other side."""
+class Conversion:
+    """Formulas from one side of a chart to the other and the parameters.
+
+    ``steps`` are lengths of the last of Newton's steps: nearly zero where it has arrived.
+    """
 
     given: tuple[Number, ...]
     found: tuple[Number, ...]
@@ -104,8 +107,11 @@ class Way:
     steps: tuple[Number, ...]
 
     @classmethod
-    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Way:
-        """The way from motors to joints, or back, from samples of what is given and parameters."""
+    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Conversion:
+        """Return the conversion from motors to joints, or back, that arrives at all samples.
+
+        Samples are values of the given side (N, k) and parameters (N, n).
+        """
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
@@ -120,8 +126,8 @@ class Way:
         raise ModelError("Newton's steps do not find the map all over its domain")
 
     @classmethod
-    def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Way]:
-        """Ways of more and more steps."""
+    def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Conversion]:
+        """Yield conversions of more and more steps."""
         known, wanted = chart.side(back), chart.motors if back else chart.joints
         k, n, code = len(wanted), len(chart.parameters), Recording()
         given = tuple(code.variable(f"x{i}") for i in range(k))
@@ -134,7 +140,7 @@ class Way:
         slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
         inverse = np.asarray(np.linalg.inv(slopes.reshape(n, n)), np.float64)
         least = DEGREES.get(k, 3)
-        fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
+        fits = [PolynomialFit.of(x, z, degree) for degree in (least, 2 * least)]
         for fit, full, chord in ((f, s, c) for f in fits for s in range(1, MOST) for c in (0, 1)):
             now, matrix, step = fit.lines(given), [], list[Number]()
             for i in range(full + chord):
@@ -151,14 +157,14 @@ class Way:
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
 
     def found_at(self, x: Array) -> Array:
-        """What is found where it can be, (N, k) to (M, k)."""
+        """Return results (M, k) at those of the values (N, k) that have some."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             values = self.program(*np.ascontiguousarray(x.T))[: len(self.found)]
         found = np.stack([np.broadcast_to(v, len(x)) for v in values], axis=-1)
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
-    def within(self, x: Array) -> Way:
-        """The same for values about some, (N, k): a turn more is not what they are formulas of."""
+    def within(self, x: Array) -> Conversion:
+        """Return it for values about some (N, k): a turn more is not what formulas hold for."""
         low, high = x.min(axis=0), x.max(axis=0)
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6
@@ -172,6 +178,6 @@ class Way:
 
     @cached_property
     def program(self) -> Compiled:
-        """What is found, the parameters, and the last step, on arrays."""
+        """Program of the other side, the parameters, and the last step, on arrays."""
         results = [*self.found, *self.parameters, *self.steps]
         return compiled(results, [str(x.data) for x in self.given])
