@@ -54,7 +54,7 @@ class Operations:
 
     @classmethod
     def of(cls, lines: Iterable[Number]) -> Operations:
-        """Those of some lines."""
+        """Count operations of each kind."""
         kinds = [_KINDS[x.operation] for x in lines if x.operation in _KINDS]
         return cls(*np.bincount(kinds, minlength=7).tolist())
 
@@ -66,13 +66,13 @@ class Operations:
 
     @property
     def total(self) -> int:
-        """All of them together."""
+        """Sum of all operations."""
         return sum(astuple(self))
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The solution of a plan."""
+    """The source code of a plan that finds every coordinate."""
 
     plan: Plan
     inputs: Sequence[str]
@@ -80,13 +80,13 @@ class Listing:
 
     @property
     def operations(self) -> Operations:
-        """Number of operations of the formulas, decisions where solutions meet left aside."""
+        """Number of operations of the formulas, without decisions where solutions meet."""
         lowering = Lowering(careful=False)
         results = [line for each in self._results(lowering) for line in each]
         return Operations.of(needed(results))
 
     def _results(self, lowering: Lowering) -> list[list[Number]]:
-        """Coordinates, closure errors that have to vanish, and divisors that must not."""
+        """Return coordinates, closure errors that have to vanish, and divisors that must not."""
         plan = self.plan
         coordinates = [plan.known.coordinates[c] for c in range(len(self.names))]
         return [lowering.lines(plan.tape, x) for x in (coordinates, plan.gaps, plan.divisors)]
@@ -101,20 +101,20 @@ class Listing:
 
     @property
     def _checks(self) -> list[tuple[str, str]]:
-        """What has to be nearly zero, and what must not be."""
+        """What has to be nearly zero, and what must not be, with a relation each."""
         _, gaps, divisors = self._careful
         return [*((C99.name(x), "<=") for x in gaps), *((C99.name(x), ">") for x in divisors)]
 
     @property
     def _signs(self) -> list[tuple[str, str]]:
-        """Each sign that is used, and what gives it: a bit of the branch's index."""
+        """Each sign that is used, and the bit of the branch's index that gives it."""
         last = self.plan.tape.signs - 1
         every = ((f"s{i}", f"1 - 2 * (branch >> {last - i} & 1)") for i in range(last + 1))
         used = {x.data for x in self._needed}
         return [(symbol, value) for symbol, value in every if symbol in used]
 
     def python(self, name: str) -> str:
-        """A Python module with one function, which needs only ``math``."""
+        """Return a Python module with one function, which needs only ``math``."""
         name = python_name(name, [*re.findall(r"\w+", HEAD), "abs", "all", "map"])
         every, given = (in_docstring(", ".join(names)) for names in (self.names, self.inputs))
         holds = ["all(map(isfinite, q))"]
@@ -143,7 +143,7 @@ class Listing:
         return "\n".join([*lines, ""])
 
     def c(self, name: str) -> str:
-        """C99 source with one public function, which needs only ``math.h``; errors alike."""
+        """Return C99 source with one public function, which needs only ``math.h``."""
         name, count = c_name(name), len(self.names)
         body = [f"const double x{i} = x[{i}];" for i in range(len(self.inputs))]
         body += [f"const double {symbol} = {value};" for symbol, value in self._signs]
@@ -217,7 +217,7 @@ C_RESERVED = _words(
 
 
 def python_name(name: str, used: Iterable[str]) -> str:
-    """The name, if it may be that of a Python function, and the source does not use it itself."""
+    """Return the name if a Python function may have it and the source does not use it."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(f"{name!r} cannot be the name of a Python function; choose another")
     if name in set(used):
@@ -226,7 +226,7 @@ def python_name(name: str, used: Iterable[str]) -> str:
 
 
 def c_name(name: str) -> str:
-    """The name, if it may be that of a function in C; errors alike."""
+    """Return the name if a function in C may have it."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ModelError(
             f"{name!r} cannot be the name of a function in C: letters, digits and _ only, "

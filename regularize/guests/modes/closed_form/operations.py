@@ -27,7 +27,11 @@ FREE = 1e5
 def circle(
     tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
 ) -> tuple[Number, Number, Number]:
-    """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0."""
+    """Enter cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
+
+    A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; where all
+    coefficients do, zero is the angle.
+    """
     free = np.maximum(np.abs(A.value), np.abs(B.value)) <= FREE * slack
     square = np.where(free, 1.0, A.value**2 + B.value**2)
     discriminant = np.where(free, 0.0, square - C.value**2)
@@ -44,7 +48,7 @@ def circle(
 def quadratic(
     tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
 ) -> tuple[Number, Number]:
-    """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
+    """Enter solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
     discriminant = B.value**2 - A.value * C.value
     results = ((-B.value + sign.value * np.sqrt(discriminant)) / A.value, discriminant)
     s, d = tape.several("quadratic", (A, B, C, sign), results, slack)
@@ -52,7 +56,10 @@ def quadratic(
 
 
 def unit(tape: Tape, x: Number, y: Number, size: Probe, slack: float) -> tuple[Number, Number]:
-    """(x, y) scaled to length one; (1, 0) where both vanish (below ``slack``)."""
+    """Enter (x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
+
+    ``size`` is about the length at the probes, to tell which complex square root is meant.
+    """
     for a, b in ((x, y), (y, x)):
         if a.constant == 0.0 and b.constant is not None:
             one = float(np.sign(b.constant))
@@ -67,21 +74,21 @@ def unit(tape: Tape, x: Number, y: Number, size: Probe, slack: float) -> tuple[N
 
 
 def across(tape: Tape, m: Sequence[Number], d: Sequence[Number]) -> tuple[Number, Number, Number]:
-    """Unit vector along m, perpendicular to d but for rounding; any such where m is zero."""
+    """Enter the unit vector along m, perpendicular to d; any such where m is zero."""
     length = np.sqrt(sum(a.value**2 for a in m))
     x, y, z = tape.several("across", (*m, *d), tuple(a.value / length for a in m))
     return x, y, z
 
 
 def rotation_vector(tape: Tape, R: NDArray[np.object_]) -> tuple[Number, Number, Number]:
-    """Rotation vector of a rotation matrix; nothing may be computed from it further."""
+    """Enter the rotation vector of a rotation matrix; a result only."""
     nothing = tape.rng.normal(size=(3, PROBES)).astype(complex)
     x, y, z = tape.several("rotation_vector", R.ravel().tolist(), tuple(nothing))
     return x, y, z
 
 
 def exponential(tape: Tape, twist: Sequence[Number]) -> list[Number]:
-    """Rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
+    """Enter rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
     given = [x.value for x in twist]
     x, y, z = given[3:]
     square = x * x + y * y + z * z
@@ -91,7 +98,7 @@ def exponential(tape: Tape, twist: Sequence[Number]) -> list[Number]:
 
 
 def angle(tape: Tape, c: Number, s: Number, offset: float) -> Number:
-    """atan2(s, c) - offset between -pi and pi; nothing may be computed from it further."""
+    """Enter atan2(s, c) - offset between -pi and pi; a result only."""
     constant = c.constant, s.constant
     if constant[0] is not None and constant[1] is not None:
         value = np.arctan2(constant[1], constant[0]) - offset
@@ -107,7 +114,7 @@ Entry = TypeVar("Entry", Probe, Number)
 def _exponential(
     twist: Sequence[Entry], t: Entry, a: Entry, b: Entry, c: Entry
 ) -> tuple[Entry, ...]:
-    """The same from the square t of w and its functions sin r/r, (1 - cos r)/r², (r - sin r)/r³."""
+    """Return it from t = w² and the functions sin r/r, (1 - cos r)/r², (r - sin r)/r³."""
     u, v, w, x, y, z = twist
     d = x * u + y * v + z * w
     return (
@@ -131,7 +138,11 @@ NOTHING = 1e-28
 
 
 class Lowering:
-    """Elementary operations for those of a tape."""
+    """Writes the operations of a tape in elementary ones.
+
+    Careful code also solves where solutions meet; ``free`` names cosine and sine of the angle that
+    is taken where any solves an equation.
+    """
 
     def __init__(self, *, careful: bool = True, free: tuple[str, str] | None = None) -> None:
         self.code, self._careful = Recording(), careful
@@ -152,13 +163,14 @@ class Lowering:
         }
 
     def lines(self, tape: Tape, results: Iterable[Number]) -> list[Number]:
-        """The lines that give some quantities of a tape."""
+        """Return the elementary numbers of some numbers of a tape."""
         wanted = list(results)
         for x in needed(wanted):
             self._enter(x)
         return [self._lines[x.index] for x in wanted]
 
     def _enter(self, x: Number) -> None:
+        """Record the elementary operations of one number."""
         name = x.operation
         if name == "item":
             self._lines[x.index] = self._several[x.arguments[0]][int(x.data or 0)]
@@ -176,11 +188,15 @@ class Lowering:
                 self._lines[x.index] = operation(*arguments)
 
     def _if(self, special: Number, there: Number | float, else_: Number) -> Number:
-        """What careful code takes at special inputs; plain code does not look."""
+        """Return what careful code takes at special inputs; plain code does not look."""
         return special.where(there, else_) if self._careful else else_
 
     def _circle(self, given: Numbers, slack: float) -> Numbers:
-        """Cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0."""
+        """Return cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
+
+        A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; any
+        angle solves 0 = 0 (all three below ``slack``).
+        """
         A, B, C, sign = given
         square = A * A + B * B
         discriminant = square - C * C
@@ -200,7 +216,7 @@ class Lowering:
         return self._if(free, chosen, cosine), self._if(free, across, sine), discriminant
 
     def _quadratic(self, given: Numbers, slack: float) -> Numbers:
-        """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
+        """Return solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
         A, B, C, sign = given
         discriminant = B * B - A * C
         rounding, linear = (discriminant < 0.0) & (-discriminant <= A * slack), abs(A) <= 0.0
@@ -211,7 +227,7 @@ class Lowering:
         return *self.code.solve("quadratic", (A, B, C, root), solution), discriminant
 
     def _unit(self, given: Numbers, slack: float) -> Numbers:
-        """(x, y) scaled to length one; (1, 0) where both vanish."""
+        """Return (x, y) scaled to length one; (1, 0) where both vanish."""
         x, y = given
         length = (x * x + y * y).root()
         nothing = length <= slack
@@ -220,7 +236,12 @@ class Lowering:
         return self._if(nothing, 1.0, cosine), self._if(nothing, 0.0, sine)
 
     def _across(self, given: Numbers, _: float) -> Numbers:
-        """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes."""
+        """Return the unit vector along (x, y, z), perpendicular to (u, v, w).
+
+        They are sum and difference of two vectors of equal length, hence perpendicular but for
+        rounding, which matters where the sum is the shorter one. Any perpendicular is taken where
+        it vanishes.
+        """
         x, y, z, u, v, w = given
         square, other = x * x + y * y + z * z, u * u + v * v + w * w
         shorter = square < other
@@ -237,14 +258,14 @@ class Lowering:
         return x / length, y / length, z / length
 
     def _angle(self, given: Numbers, offset: float) -> Numbers:
-        """The angle with the given sine and cosine less an offset, between -pi and pi."""
+        """Return the angle with a sine and cosine less an offset, between -pi and pi."""
         angle = self.code.function("atan2", *given)
         if not offset:
             return (angle,)
         return (self.code.function("remainder", angle - offset, self.code.number(2.0 * math.pi)),)
 
     def _exponential(self, given: Numbers, _: float) -> Numbers:
-        """Rotation matrix by rows, then translation, of the twist ((u, v, w), (x, y, z))."""
+        """Return rotation by rows, then translation, of the twist ((u, v, w), (x, y, z))."""
         x, y, z = given[3:]
         t = x * x + y * y + z * z
         still = t <= 0.0
@@ -258,7 +279,7 @@ class Lowering:
         return _exponential(given, t, a, b, c)
 
     def _rotation_vector(self, given: Numbers, _: float) -> Numbers:
-        """Rotation vector of the rotation matrix with the rows (a, b, c), (d, e, f), (g, h, i)."""
+        """Return the rotation vector of a matrix, by the quaternion with its largest entry."""
         a, b, c, d, e, f, g, h, i = given
         t = a + e + i
         plain = (a < t) & (e < t) & (i < t)

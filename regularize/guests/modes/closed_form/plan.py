@@ -11,7 +11,7 @@ import numpy as np
 from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions
 from regularize.guests.modes.closed_form.equation import size_of
-from regularize.guests.modes.closed_form.motions import Known
+from regularize.guests.modes.closed_form.motions import KnownMotions
 from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import AXES, CENTER, LoopProjection
 from regularize.guests.modes.loop_chain import LoopChain, linear_terms
@@ -22,7 +22,11 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One unknown found."""
+    """One unknown that was found: joint, letter of its motion, and what it follows from.
+
+    ``size`` is that of the discriminant's terms, ``role`` is ``elbow``, ``shoulder``, ``wrist``,
+    ``stroke`` or empty.
+    """
 
     joint: str
     kind: str
@@ -38,7 +42,7 @@ class Step:
 def step_of(
     chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Number | None = None
 ) -> Step:
-    """The step that a projection gives."""
+    """Return the step of a projection."""
     item = chain.items[p.unknown]
     ends = [
         " ".join(
@@ -70,10 +74,14 @@ def step_of(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Program and order of the solution."""
+    """The program of a solution and the order of its steps.
+
+    ``divisors`` and ``squares`` are scaled numbers that unique slides are divided by and unique
+    angles are seen by; ``gaps`` are closure errors that not all solutions fulfil.
+    """
 
     tape: Tape
-    known: Known
+    known: KnownMotions
     steps: list[Step]
     chains: tuple[LoopChain, ...]
     divisors: tuple[Number, ...]
@@ -88,9 +96,12 @@ class Plan:
 
 
 def closure_gaps(
-    known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
+    known: KnownMotions,
+    chains: Iterable[LoopChain],
+    couplings: Iterable[CouplingRow],
+    plain: Set[int],
 ) -> tuple[list[Number], bool]:
-    """Errors that do not vanish for all choices of branches, and whether they do for none."""
+    """Return errors that do not vanish for all choices of branches, and whether for none."""
     gaps = [gap for chain in chains for gap in _gaps(known, chain)]
     turned = []
     for row in couplings:
@@ -104,8 +115,8 @@ def closure_gaps(
     return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
 
 
-def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Number:
-    """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
+def _coupling_gap(known: KnownMotions, coupling: CouplingRow, plain: Set[int]) -> Number:
+    """Return the error of a coupling; angles that were found count up to whole turns."""
     total = known.tape.number(-coupling.offset)
     turns = []
     if coupling.curve is not None:
@@ -121,8 +132,8 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Numbe
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _gaps(known: Known, chain: LoopChain) -> Iterator[Number]:
-    """Closure errors of a solved loop, relative to its size, that are more than rounding."""
+def _gaps(known: KnownMotions, chain: LoopChain) -> Iterator[Number]:
+    """Yield closure errors of a solved loop, by its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
     # Two axes of a frame tell where the third one is.

@@ -36,7 +36,11 @@ ON_NUMBERS = {
 
 
 class Programs:
-    """The compiled programs of a plan that finds every coordinate."""
+    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots.
+
+    Margins are scaled discriminants, and pivots are divisors and squares of lengths that lose
+    digits where they are small.
+    """
 
     def __init__(self, plan: Plan, coordinates: int, inputs: int) -> None:
         self._plan, self._steps = plan, len(plan.choices)
@@ -50,13 +54,18 @@ class Programs:
         self.pivots = [*plan.divisors, *plan.squares]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the compiled programs, which are made again."""
+        """Return everything but the compiled programs, which are made again."""
         compiled = ("nested", "plain", "careful")
         return {k: value for k, value in vars(self).items() if k not in compiled}
 
     @cached_property
     def nested(self) -> Compiled:
-        """One input: all branches in loops within each other, on numbers."""
+        """Program of one input: all branches in loops within each other, on numbers.
+
+        A function of the inputs and the signs to try for every choice. What an earlier choice
+        settles is not computed again for a later one. It returns coordinates and margins of each
+        branch, whether it is assembled, and whether any needs a closer look.
+        """
         lowering, tape, signs = Lowering(careful=False), self._plan.tape, self._plan.tape.signs
         results, gaps, margins, pivots = (
             lowering.lines(tape, each)
@@ -92,12 +101,12 @@ class Programs:
 
     @cached_property
     def plain(self) -> Compiled:
-        """Many inputs: a function of inputs and signs that returns all results, on arrays."""
+        """Program of inputs and signs that returns all results, on arrays."""
         return self._on_arrays(Lowering(careful=False), [])
 
     @cached_property
     def careful(self) -> Compiled:
-        """The same where solutions meet; cosine and sine of an angle that is free come first."""
+        """Program that also solves where solutions meet; it takes a free cosine and sine first."""
         free = ("free_cosine", "free_sine")
         return self._on_arrays(Lowering(free=free), [*free])
 
@@ -108,7 +117,7 @@ class Programs:
         return compiled(lowering.lines(tape, found), names)
 
     def evaluate(self, inputs: Array, branch: Branch | None, results: Array) -> None:
-        """Enter results of plain formulas at inputs (N, inputs), (results, branches, N)."""
+        """Enter results (results, branches, N) of plain formulas at inputs (N, inputs)."""
         k = self._steps
         values = [[1.0, -1.0]] * k if branch is None else [[float(s)] for s in branch.signs]
         signs = [
@@ -123,7 +132,10 @@ class Programs:
                 each[i] = result
 
     def at(self, inputs: Array, branches: NDArray[np.intp], free: float = 0.0) -> Array:
-        """Results of careful formulas at inputs (N, inputs), shape (results, N)."""
+        """Return results of careful formulas at inputs (N, inputs), shape (results, N).
+
+        Each has its branch, shape (N,); the free angle is taken where any solves an equation.
+        """
         k = self._steps
         signs = [1.0 - 2.0 * (branches >> (k - 1 - i) & 1) for i in range(k)]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
