@@ -74,7 +74,7 @@ class GeneratedTree(ActuatedTree):
             UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
                 joint or a row has a form that the code does not know.
         """
-        from regularize.dynamics.step.c_source import write_c, write_straight_c
+        from regularize.dynamics.step.c_source import write_c
 
         if self.tables is None or self.style == "legacy":
             raise UnsupportedExport(
@@ -88,13 +88,12 @@ class GeneratedTree(ActuatedTree):
             for j in range(1, model.njoints)
             if model.nvs[j]
         ]
-        if lanes is None:
-            return write_c(self.tables, Path(path), title, joints)
-        if lanes not in (1, 2, 4, 8, 16):
-            raise ModelError(f"lanes are 1, 2, 4, 8 or 16; got {lanes!r:.60}")
-        name = Path(path).stem
-        source = self.programs.c_code(name, steps=False).source(lanes)
-        return write_straight_c(self.tables, source, Path(path), title, joints)
+        straight = None
+        if lanes is not None:
+            if lanes not in (1, 2, 4, 8, 16):
+                raise ModelError(f"lanes are 1, 2, 4, 8 or 16; got {lanes!r:.60}")
+            straight = self.programs.c_code(Path(path).stem, steps=False).source(lanes)
+        return write_c(self.tables, Path(path), title, joints, straight)
 
     def to_jax(self) -> Callable[..., Any]:
         """The acceleration as a pure function of q, v and tau of one state, for JAX.
