@@ -28,15 +28,15 @@ _LONGEST = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedTree(ActuatedTree):
-    """A tree with its rows, whose acceleration is written as code."""
+    """A tree with its rows, whose acceleration can be written as code."""
 
     @cached_property
     def programs(self) -> RobotPrograms:
-        """Its acceleration and its steps without forces in joints, as programs."""
+        """Programs of the acceleration and of steps without forces in joints."""
         return self._programs(np.zeros((3, self.nv)))
 
     def _programs(self, joints: Array) -> RobotPrograms:
-        """The same with damping and springs; see ``tape.programs``."""
+        """Return the programs with damping, stiffness and rest of springs (3, nv)."""
         from regularize.dynamics.tape.c_code import RobotPrograms  # loaded where wanted
 
         if self.multibody is None or self.style == "legacy":
@@ -48,7 +48,7 @@ class GeneratedTree(ActuatedTree):
         return RobotPrograms(tree, self._sample(), joints)
 
     def _sample(self) -> tuple[Array, Array, Array]:
-        """A closed configuration near the reference one, a velocity and joint forces."""
+        """Return a closed configuration near the reference one, a velocity and joint forces."""
         rng, q = np.random.default_rng(0), np.asarray(getattr(self, "q0", self.tree.space.neutral))
         v, tau = rng.normal(size=self.nv), rng.normal(size=self.nv)
         moved = self.tree.space.integrate(q, 0.05 * rng.normal(size=self.nv))
@@ -145,7 +145,7 @@ class GeneratedTree(ActuatedTree):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedCode:
-    """A robot's acceleration in generated code; what is in doubt goes to the table kernel."""
+    """A robot's acceleration in generated code; the table kernel computes what is in doubt."""
 
     robot: GeneratedTree
     lanes: int
@@ -153,7 +153,7 @@ class GeneratedCode:
 
     @classmethod
     def of(cls, robot: GeneratedTree, programs: RobotPrograms, lanes: int) -> GeneratedCode:
-        """Compile the code, or find it among what is kept."""
+        """Compile the code, or find it in the cache."""
         from ctypes import c_double, c_long, c_void_p
 
         from regularize.dynamics.tape.libraries import library
@@ -172,7 +172,7 @@ class GeneratedCode:
         return hasattr(self._library, "robot_rollout")
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array, threads: int = 1) -> Array | None:
-        """Accelerations, shape (N, nv), NaN where none is found; of one state the kernel's."""
+        """Return accelerations (N, nv), NaN where none is found; for one state the kernel's."""
         robot = self.robot
         if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
             one: Array | None = robot.kernel.forward_dynamics(q, v, tau, threads)
@@ -192,7 +192,7 @@ class GeneratedCode:
         return a
 
     def _alone(self, q: Array, v: Array, tau: Array) -> Array:
-        """The acceleration of one state by the table kernel; NaN where it finds none."""
+        """Return the acceleration of one state by the table kernel; NaN where it finds none."""
         if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(tau).all()):
             return np.full(self.robot.nv, np.nan)
         found = self.robot.kernel.forward_dynamics(q, v, tau)
@@ -201,7 +201,7 @@ class GeneratedCode:
     def roll(
         self, states: SteppedStates, ok: Array, tau: Array, h: float, threads: int
     ) -> NDArray[np.intp]:
-        """Make the steps of robots that are sound; how many of each were made."""
+        """Make the steps of robots that are sound, and return how many of each were made."""
         count, records = states.ok.shape
         made = np.zeros(count, dtype=np.int64)
         behind = self.robot.nv if tau.shape[1] > 1 else 0
@@ -216,7 +216,7 @@ class GeneratedCode:
 
 
 def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) -> list[Any]:
-    """Call a function on parts of arrays, each in a thread of its own."""
+    """Call a function on parts of arrays, each in its own thread."""
     count = len(arrays[0])
     threads = max(1, min(threads, count))
     if threads == 1:
@@ -233,7 +233,7 @@ def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedEnvironments(Environments):
-    """Steps in generated code; those in doubt are the table kernel's."""
+    """Steps in generated code; the table kernel makes those in doubt."""
 
     robot: GeneratedTree
     code: GeneratedCode | None = None
@@ -241,7 +241,7 @@ class GeneratedEnvironments(Environments):
 
     @cached_property
     def _own_code(self) -> GeneratedCode | None:
-        """The code of these steps, that with forces in joints where some act; None without any."""
+        """The code of these steps, with forces in joints where some act; None without any."""
         code, laws = self.code, self._laws
         if code is None or laws is None or not code.has_steps:
             return None
@@ -276,7 +276,7 @@ class GeneratedEnvironments(Environments):
         h: float,
         threads: int,
     ) -> None:
-        """Make all steps from one on, of some robots."""
+        """Make all steps of some robots from a step on."""
         waiting = [(start, 1, robots)]
         while waiting:
             begin, burst, robots = waiting.pop()
@@ -315,12 +315,12 @@ def environments(
     drives: tuple[str, ...],
     code: GeneratedCode | None,
 ) -> Environments:
-    """What steps a robot, by generated code where there is some and nothing is driven."""
+    """Return what steps a robot: generated code where there is some and nothing is driven."""
     if code is None or drives:
         return Environments(robot, joints, passive, drives)
     return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:
-    """Joint forces of some robots from a step on."""
+    """Return joint forces of some robots from a step on."""
     return np.ascontiguousarray(tau[robots, begin:] if tau.shape[1] > 1 else tau[robots])

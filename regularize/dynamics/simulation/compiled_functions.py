@@ -33,7 +33,10 @@ _NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, 
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
-    """A function as the kernel takes it: a capsule named by the signature, with its data."""
+    """Return a capsule named by the signature, with its data, and what the function lives in.
+
+    A capsule alone would outlive the function.
+    """
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
     api.PyCapsule_SetContext.argtypes = [ctypes.py_object, _DATA]
@@ -43,7 +46,7 @@ def _owned(place: int | None, data: int | None, signature: str, owner: object) -
 
 
 def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
-    """Addresses of a function, refused if it has another signature, and of its data."""
+    """Return addresses of a function, refused if it has another signature, and of its data."""
     if " ".join(function.signature.replace("const ", "").split()) != signature:
         raise ModelError(
             f"{what} as a LowLevelCallable has the signature {signature!r}; got "
@@ -59,7 +62,7 @@ def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int
 
 
 class _Compiled:
-    """A compiled function, by what messages call it; with its data ``owned`` for the kernel."""
+    """A compiled function; ``owned`` holds it with its data for the kernel."""
 
     _signature: str
     _prototype: Callable[[int], Any]
@@ -76,17 +79,20 @@ class CompiledTorque(_Compiled):
     _signature, _prototype = TORQUE, _TORQUE
 
     def __call__(self, t: float) -> float:
-        """Torque at a time."""
+        """Return the torque at a time."""
         return float(self._call(t, self._data))
 
 
 class CompiledForces(_Compiled):
-    """Compiled joint forces."""
+    """Compiled joint forces.
+
+    ``int forces(double t, double *q, double *v, double *tau, void *data)`` adds to ``tau`` and returns 0; any other number ends the motion.
+    """
 
     _signature, _prototype = FORCES, _FORCES
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces, shape (nv,)."""
+        """Return joint forces, shape (nv,)."""
         q, v, tau = (np.array(x, dtype=np.float64) for x in (q, v, np.zeros(len(v))))
         found = self._call(t, q.ctypes.data, v.ctypes.data, tau.ctypes.data, self._data)
         if found != 0:
@@ -95,12 +101,15 @@ class CompiledForces(_Compiled):
 
 
 class CompiledMotion(_Compiled):
-    """A compiled motion over time."""
+    """A compiled motion over time, ``int motion(double t, double *motion, void *data)``.
+
+    The function writes position, rate and acceleration and returns 0; else the motion ends.
+    """
 
     _signature, _prototype = MOTION, _MOTION
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Position, rate and acceleration at a time."""
+        """Return position, rate and acceleration at a time."""
         values = _THREE()
         found = self._call(t, ctypes.addressof(values), self._data)
         if found != 0:
@@ -110,7 +119,7 @@ class CompiledMotion(_Compiled):
 
 
 class MotionCalledBack:
-    """A Python function of a motion that C code calls."""
+    """A Python function of a motion that C code calls; ``error`` is what it raised, or None."""
 
     def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
         self.error: BaseException | None = None
@@ -128,7 +137,7 @@ class MotionCalledBack:
 
 
 class CalledBack:
-    """A Python function of joint forces that C code calls."""
+    """A Python function of joint forces that C code calls; ``error`` is what it raised, or None."""
 
     def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
         self.error: BaseException | None = None
@@ -151,7 +160,7 @@ class CalledBack:
 
 
 def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
-    """Whether it is a ``LowLevelCallable``, which is a tuple: others do not load scipy."""
+    """Return whether it is a ``LowLevelCallable``, a tuple, without loading scipy for others."""
     if not isinstance(function, tuple):
         return False
     from scipy import LowLevelCallable
@@ -160,7 +169,7 @@ def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
 
 
 def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
-    """A function, or what is made of a ``LowLevelCallable``."""
+    """Return a function, or what is made of a ``LowLevelCallable``; refuse one of ctypes."""
     if _is_compiled(function):
         return make(function)
     if isinstance(function, _TORQUE.__bases__):

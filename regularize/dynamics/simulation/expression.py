@@ -49,7 +49,7 @@ DEEPEST = 32
 
 @dataclass(frozen=True)
 class Expression:
-    """An arithmetic expression of the time, and the program of its value, rate and acceleration."""
+    """An arithmetic expression of the time, as a program of value, rate and acceleration."""
 
     text: str
     program: Program
@@ -63,7 +63,7 @@ class Expression:
         return cls(text, Program((time,), tuple(results)))
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Return value, rate and acceleration at a time."""
+        """Return value, rate and acceleration at a time, or refuse where there are none."""
         functions = {**ON_NUMBERS, "root": math.sqrt}
         try:
             values = evaluate(self.program.lines, {"t": float(t)}, functions)
@@ -75,7 +75,10 @@ class Expression:
         return value, rate, acceleration
 
     def numbers(self) -> list[float] | None:
-        """Return lengths of the stack programs, and behind them codes, constants behind theirs."""
+        """Return lengths and codes of the stack programs; None where they are too deep for C.
+
+        Each constant follows its code.
+        """
         lengths: list[float] = []
         codes: list[float] = []
         for result in self.program.results:
@@ -114,13 +117,13 @@ def _slope_rule(name: str) -> Rule:
 
 
 def constant(value: float) -> Expression:
-    """Return what never changes."""
+    """Return an expression that never changes."""
     time = Recording().variable("t")
     return Expression.of(str(value), time, time.recording.number(value))
 
 
 def parse(text: str) -> Expression:
-    """Return an expression of the time from numbers, ``t``, ``pi``, ``e``, operators and functions."""
+    """Return an expression from numbers, ``t``, ``pi``, ``e``, operators and functions."""
     time = Recording().variable("t")
     return Expression.of(text, time, _term(_body(text), text, time))
 

@@ -34,14 +34,18 @@ OPERATIONS = ("replace", "eliminate")
 
 @dataclass(eq=False, repr=False)
 class _Cell:
-    """A number, a vector or a matrix that the kernel stores: where, and its value as a sample."""
+    """The place of what the kernel stores, and its value at the sample."""
 
     place: int
     value: Array
 
 
-class Front:
-    """The elimination of a cluster, at a sample."""
+class BodyElimination:
+    """The elimination of a cluster in body coordinates, at a sample.
+
+    A row may be eliminated where it adds less than ``limit`` times what bodies' inertias have;
+    ``armature`` is the inertia of every column besides the bodies'.
+    """
 
     limit = 1e3
     armature = 0.0
@@ -81,7 +85,7 @@ class Front:
             self._add_row(r, rows[r], left)
 
     def _add_row(self, r: int, row: Row, left: dict[int, int]) -> None:
-        """Store the covector of a loop's row on both links, or the entries of a constant one."""
+        """Store a loop row's covector on both links, or the entries of a constant row."""
         s = -1 - r
         self.pivot[s], self.vector[s], self.entry[s] = self._cell(np.zeros(())), {}, {}
         self.missing[s] = set()
@@ -106,7 +110,7 @@ class Front:
         return cell
 
     def run(self) -> Program:
-        """Eliminate everything."""
+        """Eliminate everything, and return the program."""
         left = set(self.cluster.links)
         while left:
             ends = [b for b in left if not self.children[b]]
@@ -125,24 +129,24 @@ class Front:
         return self.tree.links[b - 1].parent
 
     def _near(self, b: int) -> tuple[list[int], list[int]]:
-        """Scalars and bodies that a body is coupled to."""
+        """Return scalars and bodies that a body is coupled to."""
         scalars = [s for s, vectors in self.vector.items() if b in vectors]
         return scalars, [j if i == b else i for i, j in self.pair if b in (i, j)]
 
     def _size(self, b: int) -> int:
-        """How many numbers a body is coupled to where its parent stands for it."""
+        """Return how many numbers a parent would be coupled to in place of a body."""
         p = self._parent(b)
         mine, others = self._near(b), self._near(p)
         return len({*mine[0], *others[0]}) + 6 * len({*mine[1], *others[1]} - {b, p})
 
     def _pair(self, i: int, j: int) -> tuple[_Cell | None, bool]:
-        """The cell of two bodies, and whether its rows belong to the first one."""
+        """Return the cell of two bodies, and whether its rows belong to the first one."""
         if (i, j) in self.pair:
             return self.pair[i, j], True
         return self.pair.get((j, i)), False
 
     def _replace(self, b: int) -> None:
-        """Let the parent stand for a body; its columns become scalars."""
+        """Replace a body by its parent; its columns become scalars."""
         p, columns = self._parent(b), range(self.start[b], self.start[b + 1])
         gone = p not in self.inertia
         self.children[p] -= 1
@@ -204,7 +208,7 @@ class Front:
         self._emit(code)
 
     def _entry(self, s: int, t: int) -> _Cell:
-        """The cell of two scalars."""
+        """Return the cell of two scalars."""
         if t not in self.entry[s]:
             self.entry[s][t] = self.entry.setdefault(t, {})[s] = self._cell(np.zeros(()))
         return self.entry[s][t]
@@ -214,7 +218,7 @@ class Front:
         self.program.code += [int(x) for x in code]
 
     def _ready(self) -> int | None:
-        """The row that can be eliminated with the least change, if one changes little enough."""
+        """Return the row whose elimination changes least, if that is little enough."""
         best: tuple[float, int] | None = None
         for s, vectors in self.vector.items():
             pivot = float(self.pivot[s].value)
@@ -227,7 +231,7 @@ class Front:
         return None if best is None else best[1]
 
     def _growth(self, body: int, vector: Array) -> float:
-        """What a unit pivot adds to a body's inertia, as a part of what it has."""
+        """Return what a unit pivot adds to a body's inertia, as a part of it."""
         M = self.outside if body == self.cluster.parent else self.inertia[body].value
         scale = np.sqrt(np.maximum(np.diag(M), TINY))
         return float(np.max(vector**2 / scale**2))
@@ -272,13 +276,13 @@ class Front:
         self._emit(code)
 
 
-class MinimumNormFront(Front):
-    """The same for the shortest velocities: bodies have no mass, and every column the same one."""
+class MinimumNormElimination(BodyElimination):
+    """The elimination for shortest velocities: bodies have no mass, columns an equal one."""
 
     armature = 1.0
 
     def _growth(self, body: int, vector: Array) -> float:
-        """What a unit pivot adds to the inertia that a body's columns feel, by what they have."""
+        """Return what a unit pivot adds to the inertia of a body's columns."""
         columns = self.posed.columns[self.start[body] : self.start[body + 1]]
         return float(np.max((columns @ vector) ** 2, initial=0.0))
 
@@ -290,9 +294,9 @@ def deep_program(
     posed: Posed,
     first: int,
     programs: BodyPrograms,
-    front: type[Front] = Front,
+    front: type[BodyElimination] = BodyElimination,
 ) -> Program | None:
-    """The program of a cluster; None where rows depend on each other at the sample."""
+    """Return the program of a cluster; None where rows depend on each other at the sample."""
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
     try:
         return front(tree, cluster, rows, posed, rank, programs.cells[-1]).run()

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree, require_known
 from regularize.dynamics.tape.languages import LANES
-from regularize.dynamics.tape.motion_equations import Accelerated
+from regularize.dynamics.tape.motion_equations import MotionEquations
 from regularize.dynamics.tape.program import Number, Program, Recording
-from regularize.dynamics.tape.statement import PlacedLinks, TracedTree, require_known
 from regularize.dynamics.tape.stepping import step
 from regularize.dynamics.tape.vectors import Vector
 from regularize.errors import UnsupportedExport
@@ -97,7 +97,11 @@ void {name}_rollout(long n, long steps, double h, const double *tau, long tau_st
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedC:
-    """C code of a tree."""
+    """C code of a tree's acceleration, and of its steps where there are some.
+
+    Functions begin with ``name``. ``dynamics`` goes from q, v and tau to the acceleration and the
+    margins, ``step`` from q, v, tau and h to the next q and v, the error left, and the margins.
+    """
 
     name: str
     nq: int
@@ -106,7 +110,7 @@ class GeneratedC:
     step: Program | None = None
 
     def source(self, lanes: int, head: str = "") -> str:
-        """The source for so many states side by side; 1 needs no extension of C99."""
+        """Return the source for so many states side by side; 1 needs no extension of C99."""
         sizes = {"name": self.name, "nq": self.nq, "nv": self.nv}
         parts = [head, f"#define LANES {lanes}\n", _LANES.read_text(encoding="utf-8")]
         parts.append(self._function("accelerate", "V *restrict a", self.dynamics, {"a": self.nv}))
@@ -120,7 +124,7 @@ class GeneratedC:
         return "\n".join(parts)
 
     def _function(self, name: str, results: str, program: Program, outputs: dict[str, int]) -> str:
-        """A function of states side by side; sound becomes positive where all margins are."""
+        """Return a C function for states side by side, sound where all margins are positive."""
         kind = "" if "q" in outputs else "const "
         sizes = {"q": self.nq, "v": self.nv, "tau": self.nv}
         places = [f"{key}[{k}]" for key, length in sizes.items() for k in range(length)]
@@ -170,13 +174,18 @@ MOST = 30_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotPrograms:
-    """RobotPrograms of a tree with closed loops."""
+    """The programs of a tree with closed loops, with springs and dampers in steps.
+
+    ``sample`` is a closed configuration, velocity and joint forces, by which orders of elimination
+    are chosen; ``joints`` are damping, stiffness and rest of springs of the velocities, (3, nv).
+    """
 
     tree: MultibodyTree
     sample: tuple[Array, Array, Array]
     joints: Array
 
     def _given(self) -> tuple[TracedTree, list[Vector]]:
+        """Return the tree in a new recording, and the inputs q, v and tau."""
         require_known(self.tree)
         recording = Recording()
         names = ("q", "v", "tau")
@@ -185,26 +194,26 @@ class RobotPrograms:
 
     @cached_property
     def acceleration(self) -> Program:
-        """From q, v and tau the acceleration, shape (nv,), and its margins behind it."""
+        """Program from q, v and tau to the acceleration, and its margins behind it."""
         of, (q, v, tau) = self._given()
-        found = Accelerated(PlacedLinks(of, q), v, tau)
+        found = MotionEquations(PlacedLinks(of, q), v, tau)
         return _checked(Program((*q, *v, *tau), (*found.a, *found.margins())))
 
     @cached_property
     def dynamics(self) -> Program:
-        """The same without margins."""
+        """Program of the acceleration without margins."""
         return self.acceleration.first(self.tree.nv)
 
     @cached_property
     def step(self) -> Program:
-        """From q, v, tau and h the next q and v, the error left, and margins; errors as above."""
+        """Program from q, v, tau and h to the next q and v, the error left, and margins."""
         of, (q, v, tau) = self._given()
-        h = of.tape.variable("h", 1e-3)
+        h = of.recording.variable("h", 1e-3)
         found, margins = step(of, q, v, self._with_joints(of, q, v, tau), h)
         return _checked(Program((*q, *v, *tau, h), (*found, *margins)))
 
     def _with_joints(self, of: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
-        """Joint forces with those of damping and springs."""
+        """Return joint forces with those of dampers and springs."""
         damping, stiffness, rest = self.joints
         result: list[Number] = [f - u * float(d) for f, u, d in zip(tau, v, damping, strict=True)]
         for link in self.tree.links:
@@ -216,7 +225,7 @@ class RobotPrograms:
         return result
 
     def c_code(self, name: str, *, steps: bool) -> GeneratedC:
-        """C code of the acceleration, and of steps where there is such code and it is wanted."""
+        """Return C code of the acceleration, and of steps if wanted and possible."""
         made = None
         if steps:
             try:
@@ -227,6 +236,7 @@ class RobotPrograms:
 
 
 def _checked(program: Program) -> Program:
+    """Refuse a program that a compiler would take minutes for."""
     if program.work > MOST:
         raise UnsupportedExport(
             f"straight-line code would have {program.work} operations, and compilers take minutes "
@@ -237,7 +247,11 @@ def _checked(program: Program) -> Program:
 
 
 def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
-    """Damping, stiffness and rest of springs of the velocities, shape (3, nv)."""
+    """Return damping, stiffness and rest of springs of the velocities, (3, nv), from the laws.
+
+    Dry friction is refused, and so is what acts in joints that close loops or have several
+    coordinates.
+    """
     single = np.zeros(tree.nv, dtype=bool)
     for link in tree.links:
         single[link.rate] |= link.kind in ("revolute", "prismatic") and not link.follows
