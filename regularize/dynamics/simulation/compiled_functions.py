@@ -86,7 +86,8 @@ class CompiledTorque(_Compiled):
 class CompiledForces(_Compiled):
     """Compiled joint forces.
 
-    ``int forces(double t, double *q, double *v, double *tau, void *data)`` adds to ``tau`` and returns 0; any other number ends the motion.
+    ``int forces(double t, double *q, double *v, double *tau, void *data)`` adds to ``tau`` and
+    returns 0; any other number ends the motion.
     """
 
     _signature, _prototype = FORCES, _FORCES

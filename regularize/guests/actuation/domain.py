@@ -110,11 +110,11 @@ class ProvedBoxes(NamedTuple):
 
     def chosen(self, which: Indices | Mask) -> ProvedBoxes:
         """Return some of the boxes."""
-        return ProvedBoxes(*(a[which] for a in self))
+        return ProvedBoxes._make(a[which] for a in self)
 
 
 def joined(boxes: Sequence[ProvedBoxes], k: int, n: int) -> ProvedBoxes:
     """Return all boxes as one list, for k motors and n parameters."""
     none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=np.intp)
     empty = ProvedBoxes(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
-    return ProvedBoxes(*(np.concatenate(part) for part in zip(empty, *boxes, strict=True)))
+    return ProvedBoxes._make(np.concatenate(x) for x in zip(empty, *boxes, strict=True))

@@ -323,7 +323,7 @@ def actuation_map(
                 + undecided(part, names[0], names[1], len(names[0]) + MORE)
             )
         by_motors = chart.names == tuple(names[0])
-        inverse = chart_by(part, *names, names[1]) if by_motors else None
+        inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 
