@@ -23,6 +23,7 @@ from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
 from regularize.cli import main
+from regularize.dynamics.tape.languages import columns
 
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
 
@@ -517,7 +518,7 @@ def test_corners_a_turn_apart_tell_nothing(half: float, counts: bool) -> None:
     """Where corners of a box count for it, all corners of a whole turn are one and the same."""
     (drive,) = made("five_bar")[1].drives
     chart = replace(drive.chart, bounded=(), bounds=np.zeros((0, 2)))
-    theta = chart.arrays(chart.values, chart.start[None])[:, :2]
+    theta = columns(chart.values, chart.start[None])[:, :2]
     prover = type(drive.found.prover)(chart, np.array([[-9.0, 9.0]] * 2), sampled=True)
     good, _ = prover.proved(theta, np.full((1, 2), half), chart.start[None])
     assert good.tolist() == [counts]

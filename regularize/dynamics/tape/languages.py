@@ -17,6 +17,7 @@ from regularize.dynamics.tape.program import (
     evaluate,
     needed,
 )
+from regularize.lie.arrays import Array
 
 #: A compiled program: a function of its variables that returns all results.
 Compiled: TypeAlias = Callable[..., tuple[Any, ...]]
@@ -122,9 +123,10 @@ NUMPY = array_functions(np)
 
 
 def compiled(
-    results: Sequence[Number], given: Sequence[str], functions: Functions = NUMPY
+    results: Sequence[Number], variables: Sequence[Number | str], functions: Functions = NUMPY
 ) -> Compiled:
-    """Return a function of variables by name that returns all results, on arrays."""
+    """Return a function of variables that returns all results, on arrays."""
+    given = [x if isinstance(x, str) else str(x.data) for x in variables]
     body = [f"return ({ARRAYS.listed(results)})"]
     used = {x.index for x in results}
     for x in reversed(needed(results)):
@@ -147,6 +149,13 @@ def executed(source: Iterable[str], functions: Functions) -> Compiled:
     exec(compile("\n".join([*source, ""]), "<straight-line program>", "exec"), namespace)
     program: Compiled = namespace["program"]
     return program
+
+
+def columns(program: Compiled, x: Array) -> Array:
+    """Return results of a program at variables (N, k), shape (N, results), NaN where none is."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        found = program(*np.ascontiguousarray(x.T))
+    return np.stack([np.broadcast_to(y, len(x)) for y in found], axis=-1)
 
 
 def casadi_functions() -> dict[str, Callable[..., Any]]:

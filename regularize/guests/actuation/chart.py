@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import null_space, qr
 
 from regularize.dynamics.tape.derivatives import copied, derivatives
-from regularize.dynamics.tape.languages import Compiled, compiled
+from regularize.dynamics.tape.languages import Compiled, columns, compiled
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.branches import WORDS, Branches
@@ -98,7 +98,7 @@ class Chart:
     def rates(self, z: Array) -> tuple[Array, Array]:
         """Return derivatives of motors and joints, each with closures, at (N, n), (N, n, n)."""
         n = z.shape[1]
-        found = self.arrays(self.slopes, z).reshape(len(z), 2, n, n)
+        found = columns(self.slopes, z).reshape(len(z), 2, n, n)
         return found[:, 0], found[:, 1]
 
     @cached_property
@@ -109,13 +109,7 @@ class Chart:
 
     def program(self, lines: Sequence[Number]) -> Compiled:
         """Return a program from the parameters to some formulas."""
-        return compiled(lines, self.given)
-
-    def arrays(self, program: Compiled, z: Array) -> Array:
-        """Return the results of a program at inputs (N, inputs), shape (N, results)."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            found = program(*np.ascontiguousarray(z.T))
-        return np.stack([np.broadcast_to(x, len(z)) for x in found], axis=-1)
+        return compiled(lines, self.parameters)
 
 
 def stored_configuration(graph: Graph) -> Array:
@@ -146,8 +140,8 @@ def chart_of(
 
 def _regular(chart: Chart) -> float:
     """Return how far the stored pose is from where formulas fail, 0 to 1, or -1."""
-    margins = chart.arrays(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
-    slopes = chart.arrays(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
+    margins = columns(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
+    slopes = columns(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
     if not (np.isfinite(slopes).all() and np.isfinite(margins).all()):
         return -1.0
     return float(np.min([*margins, *(1.0 / np.linalg.cond(slopes))]))
@@ -284,13 +278,11 @@ def _independent(
     """
     if not count:
         return ()
-    names = [str(x.data) for x in parameters]
     rows = derivatives(gaps, parameters)
-    program = compiled([*gaps, *(x for row in rows for x in row)], names)
+    program = compiled([*gaps, *(x for row in rows for x in row)], parameters)
 
     def at(place: Array) -> tuple[Array, Array]:
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            flat = np.array([float(x) for x in program(*map(np.float64, place))])
+        flat = columns(program, place[None])[0]
         return flat[: len(gaps)], flat[len(gaps) :].reshape(len(gaps), len(z))
 
     slopes = at(z)[1]
@@ -322,9 +314,8 @@ def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Ar
     if not lines:
         return np.asarray(every[0])
     given = [*(f"x{i}" for i in range(len(z))), *(f"s{i}" for i in range(count))]
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = compiled(lines, given)(*map(np.float64, z), *every.T)
-    away = np.stack([np.broadcast_to(x, len(every)) for x in found], axis=-1) - q
+    inputs = np.concatenate([np.broadcast_to(z, (len(every), len(z))), every], axis=1)
+    away = columns(compiled(lines, given), inputs) - q
     away = np.abs(away - TURN * np.round(away / TURN)).max(axis=1)
     if not np.isfinite(away).any():
         return None

@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from regularize.dynamics.tape.derivatives import copied, derivatives, solved
-from regularize.dynamics.tape.languages import Compiled, compiled
+from regularize.dynamics.tape.languages import Compiled, columns, compiled
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import Chart
@@ -115,9 +115,7 @@ class Conversion:
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
-            check = compiled([*way.parameters, *way.steps], [str(x.data) for x in way.given])
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                values = np.stack([np.broadcast_to(v, len(x)) for v in check(*x.T)], axis=-1)
+            values = columns(compiled([*way.parameters, *way.steps], way.given), x)
             n = z.shape[1]
             # Newton's steps may end where rounding of the formulas ends, not of the numbers.
             off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
@@ -137,7 +135,7 @@ class Conversion:
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
             return
         rates = derivatives(known, chart.parameters)
-        slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
+        slopes = columns(chart.program([y for row in rates for y in row]), z[:1])
         inverse = np.asarray(np.linalg.inv(slopes.reshape(n, n)), np.float64)
         least = DEGREES.get(k, 3)
         fits = [PolynomialFit.of(x, z, degree) for degree in (least, 2 * least)]
@@ -158,9 +156,7 @@ class Conversion:
 
     def found_at(self, x: Array) -> Array:
         """Return results (M, k) at those of the values (N, k) that have some."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            values = self.program(*np.ascontiguousarray(x.T))[: len(self.found)]
-        found = np.stack([np.broadcast_to(v, len(x)) for v in values], axis=-1)
+        found = columns(self.program, x)[:, : len(self.found)]
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
     def within(self, x: Array) -> Conversion:
@@ -180,4 +176,4 @@ class Conversion:
     def program(self) -> Compiled:
         """Program of the other side, the parameters, and the last step, on arrays."""
         results = [*self.found, *self.parameters, *self.steps]
-        return compiled(results, [str(x.data) for x in self.given])
+        return compiled(results, self.given)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize import validation
+from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import MORE, chart_by, chart_of
 from regularize.guests.actuation.domain import Domain
@@ -166,7 +167,7 @@ class ActuationMap:
             z = each.solved(x[:, each.motors], back=False)[1]
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
             n, own = z.shape[1], np.full(len(x), np.nan)
-            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * n :]
+            values = columns(each.chart.values, z[good])[:, 2 * n :]
             ratios = [_reciprocal_condition(matrix) for matrix in each.chart.rates(z[good])]
             own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, own)

@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 from scipy.ndimage import label
 
+from regularize.dynamics.tape.languages import columns
 from regularize.errors import RegularizeError
 from regularize.guests.actuation.chart import Chart, chart_of
 from regularize.guests.actuation.prover import FoundDomain, found_domain
@@ -130,7 +131,7 @@ def _surface(
         -1, 2
     )
     chart = found.prover.chart
-    q = chart.arrays(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
+    q = columns(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
     least, most = float(np.nanmin(q)), float(np.nanmax(q))
     level = (q - least) / max(most - least, NEGLIGIBLE)
     seen, level = _placed(found, theta, 0.25 + 0.75 * level).reshape(n, n, 2), level.reshape(n, n)
@@ -167,8 +168,8 @@ def _curve(
     chart, domain = found.prover.chart, found.domain
     x0, x1 = (float(x) for x in domain.bounds[0])
     theta = np.linspace(x0, x1, POINTS + 1)[:, None]
-    inner = chart.arrays(chart.values, found.parameters(theta))[:, :2]
-    outer = chart.arrays(chart.values, _about(found, POINTS))[:, :2]
+    inner = columns(chart.values, found.parameters(theta))[:, :2]
+    outer = columns(chart.values, _about(found, POINTS))[:, :2]
     outer[(outer[:, 0] < x0) | (outer[:, 0] > x1)] = np.nan
     every = np.concatenate([inner[:, 1], outer[:, 1]])
     least, most = float(np.nanmin(every)), float(np.nanmax(every))
@@ -248,9 +249,9 @@ def _singular(found: FoundDomain) -> list[Array]:
 def _signed(chart: Chart, z: Array) -> tuple[Array, Array]:
     """Return motor values, and the determinants and discriminants that vanish at singularities."""
     k = z.shape[1]
-    values = chart.arrays(chart.values, z)
+    values = columns(chart.values, z)
     with np.errstate(invalid="ignore"):
-        sizes = np.linalg.det(chart.arrays(chart.slopes, z).reshape(len(z), 2, k, k))
+        sizes = np.linalg.det(columns(chart.slopes, z).reshape(len(z), 2, k, k))
     return values[:, :k], np.column_stack([sizes, values[:, 2 * k :]])
 
 

@@ -10,7 +10,7 @@ Polynomials of maps in the forms of robot descriptions: MJCF equalities, URDF mi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as combined
 from xml.sax.saxutils import quoteattr
@@ -18,6 +18,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from regularize.dynamics.tape.derivatives import copied, derivatives
+from regularize.dynamics.tape.languages import columns
 from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.actuation.affine_forms import bounds_of
@@ -59,49 +60,6 @@ def linear(fit: PolynomialFit, joint: int, motors: Sequence[str], name: str) -> 
     slopes = np.array([table.get(unit, 0.0) for unit in units]) / fit.scale
     offset = table.get((0,) * len(motors), 0.0) - float(slopes @ fit.center)
     return offset, np.asarray(slopes)
-
-
-def plain(names: Sequence[str], form: str) -> None:
-    """Refuse single coordinates of joints with several, which the format cannot name."""
-    for name in names:
-        if name.endswith("]"):
-            raise ModelError(f"{form} names whole joints: {name!r} is one coordinate of several")
-
-
-def mjcf(
-    fit: PolynomialFit, motors: Sequence[str], joints: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Return elements for MJCF's ``<tendon>`` and ``<equality>`` that hold joints to motors."""
-    plain([*motors, *joints], "MJCF")
-    tendons, rows = list[str](), list[str]()
-    for i, name in enumerate(joints):
-        if len(motors) == 1:
-            numbers = _numbers(single(fit, i, (motors[0], name)))
-            pair = f"joint1={quoteattr(name)} joint2={quoteattr(motors[0])}"
-            rows.append(f'<joint {pair} polycoef="{numbers}"/>')
-            continue
-        offset, slopes = linear(fit, i, motors, name)
-        own = quoteattr(f"{name}_of_motors")
-        parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
-        terms = "".join(f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
-        tendons.append(f"<fixed name={own}>{terms}</fixed>")
-        rows.append(f'<tendon tendon1={own} polycoef="{_numbers([offset, 0, 0, 0, 0])}"/>')
-    return tendons, rows
-
-
-def urdf(fit: PolynomialFit, motors: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Return elements ``<mimic>`` for URDF, by the joint that they belong to."""
-    plain([*motors, *joints], "URDF")
-    if len(motors) != 1:
-        raise ModelError(
-            f"a URDF mimic joint follows one other; {', '.join(joints)} follow {', '.join(motors)}"
-        )
-    found = {}
-    for i, name in enumerate(joints):
-        offset, (slope,) = linear(fit, i, motors, name)
-        told = f"multiplier={_quoted(float(slope))} offset={_quoted(offset)}"
-        found[name] = f"<mimic joint={quoteattr(motors[0])} {told}/>"
-    return found
 
 
 def _quoted(value: float) -> str:
@@ -191,10 +149,24 @@ class MapPolynomial:
         Raises:
             ModelError: The degree is above four, or above one for several motors.
         """
-        parts = [mjcf(part.fit, *self._names(part)) for part in self.parts]
-        tendons, rows = ([x for part in parts for x in part[side]] for side in (0, 1))
-        lines = ["<tendon>", *(f"  {x}" for x in tendons), "</tendon>"] if tendons else []
-        return "\n".join([*lines, "<equality>", *(f"  {x}" for x in rows), "</equality>", ""])
+        tendons, rows = list[str](), list[str]()
+        for fit, motors, joints in self._whole_joints("MJCF"):
+            for i, name in enumerate(joints):
+                if len(motors) == 1:
+                    numbers = _numbers(single(fit, i, (motors[0], name)))
+                    pair = f"joint1={quoteattr(name)} joint2={quoteattr(motors[0])}"
+                    rows.append(f'  <joint {pair} polycoef="{numbers}"/>')
+                    continue
+                offset, slopes = linear(fit, i, motors, name)
+                own = quoteattr(f"{name}_of_motors")
+                parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
+                pairs = (f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
+                terms = "".join(pairs)
+                tendons.append(f"  <fixed name={own}>{terms}</fixed>")
+                numbers = _numbers([offset, 0, 0, 0, 0])
+                rows.append(f'  <tendon tendon1={own} polycoef="{numbers}"/>')
+        lines = ["<tendon>", *tendons, "</tendon>"] if tendons else []
+        return "\n".join([*lines, "<equality>", *rows, "</equality>", ""])
 
     def to_urdf(self) -> dict[str, str]:
         """``<mimic>`` elements for URDF by joint, where the joints are linear within ``error``.
@@ -202,12 +174,30 @@ class MapPolynomial:
         Raises:
             ModelError: They are not, or follow several motors.
         """
-        parts = [urdf(part.fit, *self._names(part)) for part in self.parts]
-        return {name: element for part in parts for name, element in part.items()}
+        elements = {}
+        for fit, motors, joints in self._whole_joints("URDF"):
+            if len(motors) != 1:
+                raise ModelError(
+                    f"a URDF mimic joint follows one other; {', '.join(joints)} follow "
+                    f"{', '.join(motors)}"
+                )
+            for i, name in enumerate(joints):
+                offset, (slope,) = linear(fit, i, motors, name)
+                told = f"multiplier={_quoted(float(slope))} offset={_quoted(offset)}"
+                elements[name] = f"<mimic joint={quoteattr(motors[0])} {told}/>"
+        return elements
 
-    def _names(self, part: DrivePolynomial) -> tuple[list[str], list[str]]:
-        names = [self.motor_names[i] for i in part.motors]
-        return names, [self.joint_names[i] for i in part.joints]
+    def _whole_joints(self, form: str) -> Iterator[tuple[PolynomialFit, list[str], list[str]]]:
+        """Yield fits, motors and joints of subsystems, refused where the format cannot name one."""
+        for part in self.parts:
+            motors = [self.motor_names[i] for i in part.motors]
+            joints = [self.joint_names[i] for i in part.joints]
+            for name in (*motors, *joints):
+                if name.endswith("]"):
+                    raise ModelError(
+                        f"{form} names whole joints: {name!r} is one coordinate of several"
+                    )
+            yield part.fit, motors, joints
 
 
 def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
@@ -224,10 +214,7 @@ def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
         pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
         theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
         k, n = theta.shape[1], z.shape[1]
-        q, own = (
-            drive.chart.arrays(drive.chart.values, z)[:, n : n + k],
-            pieces[known.box_of(theta)],
-        )
+        q, own = columns(drive.chart.values, z)[:, n : n + k], pieces[known.box_of(theta)]
         found, best = list[tuple[PolynomialFit, float]](), 0.0
         for i in range(int(pieces.max()) + 1):
             fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.dynamics.tape.languages import Compiled
+from regularize.dynamics.tape.languages import Compiled, columns
 from regularize.dynamics.tape.program import needed
 from regularize.guests.actuation.affine_forms import bounds_of, contracted, inverses, regular
 from regularize.guests.actuation.chart import Chart
@@ -72,7 +72,7 @@ class Prover:
         """Solve for parameters (N, n) of motors, or joints; with inverse derivatives."""
         goal, first = self._with_closures(theta), self.parameters * back
         for _ in range(NEWTON):
-            values = self.chart.arrays(self.chart.values, z)[:, first : first + self.parameters]
+            values = columns(self.chart.values, z)[:, first : first + self.parameters]
             inverse = inverses(self.chart.rates(z)[back])
             step = np.einsum("nij,nj->ni", inverse, values - goal)
             z = z - step
@@ -108,7 +108,7 @@ class Prover:
         n, N, chart = self.parameters, len(z), self.chart
         if self.sampled:
             low, high = self._corners(z, r)
-            middle_low = middle_high = chart.arrays(self._middle, z)
+            middle_low = middle_high = columns(self._middle, z)
         else:
             low, high = bounds_of(self._formulas, chart.given, z, r)
             middle = [*chart.side(False), *chart.bounded]
@@ -160,12 +160,12 @@ class Prover:
         n = self.parameters
         ways = np.array([(0.0,) * n, *combined((-1.0, 1.0), repeat=n)])
         points = (z + ways[:, None] * radius).reshape(-1, n)
-        values = self.chart.arrays(self._program, points).reshape(len(ways), len(z), -1)
+        values = columns(self._program, points).reshape(len(ways), len(z), -1)
         return values.min(axis=0), values.max(axis=0)
 
     def searched(self, start: Array) -> FoundDomain:
         """Return what can be proved from the parameters at a pose on, larger boxes first."""
-        theta = self.chart.arrays(self.chart.values, start[None])[0, : self.k]
+        theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
         found = FoundDomain(self, np.full((self.n,) * self.k, -1), self._joined([]))

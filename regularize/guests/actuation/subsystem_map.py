@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
 from regularize.guests.actuation.affine_forms import inverses
 from regularize.guests.actuation.chart import Chart, limits_of
@@ -65,12 +66,12 @@ class SubsystemMap:
         """
         theta, z = found.samples(SAMPLES, np.random.default_rng(0))
         k, n = theta.shape[1], z.shape[1]
-        q = chart.arrays(chart.values, z)[:, n : n + k]
+        q = columns(chart.values, z)[:, n : n + k]
         good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
         theta, q, z = theta[good], q[good], z[good]
         forward, backward = _conversion(chart, False, theta, z), None
         if inverse is not None:
-            seen = inverse.arrays(inverse.values, q)[:, :k]
+            seen = columns(inverse.values, q)[:, :k]
             if np.abs(seen - theta).max() < SAME_BRANCH:
                 backward = Conversion.of(inverse, True, q, q)
         backward = backward or _conversion(chart, True, q, z)
@@ -88,7 +89,7 @@ class SubsystemMap:
             result, z, good = self._searched(x, back)
         else:
             parts = [x[i : i + CHUNK] for i in range(0, len(x), CHUNK)]
-            values = [self.chart.arrays(conversion.program, part) for part in parts]
+            values = [columns(conversion.program, part) for part in parts]
             every = np.concatenate(values) if values else np.zeros((0, k + n))
             result, z = every[:, :k], every[:, k : k + n]
             good = np.isfinite(every).all(axis=1)
@@ -103,7 +104,7 @@ class SubsystemMap:
 
         _, z = self.found.samples(20 * SAMPLES, np.random.default_rng(1))
         z = z[np.asarray(np.isfinite(z).all(axis=1))]
-        values, n, k = self.chart.arrays(self.chart.values, z), z.shape[1], len(self.motors)
+        values, n, k = columns(self.chart.values, z), z.shape[1], len(self.motors)
         return (cKDTree(values[:, :k]), cKDTree(values[:, n : n + k])), z
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array, Mask]:
@@ -112,7 +113,7 @@ class SubsystemMap:
         finite = np.asarray(np.isfinite(x).all(axis=1))
         nearest = trees[back].query(np.where(finite[:, None], x, 0.0))[1]
         z, _ = self.found.prover.solved(x, places[nearest], back)
-        sides = np.split(self.chart.arrays(self.chart.values, z)[:, : 2 * z.shape[1]], 2, axis=1)
+        sides = np.split(columns(self.chart.values, z)[:, : 2 * z.shape[1]], 2, axis=1)
         left = sides[back] - np.pad(x, ((0, 0), (0, z.shape[1] - k)))  # closures included
         return sides[not back][:, :k], z, np.abs(left).max(axis=1) <= EXACT.closed
 
@@ -126,7 +127,7 @@ class SubsystemMap:
         n, k = z.shape[1], len(self.motors)
         motors, joints = self.chart.rates(z)
         inverse = inverses(motors)
-        bends = self.chart.arrays(self.chart.curvatures, z).reshape(len(z), 2, n, n, n)
+        bends = columns(self.chart.curvatures, z).reshape(len(z), 2, n, n, n)
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
         found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
         return np.asarray(found[:, :k, :k, :k])
@@ -154,7 +155,7 @@ def subsystem_map(
 
 def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph) -> str:
     """Return why there is no map about the stored pose, and what to do."""
-    start = chart.arrays(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
+    start = columns(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
     low, high = np.concatenate([bounds, chart.bounds]).T
     beyond = ~((start >= low) & (start <= high))
     told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
@@ -196,5 +197,5 @@ def _conversion(chart: Chart, back: bool, x: Array, z: Array) -> Conversion | No
 
 def stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
     """Return the range of motors about the stored pose, shape (k, 2)."""
-    stored = chart.arrays(chart.values, chart.start[None])[0, : len(motors)]
+    stored = columns(chart.values, chart.start[None])[0, : len(motors)]
     return motor_range(part, motors, stored)
