@@ -19,8 +19,8 @@ import regularize as rg
 from regularize.dynamics.tape.languages import ARRAYS, C99, NUMPY, PYTHON, Language
 from regularize.dynamics.tape.program import needed
 from regularize.guests.modes.closed_form.codegen import C_KEYWORDS, C_RESERVED, c_name, python_name
+from regularize.guests.modes.closed_form.evaluation import ON_NUMBERS
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.program import ON_NUMBERS
 
 NO_NAMES = ["", "2a", "a b", "a-b", "solve\n", None, 3, "a.b"]
 FUNCTIONS = {

@@ -119,45 +119,48 @@ class CompiledMotion(_Compiled):
         return position, rate, acceleration
 
 
-class MotionCalledBack:
-    """A Python function of a motion that C code calls; ``error`` is what it raised, or None."""
+class _Callback:
+    """A Python function that C code calls; ``error`` is what it raised, or None."""
 
-    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+    def __init__(self, prototype: Any, signature: str, function: Callable[..., None]) -> None:
         self.error: BaseException | None = None
 
-        def called(t: float, its_motion: int, _: object) -> int:
+        def called(*arguments: Any) -> int:
             try:
-                _THREE.from_address(its_motion)[:] = list(function(t))
+                function(*arguments)
             except BaseException as error:  # C code knows no exceptions: it is raised behind it
                 self.error = error
                 return 1
             return 0
 
-        thunk = _MOTION(called)
-        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, MOTION, thunk)
+        thunk = prototype(called)
+        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, signature, thunk)
 
 
-class CalledBack:
-    """A Python function of joint forces that C code calls; ``error`` is what it raised, or None."""
+class MotionCalledBack(_Callback):
+    """A Python function of a motion that C code calls."""
+
+    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+        def write(t: float, motion: int, _: object) -> None:
+            _THREE.from_address(motion)[:] = list(function(t))
+
+        super().__init__(_MOTION, MOTION, write)
+
+
+class CalledBack(_Callback):
+    """A Python function of joint forces (nv,) by time, q (nq,) and v (nv,) that C code calls."""
 
     def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
-        self.error: BaseException | None = None
         q, v, tau = (np.zeros(n) for n in (nq, nv, nv))
         places = [each.ctypes.data for each in (q, v, tau)]
 
-        def called(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> int:
-            try:
-                ctypes.memmove(places[0], its_q, 8 * nq)
-                ctypes.memmove(places[1], its_v, 8 * nv)
-                tau[:] = function(t, q.copy(), v.copy())
-                ctypes.memmove(its_tau, places[2], 8 * nv)
-            except BaseException as error:  # C code knows no exceptions: it is raised behind it
-                self.error = error
-                return 1
-            return 0
+        def write(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> None:
+            ctypes.memmove(places[0], its_q, 8 * nq)
+            ctypes.memmove(places[1], its_v, 8 * nv)
+            tau[:] = function(t, q.copy(), v.copy())
+            ctypes.memmove(its_tau, places[2], 8 * nv)
 
-        thunk = _FORCES(called)
-        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, FORCES, thunk)
+        super().__init__(_FORCES, FORCES, write)
 
 
 def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:

@@ -15,9 +15,9 @@ from regularize.dynamics.tape.program import Number, needed
 from regularize.errors import ModelError
 from regularize.escape import in_comment, in_docstring
 from regularize.guests.modes.closed_form.branches import branch_words
+from regularize.guests.modes.closed_form.evaluation import CLOSED
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.program import CLOSED
 
 #: What the functions in Python use.
 HEAD = "from math import atan2, cos, isfinite, nan, remainder, sin, sqrt\n\n"
