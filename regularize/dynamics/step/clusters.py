@@ -116,7 +116,7 @@ def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
 
 
 @dataclass(eq=False, repr=False)
-class Program:
+class BodyProgram:
     """What the kernel does to a cluster in body coordinates, one operation after the other.
 
     ``bodies`` are cells of the links' inertias and of their parent's, -1 for the ground; ``rows``
@@ -151,7 +151,7 @@ class BodyPrograms:
     rows: list[int] = field(default_factory=list)
     entries: list[int] = field(default_factory=list)
 
-    def add(self, program: Program | None) -> None:
+    def add(self, program: BodyProgram | None) -> None:
         """Add the next cluster's program, or none."""
         self.deep.append(program is not None)
         if program is not None:

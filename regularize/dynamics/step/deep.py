@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Program, Row, unknowns_of
+from regularize.dynamics.step.clusters import BodyProgram, BodyPrograms, Cluster, Row, unknowns_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import Posed
 from regularize.lie.arrays import Array
@@ -60,7 +60,7 @@ class BodyElimination:
         cells: int,
     ) -> None:
         self.tree, self.cluster, self.posed, self.rank = tree, cluster, posed, rank
-        self.program = Program(cells=cells)
+        self.program = BodyProgram(cells=cells)
         #: What the parent of all feels of a pivot is compared with the whole cluster.
         self.outside = posed.inertias[[cluster.parent, *cluster.links]].sum(axis=0)
         self.inertia: dict[int, _Cell] = {}
@@ -109,7 +109,7 @@ class BodyElimination:
         self.program.cells += value.size
         return cell
 
-    def run(self) -> Program:
+    def run(self) -> BodyProgram:
         """Eliminate everything, and return the program."""
         left = set(self.cluster.links)
         while left:
@@ -295,7 +295,7 @@ def deep_program(
     first: int,
     programs: BodyPrograms,
     front: type[BodyElimination] = BodyElimination,
-) -> Program | None:
+) -> BodyProgram | None:
     """Return the program of a cluster; None where rows depend on each other at the sample."""
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
     try:

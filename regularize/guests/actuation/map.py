@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -25,7 +25,7 @@ from regularize.guests.actuation.source import (
     python_source,
     written,
 )
-from regularize.guests.actuation.subsystem_map import SubsystemMap, subsystem_map
+from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps, subsystem_map
 from regularize.guests.actuation.subsystems import (
     driven_joints,
     motors_of,
@@ -43,7 +43,7 @@ BOXES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class ActuationMap:
+class ActuationMap(SubsystemMaps):
     """What motors and the joints that they drive tell of each other, on one branch.
 
     Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
@@ -55,20 +55,6 @@ class ActuationMap:
         joint_names: Names of the joints' coordinates, the order of q.
         drives: The subsystems, each a map of its own.
     """
-
-    motor_names: tuple[str, ...]
-    joint_names: tuple[str, ...]
-    drives: tuple[SubsystemMap, ...] = field(repr=False)
-
-    @property
-    def proved(self) -> bool:
-        """Whether the domains of all subsystems are proved."""
-        return all(each.domain.proved for each in self.drives)
-
-    @property
-    def share(self) -> float:
-        """Which part of the motors' range the domain covers."""
-        return float(np.prod([each.domain.share for each in self.drives]))
 
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)

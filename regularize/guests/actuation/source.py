@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from regularize.dynamics.tape.program import Functions, Number, Program, Recordi
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
+from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
-
-if TYPE_CHECKING:
-    from regularize.guests.actuation.map import ActuationMap
-    from regularize.guests.actuation.subsystem_map import SubsystemMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +46,7 @@ class Formulas:
         return self.program.results[self.count :]
 
     @classmethod
-    def of(cls, m: ActuationMap, back: bool, rates: bool = False) -> Formulas:
+    def of(cls, m: SubsystemMaps, back: bool, rates: bool = False) -> Formulas:
         """Record formulas from motors to joints, or back, or of the Jacobian."""
         recording, k = Recording(), len(m.motor_names)
         given = [recording.variable(f"x{i}") for i in range(k)]
@@ -98,8 +95,8 @@ FUNCTIONS = (("joints", False, False), ("motors", True, False), ("jacobian", Fal
 
 
 def written(
-    source: Callable[[ActuationMap, str], str],
-    m: ActuationMap,
+    source: Callable[[SubsystemMaps, str], str],
+    m: SubsystemMaps,
     path: str | PathLike[str] | None,
     name: str | None,
 ) -> str:
@@ -110,7 +107,7 @@ def written(
     return text
 
 
-def _told(m: ActuationMap) -> list[str]:
+def _told(m: SubsystemMaps) -> list[str]:
     """Return the comment of a file: names, units and the domain."""
     how = "proved by intervals" if m.proved else "followed numerically, not proved"
     return [
@@ -120,7 +117,7 @@ def _told(m: ActuationMap) -> list[str]:
     ]
 
 
-def c_source(m: ActuationMap, name: str) -> str:
+def c_source(m: SubsystemMaps, name: str) -> str:
     """Return C99 source; see ``ActuationMap.to_c``."""
     name, k = c_name(name), len(m.motor_names)
     lines = ["#include <math.h>", "", *(f"/* {in_comment(line)} */" for line in _told(m))]
@@ -164,7 +161,7 @@ def c_source(m: ActuationMap, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def python_source(m: ActuationMap, _: str) -> str:
+def python_source(m: SubsystemMaps, _: str) -> str:
     """Return a Python module; see ``ActuationMap.to_python``."""
     k = len(m.motor_names)
     corners = [np.stack([drive.domain.lower, drive.domain.upper]).tolist() for drive in m.drives]
@@ -239,7 +236,7 @@ def _library(name: str) -> Any:
         ) from error
 
 
-def _results(m: ActuationMap, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
+def _results(m: SubsystemMaps, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
     """Return the other side from entries of one side, NaN outside of the domain."""
     f, zero = Formulas.of(m, back), 0.0 * x[0]
     both, either, at_most = (functions[name] for name in ("both", "either", "at_most"))
@@ -262,7 +259,7 @@ def _results(m: ActuationMap, back: bool, x: Sequence[Any], functions: Functions
     return [functions["where"](good, value, zero + np.nan) for value in found]
 
 
-def array_function(m: ActuationMap, back: bool, library: str) -> Callable[[Any], Any]:
+def array_function(m: SubsystemMaps, back: bool, library: str) -> Callable[[Any], Any]:
     """Return a function for arrays of a library; see ``ActuationMap.to_jax`` and ``to_torch``."""
     xp, k = _library(library), len(m.motor_names)
     functions = array_functions(xp)
@@ -273,7 +270,7 @@ def array_function(m: ActuationMap, back: bool, library: str) -> Callable[[Any],
     return function
 
 
-def casadi_function(m: ActuationMap, back: bool) -> Any:
+def casadi_function(m: SubsystemMaps, back: bool) -> Any:
     """Return a function for CasADi; see ``ActuationMap.to_casadi``."""
     ca, k = _library("casadi"), len(m.motor_names)
     given, found = ("q", "theta") if back else ("theta", "q")

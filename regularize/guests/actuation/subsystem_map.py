@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -131,6 +131,25 @@ class SubsystemMap:
         own = bends[:, 1] - np.einsum("nij,njab->niab", joints @ inverse, bends[:, 0])
         found = np.einsum("niab,nac,nbd->nicd", own, inverse, inverse, optimize=True)
         return np.asarray(found[:, :k, :k, :k])
+
+
+@dataclass(frozen=True, eq=False)
+class SubsystemMaps:
+    """The maps of all subsystems, and the names of their motors and joints."""
+
+    motor_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    drives: tuple[SubsystemMap, ...] = field(repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the domains of all subsystems are proved."""
+        return all(each.domain.proved for each in self.drives)
+
+    @property
+    def share(self) -> float:
+        """Which part of the motors' range the domain covers."""
+        return float(np.prod([each.domain.share for each in self.drives]))
 
 
 def subsystem_map(
