@@ -29,9 +29,8 @@ def copied(
     made = evaluate(lines, variables, functions, recording.number)
     for x in lines:
         if x.index in implicit:
-            kind, parts, place = implicit[x.index]
-            equation = (kind, tuple(made[y.index] for y in parts), place)
-            recording.implicit.setdefault(made[x.index].index, equation)
+            kind, parts, *rest = implicit[x.index]
+            recording.note(made[x.index], (kind, tuple(made[y.index] for y in parts), *rest))
     return [made[x.index] for x in numbers]
 
 
@@ -88,7 +87,7 @@ def _solution_rate(x: Number, rate: Mapping[int, Number], zero: Number) -> Numbe
     index = x.arguments[1] if is_angle else x.index
     if index not in of.implicit:
         return None
-    kind, parts, place = of.implicit[index]
+    kind, parts, place, sign = of.implicit[index]
     pair = tuple(y.index for y in parts[:-3:-1])
     if is_angle and (kind == "quadratic" or pair != x.arguments):
         return None
@@ -96,7 +95,7 @@ def _solution_rate(x: Number, rate: Mapping[int, Number], zero: Number) -> Numbe
     if kind == "quadratic":
         *_, root, s = parts
         dA, dB, dC = rates[:3]
-        return -((dA * s + dB * 2.0) * s + dC) / (root * 2.0)
+        return ((dA * s + dB * 2.0) * s + dC) / (root * -2.0) * sign
     cosine, sine = parts[-2:]
     if kind == "circle":
         turn = (cosine * rates[0] + sine * rates[1] + rates[2]) / parts[3]
@@ -104,7 +103,7 @@ def _solution_rate(x: Number, rate: Mapping[int, Number], zero: Number) -> Numbe
         turn = (cosine * rates[1] - sine * rates[0]) / parts[2]
     if is_angle:
         return turn
-    return -(sine * turn) if place == 0 else cosine * turn
+    return sine * turn * -sign if place == 0 else cosine * turn * sign
 
 
 def _rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Number:

@@ -112,8 +112,9 @@ class Number:
         return of.enter("where", self, of.number(yes), of.number(no))
 
 
-#: Kind of an equation, the numbers it is made of with its results last, and which result one is.
-Equation: TypeAlias = "tuple[str, tuple[Number, ...], int]"
+#: Kind of an equation, the numbers it is made of with its results last, which result a number is,
+#: and its sign.
+Equation: TypeAlias = "tuple[str, tuple[Number, ...], int, float]"
 
 
 class Recording:
@@ -191,9 +192,16 @@ class Recording:
 
     def solve(self, kind: str, made_of: Iterable[Number], *results: Number) -> tuple[Number, ...]:
         """Note the equation that some numbers solve, and return them."""
+        parts = (*made_of, *results)
         for place, x in enumerate(results):
-            self.implicit.setdefault(x.index, (kind, (*made_of, *results), place))
+            self.note(x, (kind, parts, place, 1.0))
         return results
+
+    def note(self, x: Number, equation: Equation) -> None:
+        """Note the equation that a number solves, and its negative where it has one."""
+        self.implicit.setdefault(x.index, equation)
+        if (inner := self._negated(x)) is not None:
+            self.implicit.setdefault(inner.index, (*equation[:3], -equation[3]))
 
     def _negated(self, a: Number) -> Number | None:
         """Return the number that this is the negative of, if it is one."""
