@@ -29,8 +29,9 @@ def copied(
     made = evaluate(lines, variables, functions, recording.number)
     for x in lines:
         if x.index in implicit:
-            kind, parts, *rest = implicit[x.index]
-            recording.note(made[x.index], (kind, tuple(made[y.index] for y in parts), *rest))
+            kind, parts, place, sign = implicit[x.index]
+            own = tuple(made[y.index] for y in parts)
+            recording.note(made[x.index], (kind, own, place, sign))
     return [made[x.index] for x in numbers]
 
 
