@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -111,93 +110,49 @@ def planar_5r_p() -> Case:
     return mechanism, ["A", "B", "E"]
 
 
-def arm(name: str, joints: Sequence[tuple[str, Any, Any]], pose: str = "xyzabc") -> Case:
+#: Axes of serial arms, those of slides in small letters, and points on them.
+ARMS: dict[str, tuple[str, list[tuple[float, float, float]]]] = {
+    "elbow manipulator": ("ZYYXYX", [(0, 0, 0), (0, 0, 0.4), (0.5, 0, 0.6), *3 * [(0.9, 0, 0.6)]]),
+    "PUMA": (
+        "ZYYZYZ",
+        [(0, 0, 0), (0, 0.15, 0.67), (0.43, 0.15, 0.67), (0.41, 0.15, 0.67)]
+        + 2 * [(0.41, 0.15, 1.1)],
+    ),
+    # Three parallel axes in the middle and no common point of the last three.
+    "three parallel axes": (
+        "ZYYYZY",
+        [
+            *((0, 0, 0), (0, 0.13, 0.09), (0.42, 0.02, 0.1)),
+            *((0.8, 0.1, 0.12), (0.8, 0.1, 0.2), (0.8, 0.1, 0.02)),
+        ],
+    ),
+    "SCARA": ("ZZZz", [(0, 0, 0), (0.3, 0.1, 0.2), (0.5, -0.1, 0.2), (0.5, -0.1, 0.1)]),
+    "Stanford arm": ("ZYxXYX", [(0, 0, 0), (0, 0, 0.4), (0, 0.15, 0.4), *3 * [(0.5, 0.15, 0.4)]]),
+}
+
+
+def arm(name: str, pose: str = "xyzabc") -> Case:
     """A serial arm whose hand is tied to the ground by driven translations and rotations."""
-    links = [
-        rg.Joint.in_world(f"J{i + 1}", f"l{i}" if i else "ground", f"l{i + 1}", kind, axis, point)
-        for i, (kind, axis, point) in enumerate(joints)
-    ]
     axes = {"x": X, "y": Y, "z": Z, "a": X, "b": Y, "c": Z}
+    letters, points = ARMS[name]
+    links = [
+        rg.Joint.in_world(
+            f"J{i + 1}",
+            f"l{i}" if i else "ground",
+            f"l{i + 1}",
+            "revolute" if letter.isupper() else "prismatic",
+            axes[letter.lower()],
+            point,
+        )
+        for i, (letter, point) in enumerate(zip(letters, points, strict=True))
+    ]
     driven = []
     for i, letter in enumerate(pose):
         child = links[-1].child if i == len(pose) - 1 else f"e{i}"
         kind = "prismatic" if letter in "xyz" else "revolute"
         parent = f"e{i - 1}" if i else "ground"
-        driven.append(rg.Joint.in_world(letter, parent, child, kind, axes[letter], joints[-1][2]))
+        driven.append(rg.Joint.in_world(letter, parent, child, kind, axes[letter], points[-1]))
     return rg.Mechanism.of_joints(name, [*links, *driven]), [*pose]
-
-
-def elbow_manipulator() -> Case:
-    wrist = (0.9, 0, 0.6)
-    return arm(
-        "elbow manipulator",
-        [
-            ("revolute", Z, (0, 0, 0)),
-            ("revolute", Y, (0, 0, 0.4)),
-            ("revolute", Y, (0.5, 0, 0.6)),
-            ("revolute", X, wrist),
-            ("revolute", Y, wrist),
-            ("revolute", X, wrist),
-        ],
-    )
-
-
-def puma() -> Case:
-    wrist = (0.41, 0.15, 1.1)
-    return arm(
-        "PUMA",
-        [
-            ("revolute", Z, (0, 0, 0)),
-            ("revolute", Y, (0, 0.15, 0.67)),
-            ("revolute", Y, (0.43, 0.15, 0.67)),
-            ("revolute", Z, (0.41, 0.15, 0.67)),
-            ("revolute", Y, wrist),
-            ("revolute", Z, wrist),
-        ],
-    )
-
-
-def parallel_axes_arm() -> Case:
-    """Three parallel axes in the middle and no common point of the last three."""
-    return arm(
-        "arm with three parallel axes",
-        [
-            ("revolute", Z, (0, 0, 0)),
-            ("revolute", Y, (0, 0.13, 0.09)),
-            ("revolute", Y, (0.42, 0.02, 0.1)),
-            ("revolute", Y, (0.8, 0.1, 0.12)),
-            ("revolute", Z, (0.8, 0.1, 0.2)),
-            ("revolute", Y, (0.8, 0.1, 0.02)),
-        ],
-    )
-
-
-def scara() -> Case:
-    return arm(
-        "SCARA",
-        [
-            ("revolute", Z, (0, 0, 0)),
-            ("revolute", Z, (0.3, 0.1, 0.2)),
-            ("revolute", Z, (0.5, -0.1, 0.2)),
-            ("prismatic", Z, (0.5, -0.1, 0.1)),
-        ],
-        "xyzc",
-    )
-
-
-def stanford() -> Case:
-    wrist = (0.5, 0.15, 0.4)
-    return arm(
-        "Stanford arm",
-        [
-            ("revolute", Z, (0, 0, 0)),
-            ("revolute", Y, (0, 0, 0.4)),
-            ("prismatic", X, (0, 0.15, 0.4)),
-            ("revolute", X, wrist),
-            ("revolute", Y, wrist),
-            ("revolute", X, wrist),
-        ],
-    )
 
 
 def delta() -> Case:
@@ -253,11 +208,11 @@ CASES: dict[str, tuple[Case, int]] = {
     "RRSC": (rrsc(), 2),
     "five-bar": (five_bar(), 2),
     "5R with prismatic": (planar_5r_p(), 2),
-    "elbow manipulator": (elbow_manipulator(), 8),
-    "PUMA": (puma(), 8),
-    "three parallel axes": (parallel_axes_arm(), 8),
-    "SCARA": (scara(), 2),
-    "Stanford arm": (stanford(), 8),
+    "elbow manipulator": (arm("elbow manipulator"), 8),
+    "PUMA": (arm("PUMA"), 8),
+    "three parallel axes": (arm("three parallel axes"), 8),
+    "SCARA": (arm("SCARA", "xyzc"), 2),
+    "Stanford arm": (arm("Stanford arm"), 8),
     "Delta": (delta(), 8),
     "Stewart platform": (stewart(), 64),
 }

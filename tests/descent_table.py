@@ -3,8 +3,7 @@
 Usage: ``python tests/descent_table.py [--networks 300] [--locked 1000] [--first 0]``.
 Random networks are followed along long walks, on which kept rows and all equations have to have the
 same rank, and by descents; networks with loops that lock themselves, and the traps of the corpus,
-by descents. The exit status is 1 where a needed row is missing. ``parallel_table`` does the same
-for parallel robots and towers.
+by descents. The exit status is 1 where a needed row is missing.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from markdown_it import MarkdownIt
 import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.tape.array_code import warp_source
-from regularize.dynamics.tape.graph import StraightLine
+from regularize.dynamics.tape.program import Program
 from regularize.guests.editor.analysed import Analysed, Mirror
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,7 +180,7 @@ def script(text: str) -> str:
     return ast.dump(tree)
 
 
-def numbers(program: StraightLine) -> None:
+def numbers(program: Program) -> None:
     """A tape, of which functions for JAX, CasADi and SymPy are made: no text of the model."""
     assert b"pwned" not in pickle.dumps(program)
 

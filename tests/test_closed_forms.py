@@ -1,10 +1,7 @@
-"""Closed-form loop kinematics: every branch closes its loops, and none is missed."""
+"""Closed-form loop kinematics: branches, special loops and what has no closed form."""
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,148 +9,19 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
-from scipy.optimize import root
+from closed_form_cases import ring
 
 import regularize as rg
 
 X, Y, Z = np.eye(3)
 
 
-def ring(
-    name: str, *joints: tuple[str, str, np.ndarray, tuple[float, float, float]]
-) -> rg.Mechanism:
-    bodies = ["ground", *(f"b{i}" for i in range(len(joints) - 1)), "ground"]
-    return rg.Mechanism.of_joints(
-        name,
-        [
-            rg.Joint.in_world(label, bodies[i], bodies[i + 1], kind, axis, point)
-            for i, (label, kind, axis, point) in enumerate(joints)
-        ],
-    )
+def four_bar() -> Any:
+    return rg.closed_form(mechanisms.planar_fourbar(), ["A"])
 
 
-def rrpr() -> rg.Mechanism:
-    return ring(
-        "RRPR",
-        ("A", "revolute", Z, (0, 0, 0)),
-        ("B", "revolute", Z, (0.3, 0.4, 0)),
-        ("P", "prismatic", np.array([0.7, -0.4, 0]), (0, 0, 0)),
-        ("D", "revolute", Z, (1, 0, 0)),
-    )
-
-
-def rrrp() -> rg.Mechanism:
-    return ring(
-        "RRRP",
-        ("A", "revolute", Z, (0, 0, 0)),
-        ("B", "revolute", Z, (0.3, 0.2, 0)),
-        ("C", "revolute", Z, (1, 0.1, 0)),
-        ("P", "prismatic", X, (0, 0, 0)),
-    )
-
-
-def rssp() -> rg.Mechanism:
-    return ring(
-        "RSSP",
-        ("A", "revolute", Z, (0, 0, 0)),
-        ("B", "spherical", Z, (0.3, 0.2, 0.1)),
-        ("C", "spherical", Z, (1, 0.1, 0.5)),
-        ("P", "prismatic", np.array([1.0, 0.2, 0.3]), (0, 0, 0)),
-    )
-
-
-CASES = {
-    "planar 4R": (mechanisms.planar_fourbar, ["A"]),
-    "spherical 4R": (mechanisms.spherical_fourbar, ["A"]),
-    "slider-crank": (mechanisms.slider_crank, ["A"]),
-    "RRPR": (rrpr, ["A"]),
-    "RRRP": (rrrp, ["A"]),
-    "RSSP": (rssp, ["A"]),
-    "RSSR": (mechanisms.rssr, ["A"]),
-}
-
-
-def solver(case: str) -> Any:
-    build_mechanism, inputs = CASES[case]
-    mechanism = build_mechanism()
-    names = {joint.name for joint in mechanism.joints}
-    inputs = [name if name in names else mechanism.joints[0].name for name in inputs]
-    return rg.closed_form(mechanism, inputs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_every_branch_closes_the_loops(case):
-    solution = solver(case)
-    assert solution.solved
-    values = np.random.default_rng(0).uniform(-0.3, 0.3, size=(200, 1))
-    found = solution.solve(values)
-    assert found.q.shape[:2] == found.assembled.shape
-    assert found.assembled.any(axis=1).all(), "the reference branch exists near the reference"
-    loops = rg.reduce(solution.graph.mechanism).loops
-    errors = loops.residual(loops.state(found.q[found.assembled]))
-    assert np.max(np.abs(errors)) < 1e-12
-    assert np.isnan(found.q[~found.assembled]).all()
-    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
-    chosen = np.broadcast_to(values, found.assembled.shape)[found.assembled]
-    assert np.allclose(found.q[found.assembled][:, column], chosen)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["planar 4R", "spherical 4R", "slider-crank", "RRPR", "RRRP"])
-def test_no_branch_is_missed(case):
-    """Dense multi-start root finding on the closure equations finds no further configuration."""
-    solution = solver(case)
-    loops = rg.reduce(solution.graph.mechanism).loops
-    column = next(e.columns[0] for e in solution.graph.edges if e.name == solution.inputs[0])
-    free = [c for c in range(loops.freedoms) if c != column]
-    rng = np.random.default_rng(1)
-    for value in (-0.2, 0.25):
-        found = solution.solve(np.array([value]))
-        poses = loops.state(found.q[found.assembled]).T_world_node
-
-        def equations(unknown, value=value):
-            q = np.zeros(loops.freedoms)
-            q[column], q[free] = value, unknown
-            state = loops.state(q)
-            residual = loops.residual(state)[0]
-            return loops.residual_jacobian(state)[0][:, free].T @ residual
-
-        for _ in range(60):
-            start = rng.uniform(-np.pi, np.pi, size=len(free))
-            result = root(equations, start, method="lm", tol=1e-14)
-            q = np.zeros(loops.freedoms)
-            q[column], q[free] = value, result.x
-            state = loops.state(q)
-            if np.max(np.abs(loops.residual(state))) > 1e-10:
-                continue
-            distance = np.max(np.abs(poses - state.T_world_node), axis=(1, 2, 3))
-            assert distance.min() < 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_velocities_and_accelerations_against_differences(case):
-    solution = solver(case)
-    value, rate, second = np.array([0.1]), np.array([0.7]), np.array([-0.4])
-    h = 1e-4
-    at = [solution.solve(value + rate * t + 0.5 * second * t * t).q for t in (-h, 0.0, h)]
-    good = solution.solve(value).assembled
-    velocity = solution.velocities(value, rate)
-    acceleration = solution.accelerations(value, rate, second)
-    group = np.array([e.group for e in solution.graph.edges for _ in e.columns])
-    assert np.allclose(
-        velocity[good][:, ~group], ((at[2] - at[0]) / (2 * h))[good][:, ~group], atol=1e-5
-    )
-    assert np.allclose(
-        acceleration[good][:, ~group],
-        ((at[2] - 2 * at[1] + at[0]) / h**2)[good][:, ~group],
-        atol=1e-4,
-    )
-
-
-def test_one_input_is_as_many(case="planar 4R"):
-    solution = solver(case)
+def test_one_input_is_as_many():
+    solution = four_bar()
     values = np.linspace(-0.5, 0.5, 11)[:, None]
     many = solution.solve(values)
     for value, q, assembled in zip(values, many.q, many.assembled, strict=True):
@@ -162,15 +30,8 @@ def test_one_input_is_as_many(case="planar 4R"):
         assert np.allclose(one.q[assembled], q[assembled])
 
 
-@pytest.mark.slow
-def test_inputs_that_cannot_be_assembled_are_masked():
-    solution = solver("RRRP")
-    found = solution.solve(np.linspace(-np.pi, np.pi, 400)[:, None])
-    assert np.array_equal(np.isnan(found.q).any(axis=2), ~found.assembled)
-
-
 def test_branches_are_continuous_and_named():
-    solution = solver("planar 4R")
+    solution = four_bar()
     assert len(solution.branches) == 2
     values = np.linspace(-0.4, 0.4, 300)[:, None]
     found = solution.solve(values)
@@ -190,38 +51,6 @@ def test_loops_without_a_closed_form_are_named():
     assert not loop.solved and loop.reason
     with pytest.raises(rg.ModelError):
         solution.solve(np.array([0.1]))
-
-
-@pytest.mark.slow
-def test_the_solution_as_python_and_as_c(tmp_path: Path):
-    solution = solver("slider-crank")
-    values = np.array([0.2])
-    expected = solution.solve(values)
-    namespace: dict[str, object] = {}
-    exec(solution.to_python(), namespace)
-    source = solution.to_c()
-    assert "#include <math.h>" in source
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    (tmp_path / "loop.c").write_text(source)
-    library = tmp_path / "loop.so"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC"]
-    command = [compiler, *flags, "-o", str(library), str(tmp_path / "loop.c"), "-lm"]
-    subprocess.run(command, check=True)
-    function = ctypes.CDLL(str(library)).solve
-    x = (ctypes.c_double * 1)(*values)
-    n = expected.q.shape[1]
-    for branch in range(len(expected.q)):
-        result = (ctypes.c_double * n)()
-        function(x, branch, result)
-        if expected.assembled[branch]:
-            assert np.allclose(result, expected.q[branch], atol=1e-12)
-            python = namespace["solve"](values.tolist(), branch)
-            assert np.allclose(python, expected.q[branch], atol=1e-12)
-    assert solution.operations.total > 0
-    assert f"{solution.operations.multiplications} multiplications" in source
-    assert f"Operations: {solution.operations}." in solution.to_python()
 
 
 @pytest.mark.slow
@@ -255,10 +84,10 @@ def test_a_structure_has_no_inputs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["slider-crank", "planar 4R"])
-def test_just_beyond_the_dead_centre_nothing_is_assembled(case):
+@pytest.mark.parametrize("make", [mechanisms.slider_crank, mechanisms.planar_fourbar])
+def test_just_beyond_the_dead_centre_nothing_is_assembled(make):
     """Every place at which the discriminant is slightly negative, found by bisection."""
-    mechanism = CASES[case][0]()
+    mechanism = make()
     solution = rg.closed_form(mechanism, [mechanism.joints[-1].name])
     values = np.linspace(0.0, 3.0, 301)
     edge = int(np.argmin(solution.solve(values).assembled.any(axis=1)))
@@ -292,7 +121,7 @@ def test_couplings_that_give_no_coordinate_are_checked():
 
 
 def test_no_samples_and_infinite_inputs():
-    solution = solver("planar 4R")
+    solution = four_bar()
     assert solution.solve(np.zeros((0, 1))).q.shape == (0, 2, 4)
     assert solution.velocities(np.zeros((0, 1)), np.zeros((0, 1))).shape == (0, 2, 4)
     assert not solution.solve(np.inf).assembled.any()
@@ -321,15 +150,6 @@ def test_branches_of_many_loops_are_made_one_by_one() -> None:
         solution.solve(values)
     with pytest.raises(rg.ModelError, match="70 steps"):
         rg.closed_form(every, [f"A{k}" for k in range(70)])
-
-
-def test_inputs_are_a_list():
-    with pytest.raises(TypeError, match="inputs is a list of names; got 'crank'"):
-        rg.closed_form(mechanisms.planar_fourbar(), "crank")
-
-
-def test_the_public_function():
-    assert callable(rg.closed_form)
 
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -16,11 +16,8 @@ from test_compiled_steps import ASSETS, compare, compiled, fourbar, on_a_base, w
 from test_simulate import pendulum
 
 import regularize as rg
-from regularize.dynamics.simulation.all_coordinates import AllCoordinates
 from regularize.dynamics.simulation.expression import parse
 from regularize.dynamics.simulation.integrator import Integrator
-from regularize.dynamics.simulation.loads import Loads
-from regularize.dynamics.simulation.prescribed import Drives, prescribed
 
 MOTION = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
@@ -160,24 +157,6 @@ def test_drives_of_all_freedoms(
         for k, (name, place) in enumerate(zip(joints, places, strict=True))
     }
     both(robot, monkeypatch, drive)
-
-
-@pytest.mark.slow
-@compiled
-def test_a_single_acceleration_under_drives() -> None:
-    """By rows for the drives, and by the equations with given accelerations."""
-    for file, name in (("rssr.urdf", "A"), ("goldberg_6r.urdf", "A"), ("n_fourbar_5.urdf", "A0")):
-        robot = driven(file, [name])
-        drives = Drives.of(robot, {name: prescribed(name, "0.3*sin(2*t) + t**2", 1.0)})
-        equations = AllCoordinates(robot, Loads.of(robot, {}), drives)
-        q = drives.begun(robot, robot.q0)
-        v = robot.admissible_velocity(q, {name: float(drives.at(0.0)[1, 0])})
-        kernel = robot.driven_kernel(tuple(drives.velocities.tolist()))
-        wanted = np.zeros(robot.rows + 1)
-        wanted[-1] = -drives.at(0.0)[2, 0]
-        a = kernel.stabilized_dynamics(q, v, np.zeros(len(v)), wanted)
-        expected, _ = equations.acceleration(0.0, q, v)
-        np.testing.assert_allclose(a, expected, atol=1e-10 * (1.0 + np.max(np.abs(expected))))
 
 
 def test_a_crank_that_turns_evenly_moves_the_slider_as_its_equation_says() -> None:

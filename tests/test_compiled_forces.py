@@ -80,43 +80,6 @@ def test_loads_on_several_bodies_of_a_loop(axes: str, monkeypatch: pytest.Monkey
     assert found.energy_drift < 1e-9
 
 
-def closing(kind: str, law: dict[str, Any]) -> rg.Mechanism:
-    """A slider-crank whose last joint, a hinge or a slide, has something within it."""
-    points = {"A": (0, 0), "B": (0.1, 0.5), "C": (0.9, 0.1), "D": (0.9, 0.1)}
-    bodies = ["ground", "crank", "rod", "slider", "ground"]
-    kinds = {"A": "revolute", "B": "revolute", "C": "revolute", "D": "prismatic"}
-    joints = [
-        rg.Joint.in_world(
-            name, bodies[k], bodies[k + 1], kinds[name], (1, 0, 0) if name == "D" else Z, (*p, 0.0)
-        )
-        for k, (name, p) in enumerate(points.items())
-    ]
-    last = "D" if kind == "prismatic" else "C"
-    joints = [acted(j, **law) if j.name == last else j for j in joints]
-    return with_inertia(rg.Mechanism.of_joints("crank", joints))
-
-
-@pytest.mark.slow
-@compiled
-@pytest.mark.parametrize("kind", ["prismatic", "revolute"])
-def test_springs_and_dampers_of_joints_that_close_loops(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their motion is that of the same machine that is cut elsewhere."""
-    law = {"damping": 0.7, "friction": 0.2, "stiffness": 9.0, "rest_position": 0.15}
-    cut, other = ("D", "B") if kind == "prismatic" else ("C", "A")
-    mechanism, calls = closing(kind, law), compiled_calls(monkeypatch)
-    robot = rg.to_pinocchio(rg.reduce(mechanism, cuts=[cut]))
-    found = compare(robot, monkeypatch, slip=0.05, v=np.zeros(3))
-    assert calls and found.energy_drift < 1e-9
-    elsewhere = rg.to_pinocchio(rg.reduce(mechanism, cuts=[other]))
-    same = rg.simulate(elsewhere, duration=0.5, rtol=1e-10, slip=0.05)
-    columns = [k for k, name in enumerate(found.names) if name in same.names]
-    others = [same.names.index(found.names[k]) for k in columns]
-    assert columns
-    assert found.coordinates[:, columns] == pytest.approx(same.coordinates[:, others], abs=1e-7)
-
-
 def held(kind: str, law: dict[str, Any]) -> rg.Robot:
     """A body of unit moments of inertia and 2 kg that a joint holds, which closes the only loop."""
     joints = [
@@ -161,11 +124,14 @@ def test_a_closing_ball_with_a_spring_swings(
     assert angle == pytest.approx(swing - 0.3, abs=1e-8)
 
 
+FREEDOMS = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "spherical": 3, "planar": 3}
+
+
 def spatial(kind: str, law: dict[str, Any]) -> rg.Mechanism:
-    """A loop of hinges askew whose last joint has several freedoms."""
+    """A loop of hinges askew, something acting in its last joint."""
     axes = [(0, 0, 1), (0.3, 1, 0.1), (1, 0.2, 0.1), (0, 0.2, 1), (0.5, 0.5, 0.1), (0.1, 1, 0.4)]
     points = np.array([[0, 0, 0], [1, 5, 1], [9, 4, 3], [10, 1, -1], [8, 0, 2], [5, -3, 1]]) / 10
-    count = 8 - {"cylindrical": 2, "spherical": 3, "planar": 3}[kind]
+    count = 8 - FREEDOMS[kind]
     bodies = ["ground", *(f"body {k}" for k in range(count - 1)), "ground"]
     joints = [
         rg.Joint.in_world(name, bodies[k], bodies[k + 1], "revolute", axes[k], tuple(points[k]))
@@ -177,12 +143,10 @@ def spatial(kind: str, law: dict[str, Any]) -> rg.Mechanism:
 
 @pytest.mark.slow
 @compiled
-@pytest.mark.parametrize("kind", ["cylindrical", "spherical", "planar"])
-def test_what_acts_in_joints_of_several_freedoms(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kind", FREEDOMS)
+def test_what_acts_in_joints_that_close_loops(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Springs that do not rest, dampers and friction: the same in the tree and where it is cut."""
-    freedoms = 2 if kind == "cylindrical" else 3
+    freedoms = FREEDOMS[kind]
     part = np.linspace(0.5, 1.5, freedoms)
     law = {"damping": 0.3 * part, "friction": 0.1 * part, "rest_position": 0.2 * part}
     law["stiffness"] = np.full(freedoms, 3.0)

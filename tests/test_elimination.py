@@ -13,18 +13,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import screws
-from dynamics_table import states, weighed
+from dynamics_table import weighed
 from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
 from pinocchio_rows import rows_of_pinocchio
-from test_kernel import of_dense_algebra
+from test_kernel import assert_equal_to_dense, of_dense_algebra, tree_alone
 
 import regularize as rg
-from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
-from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
+from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of
 from regularize.dynamics.pinocchio.split import Split
 from regularize.dynamics.step.compiled import Kernel, compiled
-from regularize.dynamics.step.elimination import plane_sections, step_sections, tables_of
+from regularize.dynamics.step.elimination import plane_sections, tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -117,13 +116,6 @@ def test_reduced_rows(name: str) -> None:
     assert_those_of_its_rows(mixed(robot, 7), robot, robot.q0, 1e-2)
 
 
-def without_loops(model: pin.Model) -> MultibodyTree:
-    """The machine of a tree."""
-    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    return found[0]
-
-
 def planar_tree(tilted: float = 0.0) -> pin.Model:
     """A tree of all joints that move in a plane, which lies anyhow in space."""
     joints = [
@@ -152,7 +144,7 @@ def planar_tree(tilted: float = 0.0) -> pin.Model:
 def test_a_tree_of_planar_joints_accelerates_as_that_of_pinocchio(tilted: float) -> None:
     """A tilted joint leaves the plane, and the step is the general one."""
     model = planar_tree(tilted)
-    machine, data = without_loops(model), model.createData()
+    machine, data = tree_alone(model)[0], model.createData()
     assert (plane_sections(machine) is None) == (tilted > 0.0)
     kernel, rng = compiled(tables_of(machine)), np.random.default_rng(3)
     for _ in range(3):
@@ -166,7 +158,7 @@ def test_slides_alone_turn_nothing_and_have_no_plane() -> None:
     model = pin.Model()
     model.addJoint(0, pin.JointModelPX(), pin.SE3.Identity(), "slide")
     model.appendBodyToJoint(1, pin.Inertia.Random(), pin.SE3.Identity())
-    assert plane_sections(without_loops(model)) is None
+    assert plane_sections(tree_alone(model)[0]) is None
 
 
 def tilted_press(R: np.ndarray) -> rg.Mechanism:
@@ -198,17 +190,7 @@ def test_loops_in_a_plane_are_those_of_dense_algebra(axis: tuple[float, ...]) ->
     robot = rg.to_pinocchio(rg.reduce(tilted_press(R)))
     found = multibody_tree_of(robot.tree, robot.constraints, robot.rank, robot.massive)
     assert plane_sections(found[0]) is not None
-    rng, model, data = np.random.default_rng(5), robot.model, robot.model.createData()
-    for q, v in states(robot, 3):
-        tau = 10.0 * rng.normal(size=model.nv)
-        jacobian, bias = rows_of_pinocchio(robot, q, v)
-        parts = Split.of(jacobian, robot.rank)
-        M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
-        expected = parts.response(M, tau - n, -bias)
-        a, multipliers = robot.kernel.constrained_dynamics(q, v, tau)
-        assert a == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.max(np.abs(expected)))
-        forces = parts.solve_transposed(M @ a + n - tau)
-        assert multipliers == pytest.approx(forces, rel=1e-9, abs=1e-9 * np.max(np.abs(forces)))
+    assert_equal_to_dense(robot, 3)
 
 
 def star(legs: int, base: str, straight: bool) -> rg.Mechanism:
@@ -232,22 +214,12 @@ def star(legs: int, base: str, straight: bool) -> rg.Mechanism:
     return rg.Mechanism.of_joints("star", joints)
 
 
-def comes_early(robot: rg.Robot) -> bool:
-    """Whether rows of a cluster come before some of their columns."""
-    found = multibody_tree_of(robot.tree, robot.constraints, robot.rank, robot.massive)
-    step = step_sections(found[0])
-    assert step is not None
-    return any(step[1]["early"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["ground", "turret"])
 @pytest.mark.parametrize("straight", [False, True])
 def test_legs_on_a_crank_are_those_of_dense_algebra(base: str, straight: bool) -> None:
     """A straight leg holds no crank: its rows have no pivot of their own, but others with it."""
     robot = rg.to_pinocchio(rg.reduce(weighed(star(8, base, straight))))
-    # Bent legs on a turret are eliminated in another order.
-    assert comes_early(robot) or (base == "turret" and not straight)
     tau = np.linspace(-1.0, 2.0, robot.model.nv)
     for change in (0.0, 1e-9, 1e-6, 1e-4, 0.02):
         free = robot.split(robot.q0).free
@@ -261,27 +233,9 @@ def test_legs_on_a_crank_are_those_of_dense_algebra(base: str, straight: bool) -
         np.testing.assert_array_equal(robot.kernel.forward_dynamics(q, v, tau), a)
 
 
-def test_loops_that_share_little_keep_the_order_that_needs_no_watching() -> None:
-    joints = [rg.Joint.in_world("A0", "ground", "crank 0", "revolute")]
-    for k in range(6):
-        places = [(k + 1.0, 0.0, 0.0), (k, 1.0, 0.0), (k + 1.0, 1.0, 0.0)]
-        ends = [("ground", f"crank {k + 1}"), (f"crank {k}", f"rod {k}")]
-        ends.append((f"rod {k}", f"crank {k + 1}"))
-        joints += [
-            rg.Joint.in_world(f"{name}{k}", *pair, "revolute", (0, 0, 1), place)
-            for name, pair, place in zip("BCD", ends, places, strict=True)
-        ]
-    robot = rg.to_pinocchio(rg.reduce(weighed(rg.Mechanism.of_joints("windows", joints))))
-    assert not comes_early(robot)
-
-
 def test_an_order_that_leaves_a_row_without_a_pivot_is_none() -> None:
     """A loop that holds a driven crank would leave the row of the drive nothing."""
     robot = rg.to_pinocchio(rg.reduce(weighed(n_fourbar(10))))
-    found = multibody_tree_of(robot.tree, robot.constraints, robot.rank, robot.massive)
-    driven = found[0].driven([0])
-    step = step_sections(driven)
-    assert step is not None and not any(step[1]["early"])
     q, v = robot.q0, robot.admissible_velocity(robot.q0, {robot.model.names[1]: 0.7})
     wanted = np.append(np.zeros(robot.rows), -0.4)
     a = robot.driven_kernel((0,)).stabilized_dynamics(q, v, np.zeros(len(v)), wanted)

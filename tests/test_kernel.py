@@ -31,6 +31,7 @@ from regularize.dynamics.pinocchio.split import Split
 from regularize.dynamics.step import compiled as compiled_module
 from regularize.dynamics.step.compiled import Kernel, Tables, compiled, which
 from regularize.dynamics.step.elimination import tables_of
+from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.validation import numbers
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -73,11 +74,19 @@ def every_joint() -> pin.Model:
     return model
 
 
-def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = every_joint()
+def tree_alone(model: pin.Model) -> tuple[MultibodyTree, Any]:
+    """A tree without loops as the kernel has it, and the link of each joint."""
     rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    tables = tables_of(found[0])
+    return multibody_tree_of(tree_of(model), rows, 0, True)
+
+
+@cache
+def tables_of_every_joint() -> Tables:
+    return tables_of(tree_alone(every_joint())[0])
+
+
+def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tables = every_joint(), tables_of_every_joint()
     assert tables is not None and compiled(tables) is not None
     monkeypatch.setattr(compiled_module, "Kernel", None)
     assert compiled(tables) is None
@@ -94,9 +103,7 @@ def test_without_a_compiler_python_computes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None:
     model = every_joint()
     data = model.createData()
-    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    machine, link_of = found
+    machine, link_of = tree_alone(model)
     kernel = compiled(tables_of(machine))
     rng = np.random.default_rng(2)
     for _ in range(3):
@@ -110,14 +117,6 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
             expected = data.oMi[j].translation
             assert places[link_of[j], 9:] == pytest.approx(expected, abs=1e-12)
         assert kernel.energies(q, v) == pytest.approx([kinetic, potential], abs=1e-10)
-
-
-@cache
-def tables_of_every_joint() -> Tables:
-    model = every_joint()
-    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    return tables_of(found[0])
 
 
 def test_whole_numbers_of_numpy_are_numbers_of_threads() -> None:
@@ -287,10 +286,7 @@ def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
     model = every_joint()
     model.armature = np.linspace(0.0, 0.3, model.nv)
     data = model.createData()
-    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    kernel = compiled(tables_of(found[0]))
-    rng = np.random.default_rng(3)
+    kernel, rng = compiled(tables_of(tree_alone(model)[0])), np.random.default_rng(3)
     for _ in range(3):
         q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
         v, tau = rng.normal(size=(2, model.nv))
@@ -318,16 +314,6 @@ def test_mimic_joints_and_couplings_are_rows() -> None:
     system = np.block([[M, -row.T], [row, np.zeros((1, 1))]])
     expected = np.linalg.solve(system, np.concatenate([tau - n, [0.0]]))
     assert np.concatenate([a, multipliers]) == pytest.approx(expected, rel=1e-10)
-
-
-def test_many_states_are_computed_at_once() -> None:
-    robot = robot_of("knee_leg")
-    pairs = list(states(robot, 4)) * 3
-    q, v = (np.array(x) for x in zip(*pairs, strict=True))
-    tau = np.ones(robot.model.nv)
-    one = [robot.forward_dynamics(*pair, tau) for pair in pairs]
-    for threads in (1, 3):
-        np.testing.assert_array_equal(robot.forward_dynamics(q, v, tau, threads=threads), one)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

@@ -12,11 +12,10 @@ import pytest
 from dynamics_table import actuators, by_differences, states, weighed
 from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
+from test_kernel import tree_alone
 
 import regularize as rg
 from regularize.dynamics.pinocchio import forces
-from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
-from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.step.compiled import Kernel, compiled
 from regularize.dynamics.step.elimination import tables_of
 
@@ -180,9 +179,7 @@ def test_derivatives_of_every_joint() -> None:
         model.appendBodyToJoint(k, pin.Inertia.Random(), pin.SE3.Random())
     model = pin.transformJointIntoMimic(model, 7, model.njoints - 1, -0.7, 0.2)
     model.armature = rng.random(model.nv)
-    rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
-    found = multibody_tree_of(tree_of(model), rows, 0, True)
-    kernel = compiled(tables_of(found[0]))
+    kernel = compiled(tables_of(tree_alone(model)[0]))
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
     v, tau = rng.normal(size=(2, model.nv))
     a, by_q, by_v, by_tau = kernel.dynamics_derivatives(q, v, tau)

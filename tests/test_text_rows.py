@@ -98,15 +98,15 @@ P36 outlook, control of the motors | dynamics::inverse_dynamics_with_actuators m
 P37 outlook, effect of parameters | sweep::the_thesis_s_bars_over_their_lengths sweep::arguments_of_a_builder_on_a_grid sweep::length_of_a_body sweep::the_orthoglide_of_bruels_has_parallelograms_or_cannot_be_built sweep::the_wheel_suspension_of_klein_over_its_stroke
 P38 Baumgarte, augmented Lagrangian | dynamics::baumgarte_terms_let_errors_decay legacy::exact_geometry_is_held
 P39 singular mass matrix | massless::light_bodies_beside_heavy_ones_move pinocchio::massless_links_are_reported_and_simulated
-K1  hinges and slides in loops, eq. 1 | closed_forms::every_branch_closes_the_loops
+K1  hinges and slides in loops, eq. 1 | closed_form_mechanisms::every_solution_closes_every_loop
 K2  three or six dependent variables | closed_form_mechanisms::every_solution_closes_every_loop
 K3  Table 1, what joints leave unmoved | hinges_and_slides_leave_unmoved_what_table_1_says
 K4  eq. 2, projections | solve_command::formulas_in_words
 K5  eq. 3 and 4, longest chains | topology::motions_of_a_segment_around_the_loop
 K6  eq. 5, echelon form | solve_command::formulas_in_words
-K7  A cos + B sin + C, A s^2 + B s + C | closed_forms::no_branch_is_missed[slider-crank] closed_forms::no_branch_is_missed[planar 4R]
+K7  A cos + B sin + C, A s^2 + B s + C | closed_form_mechanisms::no_branch_is_missed[planar RRRP] closed_form_mechanisms::no_branch_is_missed[planar 4R]
 K8  two solutions, one where there are two equations | closed_form_special::a_divisor_that_vanishes
-K9  rows of ones: planar and spherical loops | closed_forms::no_branch_is_missed[spherical 4R]
+K9  rows of ones: planar and spherical loops | closed_form_mechanisms::no_branch_is_missed[spherical 4R]
 K10 planned once, evaluated often | one_plan_serves_many_evaluations
 K11 list of dependent variables as input | closed_form_inputs::joints_with_several_freedoms_are_given_as_a_whole_or_in_parts
 K12 wheel suspension, both poses, Fig. 1 | closed_form_mechanisms::wheel_suspension_of_the_listing

@@ -32,11 +32,11 @@ class GeneratedTree(ConstrainedTree):
 
     @cached_property
     def programs(self) -> RobotPrograms:
-        """Its acceleration and its steps without forces in joints, as programs."""
+        """Programs of the acceleration and of steps without forces in joints."""
         return self._programs(np.zeros((3, self.nv)))
 
     def _programs(self, joints: Array) -> RobotPrograms:
-        """The same with damping and springs; see ``tape.programs``."""
+        """Return the programs with damping, stiffness and rest of springs (3, nv)."""
         from regularize.dynamics.tape.c_code import RobotPrograms  # loaded where wanted
 
         if self.style == "legacy":
@@ -45,7 +45,7 @@ class GeneratedTree(ConstrainedTree):
         return RobotPrograms(tree, self._sample(), joints)
 
     def _sample(self) -> tuple[Array, Array, Array]:
-        """A closed configuration near the reference one, a velocity and joint forces."""
+        """Return a closed configuration near the reference one, a velocity and joint forces."""
         rng, q = np.random.default_rng(0), np.asarray(getattr(self, "q0", self.tree.space.neutral))
         v, tau = rng.normal(size=self.nv), rng.normal(size=self.nv)
         moved = self.tree.space.integrate(q, 0.05 * rng.normal(size=self.nv))
@@ -71,7 +71,7 @@ class GeneratedTree(ConstrainedTree):
             UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
                 joint or a row has a form that the code does not know.
         """
-        from regularize.dynamics.step.c_source import write_c, write_straight_c
+        from regularize.dynamics.step.c_source import write_c
 
         if self.style == "legacy":
             raise UnsupportedExport("C source does not know the style 'legacy'; use 'rows'")
@@ -82,13 +82,12 @@ class GeneratedTree(ConstrainedTree):
             for j in range(1, model.njoints)
             if model.nvs[j]
         ]
-        if lanes is None:
-            return write_c(self.tables, Path(path), title, joints)
-        if lanes not in (1, 2, 4, 8, 16):
-            raise ModelError(f"lanes are 1, 2, 4, 8 or 16; got {lanes!r:.60}")
-        name = Path(path).stem
-        source = self.programs.c_code(name, steps=False).source(lanes)
-        return write_straight_c(self.tables, source, Path(path), title, joints)
+        straight = None
+        if lanes is not None:
+            if lanes not in (1, 2, 4, 8, 16):
+                raise ModelError(f"lanes are 1, 2, 4, 8 or 16; got {lanes!r:.60}")
+            straight = self.programs.c_code(Path(path).stem, steps=False).source(lanes)
+        return write_c(self.tables, Path(path), title, joints, straight)
 
     def to_jax(self) -> Callable[..., Any]:
         """The acceleration as a pure function of q, v and tau of one state, for JAX.
@@ -102,7 +101,7 @@ class GeneratedTree(ConstrainedTree):
 
     def to_casadi(self) -> Any:
         """The acceleration as a ``casadi.Function`` (q, v, tau) -> a."""
-        from regularize.dynamics.tape.printers import to_casadi
+        from regularize.dynamics.tape.languages import to_casadi
 
         parts = {"q": self.nq, "v": self.nv, "tau": self.nv}
         return to_casadi(self.programs.dynamics, parts, "a", "forward_dynamics")
@@ -131,7 +130,7 @@ class GeneratedTree(ConstrainedTree):
         """
         import sympy  # an extra
 
-        from regularize.dynamics.tape.printers import to_sympy
+        from regularize.dynamics.tape.languages import to_sympy
 
         lengths = {"q": self.nq, "v": self.nv, "tau": self.nv}
         symbols = [sympy.Symbol(f"{x}{i}", real=True) for x, n in lengths.items() for i in range(n)]
@@ -140,12 +139,7 @@ class GeneratedTree(ConstrainedTree):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedCode:
-    """A robot's acceleration in generated code; what is in doubt goes to the table kernel.
-
-    Attributes:
-        robot: The robot.
-        lanes: States side by side.
-    """
+    """A robot's acceleration in generated code; the table kernel computes what is in doubt."""
 
     robot: GeneratedTree
     lanes: int
@@ -153,7 +147,7 @@ class GeneratedCode:
 
     @classmethod
     def of(cls, robot: GeneratedTree, programs: RobotPrograms, lanes: int) -> GeneratedCode:
-        """Compile the code, or find it among what is kept."""
+        """Compile the code, or find it in the cache."""
         from ctypes import c_double, c_long, c_void_p
 
         from regularize.dynamics.tape.libraries import library
@@ -172,7 +166,7 @@ class GeneratedCode:
         return hasattr(self._library, "robot_rollout")
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array, threads: int = 1) -> Array | None:
-        """Accelerations, shape (N, nv), NaN where none is found; of one state the kernel's."""
+        """Return accelerations (N, nv), NaN where none is found; for one state the kernel's."""
         robot = self.robot
         if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
             one: Array | None = robot.kernel.forward_dynamics(q, v, tau, threads)
@@ -192,7 +186,7 @@ class GeneratedCode:
         return a
 
     def _alone(self, q: Array, v: Array, tau: Array) -> Array:
-        """The acceleration of one state by the table kernel; NaN where it finds none."""
+        """Return the acceleration of one state by the table kernel; NaN where it finds none."""
         if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(tau).all()):
             return np.full(self.robot.nv, np.nan)
         found = self.robot.kernel.forward_dynamics(q, v, tau)
@@ -201,7 +195,7 @@ class GeneratedCode:
     def roll(
         self, states: SteppedStates, ok: Array, tau: Array, h: float, threads: int
     ) -> NDArray[np.intp]:
-        """Make the steps of robots that are sound; how many of each were made."""
+        """Make the steps of robots that are sound, and return how many of each were made."""
         count, records = states.ok.shape
         made = np.zeros(count, dtype=np.int64)
         behind = self.robot.nv if tau.shape[1] > 1 else 0
@@ -216,7 +210,7 @@ class GeneratedCode:
 
 
 def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) -> list[Any]:
-    """Call a function on parts of arrays, each in a thread of its own."""
+    """Call a function on parts of arrays, each in its own thread."""
     count = len(arrays[0])
     threads = max(1, min(threads, count))
     if threads == 1:
@@ -233,11 +227,7 @@ def _in_threads(run: Callable[[Any], Any], arrays: Sequence[Any], threads: int) 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedEnvironments(Environments):
-    """Steps in generated code; those in doubt are the table kernel's.
-
-    Attributes:
-        code: The code; None where there is none for these steps.
-    """
+    """Steps in generated code; the table kernel makes those in doubt."""
 
     robot: GeneratedTree
     code: GeneratedCode | None = None
@@ -245,7 +235,7 @@ class GeneratedEnvironments(Environments):
 
     @cached_property
     def _own_code(self) -> GeneratedCode | None:
-        """The code of these steps, that with forces in joints where some act; None without any."""
+        """The code of these steps, with forces in joints where some act; None without any."""
         code, laws = self.code, self._laws
         if code is None or laws is None or not code.has_steps:
             return None
@@ -279,7 +269,7 @@ class GeneratedEnvironments(Environments):
         h: float,
         threads: int,
     ) -> None:
-        """Make all steps from one on, of some robots."""
+        """Make all steps of some robots from a step on."""
         waiting = [(start, 1, robots)]
         while waiting:
             begin, burst, robots = waiting.pop()
@@ -318,12 +308,12 @@ def environments(
     drives: tuple[str, ...],
     code: GeneratedCode | None,
 ) -> Environments:
-    """What steps a robot, by generated code where there is some and nothing is driven."""
+    """Return what steps a robot: generated code where there is some and nothing is driven."""
     if code is None or drives:
         return Environments(robot, joints, passive, drives)
     return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:
-    """Joint forces of some robots from a step on."""
+    """Return joint forces of some robots from a step on."""
     return np.ascontiguousarray(tau[robots, begin:] if tau.shape[1] > 1 else tau[robots])

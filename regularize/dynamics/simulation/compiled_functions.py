@@ -33,9 +33,9 @@ _NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, 
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
-    """A function as the kernel takes it: a capsule named by the signature, with its data.
+    """Return a capsule named by the signature, with its data, and what the function lives in.
 
-    Beside it is what the function lives in: a capsule alone would outlive it.
+    A capsule alone would outlive the function.
     """
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
@@ -46,7 +46,7 @@ def _owned(place: int | None, data: int | None, signature: str, owner: object) -
 
 
 def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
-    """Addresses of a function, refused if it has another signature, and of its data."""
+    """Return addresses of a function, refused if it has another signature, and of its data."""
     if " ".join(function.signature.replace("const ", "").split()) != signature:
         raise ModelError(
             f"{what} as a LowLevelCallable has the signature {signature!r}; got "
@@ -62,7 +62,7 @@ def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int
 
 
 class _Compiled:
-    """A compiled function, by what messages call it; with its data ``owned`` for the kernel."""
+    """A compiled function; ``owned`` holds it with its data for the kernel."""
 
     _signature: str
     _prototype: Callable[[int], Any]
@@ -79,25 +79,21 @@ class CompiledTorque(_Compiled):
     _signature, _prototype = TORQUE, _TORQUE
 
     def __call__(self, t: float) -> float:
-        """Torque at a time."""
+        """Return the torque at a time."""
         return float(self._call(t, self._data))
 
 
 class CompiledForces(_Compiled):
     """Compiled joint forces.
 
-    The function ``int forces(double t, const double *q, const double *v, double *tau, void *data)``
-    adds to ``tau`` and returns 0; any other number ends the motion.
+    ``int forces(double t, double *q, double *v, double *tau, void *data)`` adds to ``tau`` and
+    returns 0; any other number ends the motion.
     """
 
     _signature, _prototype = FORCES, _FORCES
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Joint forces, shape (nv,).
-
-        Raises:
-            ModelError: The function does not return 0.
-        """
+        """Return joint forces, shape (nv,)."""
         q, v, tau = (np.array(x, dtype=np.float64) for x in (q, v, np.zeros(len(v))))
         found = self._call(t, q.ctypes.data, v.ctypes.data, tau.ctypes.data, self._data)
         if found != 0:
@@ -106,20 +102,15 @@ class CompiledForces(_Compiled):
 
 
 class CompiledMotion(_Compiled):
-    """A compiled motion over time.
+    """A compiled motion over time, ``int motion(double t, double *motion, void *data)``.
 
-    The function ``int motion(double t, double *motion, void *data)`` writes position, rate and
-    acceleration and returns 0; any other number ends the motion.
+    The function writes position, rate and acceleration and returns 0; else the motion ends.
     """
 
     _signature, _prototype = MOTION, _MOTION
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Position, rate and acceleration at a time.
-
-        Raises:
-            ModelError: The function does not return 0.
-        """
+        """Return position, rate and acceleration at a time."""
         values = _THREE()
         found = self._call(t, ctypes.addressof(values), self._data)
         if found != 0:
@@ -128,67 +119,52 @@ class CompiledMotion(_Compiled):
         return position, rate, acceleration
 
 
-class MotionCalledBack:
-    """A Python function of a motion that C code calls.
+class _Callback:
+    """A Python function that C code calls; ``error`` is what it raised, or None."""
 
-    Args:
-        function: Position, rate and acceleration by time.
-
-    Attributes:
-        owned: It, for the kernel.
-        error: What the function raised, which ended the motion, or None.
-    """
-
-    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+    def __init__(self, prototype: Any, signature: str, function: Callable[..., None]) -> None:
         self.error: BaseException | None = None
 
-        def called(t: float, its_motion: int, _: object) -> int:
+        def called(*arguments: Any) -> int:
             try:
-                _THREE.from_address(its_motion)[:] = list(function(t))
+                function(*arguments)
             except BaseException as error:  # C code knows no exceptions: it is raised behind it
                 self.error = error
                 return 1
             return 0
 
-        thunk = _MOTION(called)
-        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, MOTION, thunk)
+        thunk = prototype(called)
+        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, signature, thunk)
 
 
-class CalledBack:
-    """A Python function of joint forces that C code calls.
+class MotionCalledBack(_Callback):
+    """A Python function of a motion that C code calls."""
 
-    Args:
-        function: Joint forces by time, configuration and velocity, shape (nv,).
-        nq: Length of configurations.
-        nv: Length of velocities.
+    def __init__(self, function: Callable[[float], tuple[float, float, float]]) -> None:
+        def write(t: float, motion: int, _: object) -> None:
+            _THREE.from_address(motion)[:] = list(function(t))
 
-    Attributes:
-        owned: It, for the kernel.
-        error: What the function raised, which ended the motion, or None.
-    """
+        super().__init__(_MOTION, MOTION, write)
+
+
+class CalledBack(_Callback):
+    """A Python function of joint forces (nv,) by time, q (nq,) and v (nv,) that C code calls."""
 
     def __init__(self, function: Callable[[float, Array, Array], Array], nq: int, nv: int) -> None:
-        self.error: BaseException | None = None
         q, v, tau = (np.zeros(n) for n in (nq, nv, nv))
         places = [each.ctypes.data for each in (q, v, tau)]
 
-        def called(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> int:
-            try:
-                ctypes.memmove(places[0], its_q, 8 * nq)
-                ctypes.memmove(places[1], its_v, 8 * nv)
-                tau[:] = function(t, q.copy(), v.copy())
-                ctypes.memmove(its_tau, places[2], 8 * nv)
-            except BaseException as error:  # C code knows no exceptions: it is raised behind it
-                self.error = error
-                return 1
-            return 0
+        def write(t: float, its_q: int, its_v: int, its_tau: int, _: object) -> None:
+            ctypes.memmove(places[0], its_q, 8 * nq)
+            ctypes.memmove(places[1], its_v, 8 * nv)
+            tau[:] = function(t, q.copy(), v.copy())
+            ctypes.memmove(its_tau, places[2], 8 * nv)
 
-        thunk = _FORCES(called)
-        self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, FORCES, thunk)
+        super().__init__(_FORCES, FORCES, write)
 
 
 def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
-    """Whether it is a ``LowLevelCallable``, which is a tuple: others do not load scipy."""
+    """Return whether it is a ``LowLevelCallable``, a tuple, without loading scipy for others."""
     if not isinstance(function, tuple):
         return False
     from scipy import LowLevelCallable
@@ -197,11 +173,7 @@ def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
 
 
 def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
-    """A function, or what is made of a ``LowLevelCallable``.
-
-    Raises:
-        ModelError: It is a function of ctypes, which does not know Python's arrays.
-    """
+    """Return a function, or what is made of a ``LowLevelCallable``; refuse one of ctypes."""
     if _is_compiled(function):
         return make(function)
     if isinstance(function, _TORQUE.__bases__):

@@ -1,23 +1,37 @@
 """Arithmetic expressions of the time, with their first two derivatives.
 
-An expression is differentiated as it is written, by the chain rule; what is evaluated then, here or
-by ``drives.c``, is plain arithmetic: operations on a stack.
+An expression is a recorded program, differentiated by the chain rule. ``drives.c`` evaluates it as
+operations on a stack.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from regularize.dynamics.tape.derivatives import Rule, derivatives
+from regularize.dynamics.tape.program import ON_NUMBERS, Number, Program, Recording, evaluate
 from regularize.errors import ModelError
 
-#: Slopes of the functions that expressions may use.
-SLOPES = {
-    "sin": "cos(t)",
-    "cos": "-sin(t)",
+#: Functions that expressions may use, and the operations that they are.
+FUNCTIONS = {
+    name: name
+    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log")
+}
+FUNCTIONS |= {"sqrt": "root", "abs": "absolute"}
+_OPERATORS: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+#: All operations on a stack, in the order of their codes in ``drives.c``.
+OPERATIONS = ("constant", "variable", *_OPERATORS.values(), "negative", *FUNCTIONS.values(), "sign")
+#: Derivatives of functions at t.
+_SLOPES = {
     "tan": "1/cos(t)**2",
     "asin": "(1 - t**2)**-0.5",
     "acos": "-(1 - t**2)**-0.5",
@@ -27,182 +41,91 @@ SLOPES = {
     "tanh": "1 - tanh(t)**2",
     "exp": "exp(t)",
     "log": "1/t",
-    "sqrt": "0.5*t**-0.5",
-}
-#: Functions that expressions may use.
-FUNCTIONS = (*SLOPES, "abs")
-_BINARY: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": math.pow,
-}
-_UNARY: dict[str, Callable[[float], float]] = {
-    "negative": operator.neg,
-    **{name: getattr(math, name) for name in SLOPES},
-    "abs": math.fabs,
-    "sign": lambda x: math.copysign(1.0, x),
-}
-#: All operations on a stack, in the order of their codes in ``drives.c``.
-OPERATIONS = ("number", "time", *_BINARY, *_UNARY)
-
-_OPERATORS: dict[type, str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Pow: "**",
 }
 _CONSTANTS = {"pi": math.pi, "e": math.e}
-#: Names of the time.
-_TIME = ("t", "time")
 #: Values that the stack of ``drives.c`` holds.
 DEEPEST = 32
 
 
 @dataclass(frozen=True)
-class Term:
-    """A part of an expression.
-
-    Attributes:
-        operation: One of ``OPERATIONS``.
-        parts: What it operates on.
-        number: The number where it is one.
-    """
-
-    operation: str
-    parts: tuple[Term, ...] = ()
-    number: float = 0.0
-
-    def program(self) -> Iterator[tuple[str, float]]:
-        """Operations that leave its value on a stack."""
-        for part in self.parts:
-            yield from part.program()
-        yield self.operation, self.number
-
-
-TIME, ZERO, ONE = Term("time"), Term("number"), Term("number", number=1.0)
-
-
-def _made(operation: str, *parts: Term) -> Term:
-    """The term without what adds nothing: sums with 0, products with 0 and 1, known numbers."""
-    if all(part.operation == "number" for part in parts):
-        known = _BINARY.get(operation) or _UNARY[operation]
-        try:
-            return Term("number", number=known(*(part.number for part in parts)))
-        except (ArithmeticError, ValueError):
-            return Term(operation, parts)  # it has no value, which is said when it is asked for
-    first, last = parts[0], parts[-1]
-    if (operation in ("*", "/") and first == ZERO) or (operation == "*" and last == ZERO):
-        return ZERO
-    if last == {"+": ZERO, "-": ZERO, "*": ONE, "/": ONE, "**": ONE}.get(operation):
-        return first
-    return last if first == {"+": ZERO, "*": ONE}.get(operation) else Term(operation, parts)
-
-
-def _slope(term: Term) -> Term:
-    """The derivative of a term by the time."""
-    if not term.parts:
-        return ONE if term == TIME else ZERO
-    a, b, operation = term.parts[0], term.parts[-1], term.operation
-    da, db = _slope(a), _slope(b)
-    if operation in ("+", "-", "negative"):
-        return _made(operation, *(da, db)[: len(term.parts)])
-    if operation == "*":
-        return _made("+", _made("*", da, b), _made("*", a, db))
-    if operation == "/":
-        return _made("/", _made("-", da, _made("*", term, db)), b)
-    if operation == "**" and db == ZERO:
-        return _made("*", _made("*", b, _made("**", a, _made("-", b, ONE))), da)
-    if operation == "**":
-        return _made("*", term, _slope(_made("*", b, _made("log", a))))
-    if operation == "abs":
-        return _made("*", _made("sign", a), da)
-    return _made("*", _term(_body(SLOPES.get(operation, "0")), operation, a), da)
-
-
-@dataclass(frozen=True)
 class Expression:
-    """An arithmetic expression of the time.
-
-    Attributes:
-        text: What was written.
-        programs: Operations that leave its value, rate and acceleration on a stack, and of each
-            the number where it is one.
-    """
+    """An arithmetic expression of the time, as a program of value, rate and acceleration."""
 
     text: str
-    programs: tuple[tuple[tuple[str, float], ...], ...]
+    program: Program
 
     @classmethod
-    def of(cls, text: str, term: Term) -> Expression:
-        """A term with its derivatives."""
-        rate = _slope(term)
-        return cls(text, tuple(tuple(each.program()) for each in (term, rate, _slope(rate))))
+    def of(cls, text: str, time: Number, value: Number) -> Expression:
+        """Make an expression of a value, with its derivatives."""
+        results = [value]
+        for _ in range(2):
+            results.append(derivatives(results[-1:], [time], _RULES)[0][0])
+        return cls(text, Program((time,), tuple(results)))
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Value, rate and acceleration at a time.
-
-        Raises:
-            ModelError: There are none.
-        """
+        """Return value, rate and acceleration at a time, or refuse where there are none."""
+        functions = {**ON_NUMBERS, "root": math.sqrt}
         try:
-            value, rate, acceleration = (_evaluated(each, float(t)) for each in self.programs)
+            values = evaluate(self.program.lines, {"t": float(t)}, functions)
         except (ArithmeticError, ValueError) as error:
             raise ModelError(
                 f"{self.text!r} has no value or no rates at t = {t:g}: {error}"
             ) from error
+        value, rate, acceleration = (values[x.index] for x in self.program.results)
         return value, rate, acceleration
 
     def numbers(self) -> list[float] | None:
-        """Lengths of the programs, and behind them codes, those of numbers with the number.
+        """Return lengths and codes of the stack programs; None where they are too deep for C.
 
-        Returns:
-            None where they need more room than ``drives.c`` has.
+        Each constant follows its code.
         """
         lengths: list[float] = []
         codes: list[float] = []
-        for program in self.programs:
+        for result in self.program.results:
             depth, before = 0, len(codes)
-            for operation, number in program:
-                depth += 1 if operation in ("number", "time") else -(operation in _BINARY)
+            for x in _on_stack(result):
+                depth += 1 - len(x.arguments)
                 if depth > DEEPEST:
                     return None
-                codes += [float(OPERATIONS.index(operation))]
-                codes += [number] if operation == "number" else []
+                codes.append(float(OPERATIONS.index(x.operation)))
+                codes += [x.constant] if x.constant is not None else []
             lengths.append(float(len(codes) - before))
         return lengths + codes
 
 
-def _evaluated(program: tuple[tuple[str, float], ...], t: float) -> float:
-    stack: list[float] = []
-    for operation, number in program:
-        if operation in _BINARY:
-            last = stack.pop()
-            stack.append(_BINARY[operation](stack.pop(), last))
-        elif operation in _UNARY:
-            stack.append(_UNARY[operation](stack.pop()))
-        else:
-            stack.append(t if operation == "time" else number)
-    return stack[0]
+def _on_stack(x: Number) -> Iterator[Number]:
+    """Yield operations that leave a number on a stack."""
+    for i in x.arguments:
+        yield from _on_stack(x.recording.numbers[i])
+    yield x
+
+
+def _power(a: Number, b: Number) -> Number:
+    return a if b.constant == 1.0 else a.recording.function("power", a, b)
+
+
+def _power_rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Number:
+    (a, b), (da, db) = arguments, rates
+    if db.constant == 0.0:
+        return b * _power(a, b - 1.0) * da
+    return x * (db * a.recording.function("log", a) + b * (da / a))
+
+
+def _slope_rule(name: str) -> Rule:
+    body = _body(_SLOPES[name])
+    return lambda x, arguments, rates: _term(body, name, arguments[0]) * rates[0]
 
 
 def constant(value: float) -> Expression:
-    """What never changes."""
-    return Expression.of(str(value), Term("number", number=float(value)))
+    """Return an expression that never changes."""
+    time = Recording().variable("t")
+    return Expression.of(str(value), time, time.recording.number(value))
 
 
 def parse(text: str) -> Expression:
-    """An expression as a function of the time: value, rate and acceleration.
-
-    Args:
-        text: Numbers, ``t`` or ``time``, ``pi``, ``e``, ``+ - * / **``, brackets and ``FUNCTIONS``.
-
-    Raises:
-        ModelError: Saying which part of it is none of these.
-    """
-    return Expression.of(text, _term(_body(text), text))
+    """Return an expression from numbers, ``t``, ``pi``, ``e``, operators and functions."""
+    time = Recording().variable("t")
+    return Expression.of(text, time, _term(_body(text), text, time))
 
 
 def _body(text: str) -> ast.expr:
@@ -212,20 +135,22 @@ def _body(text: str) -> ast.expr:
         raise ModelError(f"{text!r} is no arithmetic expression of the time t") from error
 
 
-def _term(node: ast.expr, text: str, time: Term = TIME) -> Term:
-    """The term that a part of an expression is, with something in place of the time."""
+def _term(node: ast.expr, text: str, time: Number) -> Number:
+    """Return the number of a part of an expression, with some number as the time."""
+    recording = time.recording
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return Term("number", number=float(node.value))
-    if isinstance(node, ast.Name) and node.id in _TIME:
+        return recording.number(node.value)
+    if isinstance(node, ast.Name) and node.id in ("t", "time"):
         return time
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
-        return Term("number", number=_CONSTANTS[node.id])
+        return recording.number(_CONSTANTS[node.id])
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        parts = (_term(part, text, time) for part in (node.left, node.right))
-        return _made(_OPERATORS[type(node.op)], *parts)
+        a, b = (_term(part, text, time) for part in (node.left, node.right))
+        name = _OPERATORS[type(node.op)]
+        return _power(a, b) if name == "power" else getattr(recording, name)(a, b)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
         part = _term(node.operand, text, time)
-        return _made("negative", part) if isinstance(node.op, ast.USub) else part
+        return -part if isinstance(node.op, ast.USub) else part
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -233,8 +158,15 @@ def _term(node: ast.expr, text: str, time: Term = TIME) -> Term:
         and node.func.id in FUNCTIONS
         and len(node.args) == 1
     ):
-        return _made(node.func.id, _term(node.args[0], text, time))
+        return recording.function(FUNCTIONS[node.func.id], _term(node.args[0], text, time))
     raise ModelError(
         f"{ast.unparse(node)!r} in {text!r} is not understood; known are numbers, the time t, "
         f"pi, e, + - * / ** and {', '.join(FUNCTIONS)}"
     )
+
+
+_RULES: dict[str, Rule] = {name: _slope_rule(name) for name in _SLOPES}
+_RULES["power"] = _power_rate
+_RULES["absolute"] = lambda x, arguments, rates: (
+    x.recording.function("sign", arguments[0]) * rates[0]
+)

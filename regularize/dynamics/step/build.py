@@ -19,7 +19,7 @@ PURE = os.environ.get("REGULARIZE_PURE", "") not in ("", "0")
 
 
 class BuildStep(build_ext):
-    """Compiles the step, where it is wanted."""
+    """Compiles the step, unless compiled code is left out."""
 
     def finalize_options(self) -> None:
         """Add NumPy's headers."""
@@ -29,7 +29,7 @@ class BuildStep(build_ext):
         self.include_dirs.append(np.get_include())
 
     def build_extensions(self) -> None:
-        """Drop what Microsoft's compiler has other words for, or none."""
+        """Replace options that Microsoft's compiler does not know."""
         if self.compiler.compiler_type == "msvc":
             for extension in self.extensions:
                 extension.extra_compile_args = ["/std:c11", "/O2"]
@@ -48,10 +48,10 @@ class PlainWheel(bdist_wheel):
 
 
 class WholeSources(sdist):
-    """Sources with their tests and the models that those read."""
+    """Source distribution with the tests and the models that those read."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
-        """Add what no package holds."""
+        """Add the files that no package holds."""
         found = [path for top in ("assets", "tests") for path in sorted(Path(top).rglob("*"))]
         written = [str(p) for p in found if p.is_file() and "__pycache__" not in p.parts]
         whole = [*files, *written, "CHANGELOG.md", "CITATION.cff", "tox.ini"]

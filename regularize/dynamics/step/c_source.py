@@ -47,7 +47,7 @@ _HEAD = """\
 _CALL = """\
 
 /* {what} */
-int {name}_{function}({arguments}) {{
+{prototype} {{
     const double *const in[] = {{{inputs}}};
     double *const out[] = {{{outputs}}};
     Tables tables;
@@ -57,136 +57,99 @@ int {name}_{function}({arguments}) {{
     return entries[entry_{function}].run(&tables, &workspace, in, out);
 }}
 """
-
-
-def identifier(name: str) -> str:
-    """The name, where C can have it.
-
-    Raises:
-        UnsupportedExport: It is no C identifier.
-    """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
-    return name
-
-
-def numbers(array: np.ndarray[Any, Any]) -> Iterable[str]:
-    """Whole numbers, or hexadecimal constants, so that nothing is lost."""
-    if array.dtype.kind in "iu":
-        return (str(int(value)) for value in array)
-    return (float(value).hex() for value in array)
-
-
-def c_source(tables: Tables, name: str, title: str, joints: Sequence[str]) -> tuple[str, str]:
-    """Source and header of a tree's functions, called ``name_forward_dynamics`` and so on.
-
-    Args:
-        tables: The tree.
-        name: What all names of functions begin with.
-        title: First line of the source.
-        joints: Names of the joints with velocities, in the order of v, with their indices.
-
-    Raises:
-        UnsupportedExport: The name is no C identifier.
-    """
-    identifier(name)
-    kernel = _joined("kernel.c", set())
-    calls, prototypes = [], []
-    for function, (ins, outs, what) in FUNCTIONS.items():
-        arguments = ", ".join(
-            [*(f"const double *{x}" for x in ins.split()), *(f"double *{x}" for x in outs.split())]
-        )
-        links = {"inputs": ", ".join(ins.split()), "outputs": ", ".join(outs.split())}
-        calls.append(
-            _CALL.format(name=name, function=function, arguments=arguments, what=what, **links)
-        )
-        prototypes.append(f"/* {what} */\nint {name}_{function}({arguments});\n")
-    head = _head(tables, title, joints)
-    data = [
-        _array("int", "kernel_integers", tables.integers),
-        _array("double", "kernel_reals", tables.reals),
-        f"static double kernel_numbers[{workspace_length(tables)}];\n",
-    ]
-    header = _header_of(name, head, prototypes)
-    return "\n".join([head, kernel, *data]) + "".join(calls), header
-
-
-def workspace_length(tables: Tables) -> int:
-    """How many real numbers the workspace of a tree has."""
-    text = (SOURCES / "tables.h").read_text(encoding="utf-8")
-    rooms = re.findall(r"X\((\w+), (\d+), (\w+)\)", text)
-    wanted = {*names("WORKSPACE")}
-    return sum(int(count) * tables.sizes[of] for name, count, of in rooms if name in wanted)
-
-
-def _joined(file: str, done: set[str]) -> str:
-    """A source with what it includes in its place, once."""
-    if file in done:
-        return ""
-    done.add(file)
-    text = (SOURCES / file).read_text(encoding="utf-8")
-    return re.sub(r'#include "([^"]+)"\n', lambda found: _joined(found[1], done), text)
-
-
-def _array(kind: str, name: str, values: ArrayLike) -> str:
-    texts = list(numbers(np.asarray(values)))
-    lines = [", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
-    return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"
-
-
 _BATCH = (
     "int {name}_forward_dynamics_batch(long n, const double *q, const double *v, "
     "const double *tau, double *a)"
 )
 
 
-def write_straight_c(
-    tables: Tables, source: str, path: Path, title: str, joints: Sequence[str]
+def write_c(
+    tables: Tables, path: Path, title: str, joints: Sequence[str], straight: str | None = None
 ) -> Path:
-    """Write straight-line code of the acceleration, and its header; errors as of ``write_c``."""
-    _require_c(path)
-    ins, outs, what = FUNCTIONS["forward_dynamics"]
-    arguments = ", ".join(f"const double *{x}" for x in ins.split()) + f", double *{outs}"
-    head = _head(tables, title, joints)
-    many = "The same of n states, in rows: NaN in those that are in doubt, and 1."
-    one = f"/* {what} */\nint {path.stem}_forward_dynamics({arguments});\n"
-    header = _header_of(path.stem, head, [one, f"/* {many} */\n{_BATCH.format(name=path.stem)};\n"])
+    """Write C99 source of a tree's functions, named ``STEM_forward_dynamics`` and so on; a header.
+
+    The code goes by the tables of the tree, or is ``straight``: straight-line code of the
+    acceleration alone. ``joints`` are the names of the velocities' joints with their indices.
+    """
+    if path.suffix != ".c":
+        raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
+    name, order = identifier(path.stem), ["The velocities are those of:", *map(in_comment, joints)]
+    head = _HEAD.format(title=in_comment(title), order="\n *   ".join(order), **tables.sizes)
+    if straight is None:
+        prototypes = {_prototype(name, function): FUNCTIONS[function][2] for function in FUNCTIONS}
+        source = _table_code(tables, name)
+    else:
+        one, batch = _prototype(name, "forward_dynamics"), _BATCH.format(name=name)
+        many = "The same of n states, in rows: NaN in those that are in doubt, and 1."
+        prototypes = {one: FUNCTIONS["forward_dynamics"][2], batch: many}
+        source = straight
+    guard = f"{name.upper()}_H"
+    declared = "".join(f"/* {what} */\n{prototype};\n" for prototype, what in prototypes.items())
+    header = (
+        f'{head}#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
+        f"{declared}#ifdef __cplusplus\n}}\n#endif\n#endif\n"
+    )
     path.with_suffix(".h").write_text(header, encoding="utf-8")
     path.write_text(f"{head}\n{source}", encoding="utf-8")
     return path
 
 
-def _require_c(path: Path) -> None:
-    if path.suffix != ".c":
-        raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
-    identifier(path.stem)
+def _prototype(name: str, function: str) -> str:
+    ins, outs, _ = FUNCTIONS[function]
+    arguments = [
+        *(f"const double *{x}" for x in ins.split()),
+        *(f"double *{x}" for x in outs.split()),
+    ]
+    return f"int {name}_{function}({', '.join(arguments)})"
 
 
-def _head(tables: Tables, title: str, joints: Sequence[str]) -> str:
-    order = "\n *   ".join(["The velocities are those of:", *map(in_comment, joints)])
-    return _HEAD.format(title=in_comment(title), order=order, **tables.sizes)
+def _table_code(tables: Tables, name: str) -> str:
+    """Return the kernel's source with the tables and a C function for each of ``FUNCTIONS``."""
+    parts = [
+        _with_includes("kernel.c", set()),
+        _array("int", "kernel_integers", tables.integers),
+        _array("double", "kernel_reals", tables.reals),
+        f"static double kernel_numbers[{workspace_length(tables)}];\n",
+    ]
+    for function, (ins, outs, what) in FUNCTIONS.items():
+        names = {"inputs": ", ".join(ins.split()), "outputs": ", ".join(outs.split())}
+        prototype = _prototype(name, function)
+        parts.append(_CALL.format(prototype=prototype, function=function, what=what, **names))
+    return "\n".join(parts)
 
 
-def _header_of(name: str, head: str, prototypes: Sequence[str]) -> str:
-    guard = f"{name.upper()}_H"
-    return "".join(
-        [
-            head,
-            f'#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n',
-            *prototypes,
-            "#ifdef __cplusplus\n}\n#endif\n#endif\n",
-        ]
-    )
+def identifier(name: str) -> str:
+    """Return the name if C can have it."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+    return name
 
 
-def write_c(tables: Tables, path: Path, title: str, joints: Sequence[str]) -> Path:
-    """Write ``path`` and its header; functions begin with the name of the file.
+def numbers(array: np.ndarray[Any, Any]) -> Iterable[str]:
+    """Return whole numbers, or hexadecimal constants, so that nothing is lost."""
+    if array.dtype.kind in "iu":
+        return (str(int(value)) for value in array)
+    return (float(value).hex() for value in array)
 
-    Raises:
-        UnsupportedExport: The file does not end in ``.c``, or its name is no C identifier.
-    """
-    _require_c(path)
-    source, header = c_source(tables, path.stem, title, joints)
-    path.with_suffix(".h").write_text(header, encoding="utf-8")
-    path.write_text(source, encoding="utf-8")
-    return path
+
+def workspace_length(tables: Tables) -> int:
+    """Return how many real numbers the workspace of a tree has."""
+    text = (SOURCES / "tables.h").read_text(encoding="utf-8")
+    rooms = re.findall(r"X\((\w+), (\d+), (\w+)\)", text)
+    wanted = {*names("WORKSPACE")}
+    return sum(int(count) * tables.sizes[of] for name, count, of in rooms if name in wanted)
+
+
+def _with_includes(file: str, done: set[str]) -> str:
+    """Return a source with the files that it includes in their places, each once."""
+    if file in done:
+        return ""
+    done.add(file)
+    text = (SOURCES / file).read_text(encoding="utf-8")
+    return re.sub(r'#include "([^"]+)"\n', lambda found: _with_includes(found[1], done), text)
+
+
+def _array(kind: str, name: str, values: ArrayLike) -> str:
+    texts = list(numbers(np.asarray(values)))
+    lines = [", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
+    return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"

@@ -16,12 +16,10 @@ from regularize.dynamics.step.multibody import MultibodyTree
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Row:
-    """A row of the loops, a coupling, or what a link follows another one by.
+    """A row of a loop, or a constant one of a coupling or of a link that follows another one.
 
-    Attributes:
-        columns: Columns that it acts on, in the order in which the kernel meets them.
-        coefficients: Its constant entries there; None where it belongs to a loop.
-        loop: The loop, or -1.
+    ``columns`` are in the order in which the kernel meets them; ``coefficients`` are the constant
+    entries, None where the row belongs to ``loop``, which is -1 else.
     """
 
     columns: tuple[int, ...]
@@ -31,13 +29,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """Parts that are solved as one.
+    """Links that are solved as one, with the loops and rows within them.
 
-    Attributes:
-        parent: Part that they move against; 0 is the ground.
-        links: Its links, increasing.
-        loops: Loops within it.
-        rows: Its rows, by their place among all.
+    ``parent`` is the link that they move against, 0 the ground.
     """
 
     parent: int
@@ -47,7 +41,7 @@ class Cluster:
 
 
 def way_up(tree: MultibodyTree, link: int, end: int) -> list[int]:
-    """Parts from one down to, and without, one of those that it hangs on."""
+    """Return links from one up to, and without, one of those that it hangs on."""
     way = []
     while link != end:
         way.append(link)
@@ -56,7 +50,7 @@ def way_up(tree: MultibodyTree, link: int, end: int) -> list[int]:
 
 
 def last_common(tree: MultibodyTree, links: Sequence[int]) -> int:
-    """The last link that all the given links hang on, or are."""
+    """Return the last link that all the given links hang on, or are."""
     common, *rest = links
     for link in rest:
         above = {common, *way_up(tree, common, 0), 0}
@@ -67,7 +61,7 @@ def last_common(tree: MultibodyTree, links: Sequence[int]) -> int:
 
 
 def rows_of(tree: MultibodyTree) -> list[Row]:
-    """All rows: those of the loops, of the couplings, and of the links that follow others."""
+    """Return all rows: of the loops, of the couplings, and of links that follow others."""
     start, rows = tree.columns(), []
     for index, loop in enumerate(tree.loops):
         end = last_common(tree, [loop.first, loop.second])
@@ -85,7 +79,7 @@ def rows_of(tree: MultibodyTree) -> list[Row]:
 
 
 def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
-    """The groups, each behind those that hang on it."""
+    """Return the clusters, each behind those that hang on it."""
     start, count = tree.columns(), len(tree.links) + 1
     owner = [b for b in range(1, count) for _ in range(start[b], start[b + 1])]
     group = list(range(count))
@@ -122,17 +116,11 @@ def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
 
 
 @dataclass(eq=False, repr=False)
-class Program:
-    """What the kernel does to a cluster, one operation behind the other.
+class BodyProgram:
+    """What the kernel does to a cluster in body coordinates, one operation after the other.
 
-    Attributes:
-        code: The operations.
-        starts: Where each operation begins in the code.
-        cells: Where the next number is stored.
-        bodies: Cell of each link's inertia, in the order of the links; then that of their parent,
-            -1 where that is the ground.
-        rows: For each row of a loop, cells of its covector on the first and the second link.
-        entries: Cells of the constant rows' entries, row by row.
+    ``bodies`` are cells of the links' inertias and of their parent's, -1 for the ground; ``rows``
+    are cells of each row's covectors on both links, ``entries`` those of constant rows.
     """
 
     code: list[int] = field(default_factory=list)
@@ -144,7 +132,7 @@ class Program:
 
 
 def unknowns_of(tree: MultibodyTree, cluster: Cluster) -> list[int]:
-    """Columns k and rows, -1 - r, of a cluster."""
+    """Return columns k and rows -1 - r of a cluster."""
     start = tree.columns()
     columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
     return [*columns, *(-1 - r for r in cluster.rows)]
@@ -152,13 +140,7 @@ def unknowns_of(tree: MultibodyTree, cluster: Cluster) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class BodyPrograms:
-    """The programs of all clusters; those without are eliminated in joint coordinates.
-
-    Attributes:
-        cells: Where the cells of each cluster begin, and their number.
-        operations: Where the operations of each begin in ``starts``, and their number.
-        bodies: Cells of the inertias, cluster by cluster.
-    """
+    """The programs of all clusters; those without are eliminated in joint coordinates."""
 
     cells: list[int] = field(default_factory=lambda: [0])
     operations: list[int] = field(default_factory=lambda: [0])
@@ -169,8 +151,8 @@ class BodyPrograms:
     rows: list[int] = field(default_factory=list)
     entries: list[int] = field(default_factory=list)
 
-    def add(self, program: Program | None) -> None:
-        """Add the next cluster."""
+    def add(self, program: BodyProgram | None) -> None:
+        """Add the next cluster's program, or none."""
         self.deep.append(program is not None)
         if program is not None:
             self.starts += [len(self.code) + start for start in program.starts]
@@ -182,7 +164,7 @@ class BodyPrograms:
         self.operations.append(len(self.starts))
 
     def sections(self) -> dict[str, list[int] | list[bool]]:
-        """Sections of the tables."""
+        """Return sections of the tables."""
         return {
             "deep": self.deep,
             "deep_cell": self.cells,

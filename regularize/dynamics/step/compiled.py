@@ -23,7 +23,7 @@ SOURCES = Path(__file__).parent / "c"
 
 @cache
 def names(of: str) -> tuple[str, ...]:
-    """Names in a list of ``tables.h``: ``SIZES``, ``INTEGERS``, ``REALS`` or ``WORKSPACE``."""
+    """Return names in a list of ``tables.h``: SIZES, INTEGERS, REALS or WORKSPACE."""
     begun = _header().split(f"#define {of}(X)")[1]
     # The list goes on where a line ends with a backslash.
     listed = re.split(r"(?<!\\)\n", begun, maxsplit=1)[0]
@@ -39,10 +39,7 @@ def _header() -> str:
 class Tables:
     """Tables of a tree, as the C code reads them.
 
-    Attributes:
-        integers: Where each section starts, and the sections of whole numbers, int32.
-        reals: The sections of real numbers.
-        sizes: What lengths are multiples of, by name.
+    ``integers`` begin with where each section starts; lengths are multiples of ``sizes``.
     """
 
     integers: NDArray[np.int32]
@@ -51,11 +48,7 @@ class Tables:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int], sections: Mapping[str, ArrayLike]) -> Tables:
-        """Tables from all sections by name; those that are not given are empty.
-
-        Raises:
-            KeyError: The header does not name a section or a size.
-        """
+        """Make tables from sections by name; those that are not given are empty."""
         known = {*names("INTEGERS"), *names("REALS")}
         if not {*sections} <= known or not {*sizes} <= {*names("SIZES")}:
             wrong = ({*sections} - known) | ({*sizes} - {*names("SIZES")})
@@ -74,7 +67,7 @@ class Tables:
 def _joined(
     sections: Mapping[str, ArrayLike], wanted: tuple[str, ...], dtype: np.dtype[Any]
 ) -> tuple[list[int], NDArray[Any]]:
-    """Where each section starts, and all of them, never empty."""
+    """Return where each section starts, and all of them, never empty."""
     arrays = [np.asarray(sections.get(name, ()), dtype=dtype).reshape(-1) for name in wanted]
     lengths = [len(array) for array in arrays]
     starts = np.cumsum([0, *lengths[:-1]]).tolist()
@@ -98,7 +91,7 @@ def which() -> str:
 
 
 def compiled(tables: Tables) -> Any:
-    """The compiled kernel on tables, or None where there is none."""
+    """Return the compiled kernel on tables, or None where there is none."""
     if Kernel is None:
         return None
     return Kernel(tables.integers, tables.reals, numbers)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Program, Row, unknowns_of
+from regularize.dynamics.step.clusters import BodyProgram, BodyPrograms, Cluster, Row, unknowns_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import Posed
 from regularize.lie.arrays import Array
@@ -34,26 +34,17 @@ OPERATIONS = ("replace", "eliminate")
 
 @dataclass(eq=False, repr=False)
 class _Cell:
-    """A number, a vector or a matrix that the kernel stores: where, and its value as a sample."""
+    """The place of what the kernel stores, and its value at the sample."""
 
     place: int
     value: Array
 
 
-class Front:
-    """The elimination of a cluster, at a sample.
+class BodyElimination:
+    """The elimination of a cluster in body coordinates, at a sample.
 
-    Args:
-        tree: The tree.
-        cluster: The cluster.
-        rows: All rows.
-        posed: The sample.
-        rank: Place of each unknown among all: of columns k, and of -1 - r for rows.
-        cells: Where numbers may be stored.
-
-    Attributes:
-        limit: How many times what it has a body's inertia may grow by the elimination of a row.
-        armature: Inertia of every column beside that of the bodies.
+    A row may be eliminated where it adds less than ``limit`` times what bodies' inertias have;
+    ``armature`` is the inertia of every column besides the bodies'.
     """
 
     limit = 1e3
@@ -69,7 +60,7 @@ class Front:
         cells: int,
     ) -> None:
         self.tree, self.cluster, self.posed, self.rank = tree, cluster, posed, rank
-        self.program = Program(cells=cells)
+        self.program = BodyProgram(cells=cells)
         #: What the parent of all feels of a pivot is compared with the whole cluster.
         self.outside = posed.inertias[[cluster.parent, *cluster.links]].sum(axis=0)
         self.inertia: dict[int, _Cell] = {}
@@ -94,7 +85,7 @@ class Front:
             self._add_row(r, rows[r], left)
 
     def _add_row(self, r: int, row: Row, left: dict[int, int]) -> None:
-        """Store the covector of a loop's row on both links, or the entries of a constant one."""
+        """Store a loop row's covector on both links, or the entries of a constant row."""
         s = -1 - r
         self.pivot[s], self.vector[s], self.entry[s] = self._cell(np.zeros(())), {}, {}
         self.missing[s] = set()
@@ -118,8 +109,8 @@ class Front:
         self.program.cells += value.size
         return cell
 
-    def run(self) -> Program:
-        """Eliminate everything."""
+    def run(self) -> BodyProgram:
+        """Eliminate everything, and return the program."""
         left = set(self.cluster.links)
         while left:
             ends = [b for b in left if not self.children[b]]
@@ -138,24 +129,24 @@ class Front:
         return self.tree.links[b - 1].parent
 
     def _near(self, b: int) -> tuple[list[int], list[int]]:
-        """Scalars and bodies that a body is coupled to."""
+        """Return scalars and bodies that a body is coupled to."""
         scalars = [s for s, vectors in self.vector.items() if b in vectors]
         return scalars, [j if i == b else i for i, j in self.pair if b in (i, j)]
 
     def _size(self, b: int) -> int:
-        """How many numbers a body is coupled to where its parent stands for it."""
+        """Return how many numbers a parent would be coupled to in place of a body."""
         p = self._parent(b)
         mine, others = self._near(b), self._near(p)
         return len({*mine[0], *others[0]}) + 6 * len({*mine[1], *others[1]} - {b, p})
 
     def _pair(self, i: int, j: int) -> tuple[_Cell | None, bool]:
-        """The cell of two bodies, and whether its rows belong to the first one."""
+        """Return the cell of two bodies, and whether its rows belong to the first one."""
         if (i, j) in self.pair:
             return self.pair[i, j], True
         return self.pair.get((j, i)), False
 
     def _replace(self, b: int) -> None:
-        """Let the parent stand for a body; its columns become scalars."""
+        """Replace a body by its parent; its columns become scalars."""
         p, columns = self._parent(b), range(self.start[b], self.start[b + 1])
         gone = p not in self.inertia
         self.children[p] -= 1
@@ -217,7 +208,7 @@ class Front:
         self._emit(code)
 
     def _entry(self, s: int, t: int) -> _Cell:
-        """The cell of two scalars."""
+        """Return the cell of two scalars."""
         if t not in self.entry[s]:
             self.entry[s][t] = self.entry.setdefault(t, {})[s] = self._cell(np.zeros(()))
         return self.entry[s][t]
@@ -227,7 +218,7 @@ class Front:
         self.program.code += [int(x) for x in code]
 
     def _ready(self) -> int | None:
-        """The row that can be eliminated with the least change, if one changes little enough."""
+        """Return the row whose elimination changes least, if that is little enough."""
         best: tuple[float, int] | None = None
         for s, vectors in self.vector.items():
             pivot = float(self.pivot[s].value)
@@ -240,7 +231,7 @@ class Front:
         return None if best is None else best[1]
 
     def _growth(self, body: int, vector: Array) -> float:
-        """What a unit pivot adds to a body's inertia, as a part of what it has."""
+        """Return what a unit pivot adds to a body's inertia, as a part of it."""
         M = self.outside if body == self.cluster.parent else self.inertia[body].value
         scale = np.sqrt(np.maximum(np.diag(M), TINY))
         return float(np.max(vector**2 / scale**2))
@@ -285,13 +276,13 @@ class Front:
         self._emit(code)
 
 
-class MinimumNormFront(Front):
-    """The same for the shortest velocities: bodies have no mass, and every column the same one."""
+class MinimumNormElimination(BodyElimination):
+    """The elimination for shortest velocities: bodies have no mass, columns an equal one."""
 
     armature = 1.0
 
     def _growth(self, body: int, vector: Array) -> float:
-        """What a unit pivot adds to the inertia that a body's columns feel, by what they have."""
+        """Return what a unit pivot adds to the inertia of a body's columns."""
         columns = self.posed.columns[self.start[body] : self.start[body + 1]]
         return float(np.max((columns @ vector) ** 2, initial=0.0))
 
@@ -303,19 +294,9 @@ def deep_program(
     posed: Posed,
     first: int,
     programs: BodyPrograms,
-    front: type[Front] = Front,
-) -> Program | None:
-    """The program of a cluster; None where rows depend on each other at the sample.
-
-    Args:
-        tree: The tree.
-        cluster: The cluster.
-        rows: All rows.
-        posed: The sample.
-        first: Place of the cluster's first unknown among all.
-        programs: Those of the clusters before.
-        front: How it is eliminated.
-    """
+    front: type[BodyElimination] = BodyElimination,
+) -> BodyProgram | None:
+    """Return the program of a cluster; None where rows depend on each other at the sample."""
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
     try:
         return front(tree, cluster, rows, posed, rank, programs.cells[-1]).run()

@@ -35,25 +35,25 @@ from regularize.dynamics.step.compiled import Tables
 from regularize.dynamics.step.deep import deep_program
 from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
 from regularize.dynamics.step.multibody import Loop, MultibodyTree, closing_of, frame_about
-from regularize.dynamics.step.pattern import Pattern, PivotEligibility, least_degree
-from regularize.dynamics.step.posing import freedoms, posed_anyhow
+from regularize.dynamics.step.pattern import Pattern, least_degree, sampled_pivots
+from regularize.dynamics.step.posing import freedoms, random_pose
 from regularize.lie.arrays import Array
 
 
 def _least_work(tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row]) -> int:
-    """About how many multiplications the entries in joint coordinates take."""
+    """Return about how many multiplications the entries in joint coordinates take."""
     entries = sum(len(rows[index].columns) for index in cluster.rows)
     return 7 * (entries + sum(1 for _ in _pairs(tree, cluster)))
 
 
 def _work(structs: Mapping[int, set[int]], rooted: bool) -> int:
-    """How many their elimination takes; on moving bodies there are six more right-hand sides."""
+    """Return how many multiplications the elimination takes; moving parents add six sides."""
     sides = 0 if rooted else 2
     return sum(len(near) * ((len(near) + 1) // 2 + sides) for near in structs.values())
 
 
 def tables_of(tree: MultibodyTree) -> Tables:
-    """All tables of a tree."""
+    """Return all tables of a tree."""
     sizes, sections = step_sections(tree)
     shortest = minimum_norm_sections(tree, sections.get("deep", ()))
     for each in (tree.sections(), loop_sections(tree), shortest):
@@ -62,10 +62,10 @@ def tables_of(tree: MultibodyTree) -> Tables:
 
 
 def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the step.
+    """Return sizes and sections of the step.
 
-    Where rows depend on each other or the tree's mass matrix is singular, and for a few large
-    clusters, there are no factors: dense elimination solves.
+    Where rows depend on each other or the mass matrix is singular, and for a few large clusters,
+    there are no factors, and dense elimination solves.
     """
     rows = rows_of(tree)
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
@@ -86,12 +86,7 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
 
 
 def curve_sections(tree: MultibodyTree, rows: Sequence[Row]) -> tuple[dict[str, Any], int]:
-    """Sections of couplings' curves, and how many entries the constant rows have.
-
-    Args:
-        tree: The tree.
-        rows: The constant rows, those of couplings first.
-    """
+    """Return sections of couplings' curves, and how many entries the constant rows have."""
     own, loops = tree.own_columns(), sum(len(loop.covectors) for loop in tree.loops)
     start = np.cumsum([0, *(len(row.columns) for row in rows)]).tolist()
     pieces = [
@@ -121,27 +116,15 @@ def _cluster_sections(
     clear: float = 1e-4,
     most: int = 500,
 ) -> tuple[dict[str, int], dict[str, Any]] | None:
-    """Clusters, factors, and where their entries come from.
+    """Return sizes and sections of clusters and factors; None where they would be too large.
 
-    Args:
-        tree: The tree.
-        rows: Its rows.
-        constants: Which of them are constant.
-        words: Words of a program of body coordinates that take as long as a multiplication in joint
-            coordinates.
-        dense: Multiplications for entries in joint coordinates beyond which dense algebra is as
-            quick.
-        longest: Multiplications beyond which their list takes too much room.
-        saving: Part of the multiplications with which rows that come before some of their columns
-            are worth what they risk: another way to solve where their pivots are small.
-        clear: Least part of the largest pivot of such rows that others must have at a sample.
-        most: Unknowns of a cluster beyond which such an order is not looked for.
-
-    Returns:
-        None where rows of large, deep clusters may be dependent.
+    ``words`` of a program in body coordinates take as long as a multiplication in joint
+    coordinates; beyond ``dense`` multiplications dense algebra is as quick, and beyond ``longest``
+    their list takes too much room. Rows come before columns where that is at most ``saving`` of the
+    work with pivots of at least ``clear``, in clusters of ``most`` unknowns.
     """
     clusters = clusters_of(tree, rows)
-    pattern, programs, posed = Pattern(), BodyPrograms(), posed_anyhow(tree)
+    pattern, programs, posed = Pattern(), BodyPrograms(), random_pose(tree)
     lists: dict[str, list[int]] = {name: [] for name in ("link", "loop", "constant", "unknown")}
     ends: dict[str, list[int]] = {name: [0] for name in lists}
     h_place: list[int] = []
@@ -158,7 +141,7 @@ def _cluster_sections(
             structs = least_degree(*_graph(tree, cluster, rows))
             rooted = cluster.parent == 0
             if len(cluster.rows) > 0 and len(structs) <= most:
-                ready = PivotEligibility(tree, cluster, rows, posed)
+                ready = sampled_pivots(tree, cluster, rows, posed)
                 sooner = least_degree(*_graph(tree, cluster, rows), ready)
                 works = [least + _work(each, rooted) for each in (sooner, structs)]
                 if works[0] <= saving * works[1] and ready.clearness > clear:
@@ -221,7 +204,7 @@ def _cluster_sections(
 
 
 def _inner(tree: MultibodyTree, clusters: Sequence[Cluster]) -> list[bool]:
-    """Whether the parent of each link is of the same cluster."""
+    """Return whether the parent of each link is of the same cluster."""
     result = [False] * (len(tree.links) + 1)
     for cluster in clusters:
         for link in cluster.links:
@@ -230,7 +213,7 @@ def _inner(tree: MultibodyTree, clusters: Sequence[Cluster]) -> list[bool]:
 
 
 def _dense(tree: MultibodyTree, clusters: Sequence[Cluster], inner: Sequence[bool]) -> list[bool]:
-    """Whether clusters move against each link, or against one behind it in its cluster."""
+    """Return whether clusters move against each link, or against one behind it in its cluster."""
     outside = {cluster.parent for cluster in clusters}
     result = [link in outside for link in range(len(tree.links) + 1)]
     for link in range(len(tree.links), 0, -1):
@@ -240,7 +223,7 @@ def _dense(tree: MultibodyTree, clusters: Sequence[Cluster], inner: Sequence[boo
 
 
 def _pairs(tree: MultibodyTree, cluster: Cluster) -> Iterator[tuple[int, int]]:
-    """Columns that inertia couples, in the order in which the kernel finds the entries."""
+    """Yield columns that inertia couples, in the order in which the kernel finds the entries."""
     start = tree.columns()
     for link in reversed(cluster.links):
         above = [p for p in way_up(tree, link, cluster.parent) if p != link]
@@ -252,7 +235,7 @@ def _pairs(tree: MultibodyTree, cluster: Cluster) -> Iterator[tuple[int, int]]:
 def _graph(
     tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row]
 ) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Neighbours of the unknowns of a cluster, and the columns of its rows."""
+    """Return neighbours of the unknowns of a cluster, and the columns of its rows."""
     adjacent: dict[int, set[int]] = {}
     for i, k in _pairs(tree, cluster):
         adjacent.setdefault(i, set()).add(k)
@@ -268,17 +251,7 @@ def _graph(
 
 
 def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str, Any] | None:
-    """Sections of a tree whose links turn about parallel axes or slide across them.
-
-    What its rows say of other motions does not matter: there are none.
-
-    Args:
-        tree: The tree.
-        rounding: Largest component of a unit twist out of the plane that is none.
-
-    Returns:
-        None where it moves otherwise, or does not turn.
-    """
+    """Return sections of a tree that moves in one plane and turns; None for others."""
     poses, turns = [np.eye(4)], []
     for link in tree.links:
         poses.append(poses[link.parent] @ link.placement)
@@ -328,7 +301,7 @@ def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str,
 
 
 def _is_flat_hinge(loop: Loop, poses: Sequence[Array], normal: Array, rounding: float) -> bool:
-    """Whether a loop closes by a hinge across the plane, and its rows say nothing of leaving it."""
+    """Return whether a loop closes by a hinge across the plane, with no row out of it."""
     if closing_of(loop) != "revolute":
         return False
     axis = loop.screws[3:, 0] / np.linalg.norm(loop.screws[3:, 0])

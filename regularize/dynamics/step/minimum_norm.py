@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Row, clusters_of, rows_of
-from regularize.dynamics.step.deep import MinimumNormFront, deep_program
+from regularize.dynamics.step.deep import MinimumNormElimination, deep_program
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.pattern import Pattern, least_degree
-from regularize.dynamics.step.posing import posed_anyhow
+from regularize.dynamics.step.posing import random_pose
 
 
 def steps_of(tree: MultibodyTree) -> list[list[tuple[int, int]]]:
-    """Of each loop the columns that move one of its links alone; 1 where that is the second."""
+    """Return for each loop the columns that move one link alone; 1 for the second, -1 else."""
     links, column = tree.links, tree.columns()
 
     def path(b: int) -> list[int]:
@@ -42,7 +42,7 @@ def steps_of(tree: MultibodyTree) -> list[list[tuple[int, int]]]:
 
 
 def loop_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the loops' columns and of the sets of rows; see ``tables.h``."""
+    """Return sizes and sections of the loops' columns and of the sets of rows."""
     owner = [b + 1 for b, link in enumerate(tree.links) for _ in range(link.freedoms)]
     rate = [link.rate + k for link in tree.links for k in range(link.freedoms)]
     steps = steps_of(tree)
@@ -50,7 +50,7 @@ def loop_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     for loop, alone in zip(tree.loops, steps, strict=True):
         touched += [{rate[k] for k, _ in alone}] * len(loop.covectors)
     touched += [set(np.flatnonzero(row).tolist()) for row in tree.couplings]
-    sets = _joined(touched, tree.rank == len(touched))
+    sets = _independent_sets(touched, tree.rank == len(touched))
     ranks = [min(len(rows), tree.rank) for rows, _ in sets]
     free = tree.nv - sum(ranks)
     every = set[int]().union(*touched)
@@ -80,10 +80,12 @@ def loop_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     }
 
 
-def _joined(touched: Sequence[set[int]], independent: bool) -> list[tuple[set[int], set[int]]]:
-    """Rows that share no velocity with others, and their velocities.
+def _independent_sets(
+    touched: Sequence[set[int]], independent: bool
+) -> list[tuple[set[int], set[int]]]:
+    """Return sets of rows that share no velocity with others, and their velocities.
 
-    Where rows depend on each other one set holds all: which of the sets lack rank is not known.
+    Dependent rows are one set: which of several would lack rank is not known.
     """
     sets: list[tuple[set[int], set[int]]] = []
     for r, velocities in enumerate(touched):
@@ -99,7 +101,7 @@ def _joined(touched: Sequence[set[int]], independent: bool) -> list[tuple[set[in
 
 
 def _products(cluster: Cluster, rows: Sequence[Row]) -> int:
-    """How many products of entries of a cluster's rows there are."""
+    """Return how many products of entries of a cluster's rows there are."""
     on = Counter(k for r in cluster.rows for k in rows[r].columns)
     return sum(n * (n + 1) // 2 for n in on.values())
 
@@ -107,20 +109,16 @@ def _products(cluster: Cluster, rows: Sequence[Row]) -> int:
 def _deep_programs(
     tree: MultibodyTree, deep: Sequence[bool], words: float = 0.4
 ) -> tuple[BodyPrograms, set[int]]:
-    """Programs of the clusters that are eliminated in body coordinates, and the rows of these.
-
-    Args:
-        tree: The tree.
-        deep: Clusters that may be.
-        words: Words of a program that take as long as the product of two entries.
-    """
+    """Return programs of the clusters in body coordinates, and the rows of these."""
     rows, programs, place, done = rows_of(tree), BodyPrograms(), 0, set[int]()
-    posed = posed_anyhow(tree)
+    posed = random_pose(tree)
     posed = replace(posed, inertias=np.zeros_like(posed.inertias))
     for cluster, is_deep in zip(clusters_of(tree, rows), deep, strict=True):
         program = None
         if is_deep and not any(tree.links[b - 1].follows for b in cluster.links):
-            program = deep_program(tree, cluster, rows, posed, place, programs, MinimumNormFront)
+            program = deep_program(
+                tree, cluster, rows, posed, place, programs, MinimumNormElimination
+            )
         columns = sum(tree.links[b - 1].freedoms for b in cluster.links)
         if program is not None and len(program.code) > words * _products(cluster, rows):
             program = None
@@ -133,13 +131,9 @@ def _deep_programs(
 def minimum_norm_sections(
     tree: MultibodyTree, deep: Sequence[bool]
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Sizes and sections of the shortest steps onto the closed loops; see ``tables.h``.
+    """Return sizes and sections of the shortest steps onto the closed loops.
 
-    Where rows depend on each other there are no factors, and other ways to solve.
-
-    Args:
-        tree: The tree.
-        deep: Whether the step eliminates each cluster in body coordinates.
+    Where rows depend on each other there are no factors.
     """
     programs, done = _deep_programs(tree, deep) if any(deep) else (BodyPrograms(), set[int]())
     rate = [link.rate + k for link in tree.links for k in range(link.freedoms)]

@@ -32,20 +32,11 @@ _COORDINATES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Link:
-    """One elementary motion of the tree, and the body behind it.
+    """One elementary motion of the tree, ``scaling * q + offset``, and the body behind it.
 
-    Attributes:
-        parent: Link that it moves against; 0 is the ground, the first link is 1.
-        kind: One of ``KINDS``.
-        placement: Pose at zero in the parent's frame, shape (4, 4).
-        axis: Unit vector of the kinds in ``AXIAL``, in its own frame, shape (3,).
-        pitch: Metres per radian of ``revolute``.
-        coordinate: Index of its first coordinate in q.
-        rate: Index of its first velocity in v.
-        scaling: Its value is ``scaling * q + offset``.
-        offset: See ``scaling``.
-        follows: Whether it has no coordinate of its own, but that of another link.
-        inertia: Spatial inertia about its origin, linear part first, shape (6, 6).
+    The ground is link 0, ``placement`` the pose at zero in the parent (4, 4), ``pitch`` metres per
+    radian, and ``inertia`` (6, 6) is about the link's origin, linear part first. A link that
+    ``follows`` has the coordinate of another one.
     """
 
     parent: int
@@ -62,29 +53,22 @@ class Link:
 
     @property
     def freedoms(self) -> int:
-        """Number of its columns."""
+        """Number of columns."""
         return _FREEDOMS[self.kind]
 
     @property
     def coordinates(self) -> int:
-        """How many numbers of q it takes."""
+        """How many numbers of q the link takes."""
         return _COORDINATES[self.kind]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    """A closure between two links.
+    """A closure between two links, the first of which carries the row frame.
 
-    Attributes:
-        first: Link that carries the row frame.
-        second: Link on the other side.
-        row_frame: Its pose in the first link, shape (4, 4).
-        first_frame: Frame of the closing joint in the first link, shape (4, 4).
-        second_frame: The same in the second link.
-        closing: How the closing joint moves, one of ``CLOSINGS``.
-        screws: Its freedoms in its own frame, shape (6, f).
-        sign: 1 where the second link is the child of the closing joint, else -1.
-        covectors: Rows in the row frame, linear parts in units of 1/length, shape (m, 6).
+    Frames are poses (4, 4) in their links; ``screws`` (6, f) are the freedoms of the closing joint
+    in its own frame, and ``covectors`` (m, 6) are rows in the row frame, linear parts in units of
+    1/length. ``sign`` is 1 where the second link is the child of the closing joint, else -1.
     """
 
     first: int
@@ -102,19 +86,9 @@ class Loop:
 class MultibodyTree:
     """A tree of links with closed loops.
 
-    Attributes:
-        nq: Length of configurations.
-        nv: Length of velocities.
-        links: All but the ground.
-        loops: The closures.
-        couplings: Constant rows on velocities, shape (C, nv); 1 where there is a curve.
-        targets: Their right-hand sides, shape (C,): ``couplings @ coordinates - targets = 0``,
-            where a curve takes the place of its coordinate.
-        armature: Inertia of rotors, shape (nv,).
-        gravity: Acceleration of free fall, shape (3,).
-        rank: Number of independent rows.
-        massive: Whether the mass matrix of the tree is regular.
-        curves: Entries of couplings that change with the configuration.
+    ``couplings @ coordinates - targets = 0`` are constant rows (C, nv); where there is a curve, it
+    takes the place of the coordinate, and the entry is 1. ``rank`` counts independent rows, and
+    ``massive`` tells whether the mass matrix is regular.
     """
 
     nq: int
@@ -135,7 +109,7 @@ class MultibodyTree:
         return sum(len(loop.covectors) for loop in self.loops) + len(self.couplings)
 
     def driven(self, velocities: Sequence[int]) -> MultibodyTree:
-        """The tree with a row for each of some velocities, behind the others."""
+        """Return the tree with a row for each of some velocities, behind the others."""
         return replace(
             self,
             couplings=np.vstack([self.couplings, np.eye(self.nv)[list(velocities)]]),
@@ -144,15 +118,15 @@ class MultibodyTree:
         )
 
     def columns(self) -> list[int]:
-        """First column of each link, the ground included, and the number of all."""
+        """Return the first column of each link, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([link.freedoms for link in self.links]).tolist()]
 
     def turned(self, link: int) -> Array:
-        """The frame in which the kernel has a link, seen from the link's own, shape (4, 4)."""
-        return _to_z(self.links[link - 1]) if link else np.eye(4)
+        """Return the kernel's frame of a link, seen from the link's own, (4, 4)."""
+        return _z_frame(self.links[link - 1]) if link else np.eye(4)
 
     def own_columns(self) -> dict[int, int]:
-        """The column whose rate each velocity is."""
+        """Return the column whose rate each velocity is."""
         start = self.columns()
         return {
             link.rate + k: start[b] + k
@@ -162,9 +136,9 @@ class MultibodyTree:
         }
 
     def sections(self) -> tuple[dict[str, int], dict[str, Any]]:
-        """Sizes and sections of the tree and its rows; see ``tables.h``."""
+        """Return sizes and sections of the tree and its rows; see ``tables.h``."""
         links, loops = self.links, self.loops
-        turned = [np.eye(4), *(_to_z(link) for link in links)]
+        turned = [np.eye(4), *(_z_frame(link) for link in links)]
         column = self.columns()
         owner = [link for link in links for _ in range(link.freedoms)]
         rate = [link.rate + k for link in links for k in range(link.freedoms)]
@@ -211,15 +185,15 @@ class MultibodyTree:
             "sign": [loop.sign for loop in loops],
             "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
             "first_frame": _poses(
-                inverse(turned[x.first]) @ x.first_frame @ _to_hinge(x) for x in loops
+                inverse(turned[x.first]) @ x.first_frame @ _hinge_frame(x) for x in loops
             )[12:],
             "second_frame": _poses(
-                inverse(turned[x.second]) @ x.second_frame @ _to_hinge(x) for x in loops
+                inverse(turned[x.second]) @ x.second_frame @ _hinge_frame(x) for x in loops
             )[12:],
             "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
             "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
             "covector": np.concatenate(
-                [np.zeros((0, 6)), *(_in_part(x, turned[x.first]) for x in loops)]
+                [np.zeros((0, 6)), *(_turned_covectors(x, turned[x.first]) for x in loops)]
             ),
             "target": self.targets,
         }
@@ -227,14 +201,14 @@ class MultibodyTree:
 
 
 def _hinge(link: Link) -> int:
-    """Whether a link only turns about a point of its parent, and is that the parent's origin."""
+    """Return 1 for a link that only turns about a point of its parent, 2 if that is the origin."""
     if link.kind not in ("revolute", "continuous") or link.pitch:
         return 0
     return 1 if link.placement[:3, 3].any() else 2
 
 
-def _to_z(link: Link) -> Array:
-    """The frame in which the kernel has a link, seen from its own: its axis is z there."""
+def _z_frame(link: Link) -> Array:
+    """Return the kernel's frame of a link, whose z axis is the link's axis."""
     return (
         frame_about(link.axis)
         if link.kind in ("revolute", "continuous", "prismatic")
@@ -243,26 +217,26 @@ def _to_z(link: Link) -> Array:
 
 
 def closing_of(loop: Loop) -> str:
-    """How a loop's closing joint moves: a screw through its frame without pitch is a hinge."""
+    """Return how a closing joint moves: a screw through its frame without pitch is a hinge."""
     return "revolute" if loop.closing == "helical" and not loop.screws[:3].any() else loop.closing
 
 
-def _to_hinge(loop: Loop) -> Array:
-    """The frame in which the kernel has a closing hinge: its axis is z there."""
+def _hinge_frame(loop: Loop) -> Array:
+    """Return the kernel's frame of a closing hinge, whose z axis is the hinge's axis."""
     if closing_of(loop) != "revolute":
         return np.eye(4)
     axis = loop.screws[3:, 0]
     return frame_about(axis / np.linalg.norm(axis))
 
 
-def _in_part(loop: Loop, turned: Array) -> Array:
-    """Covectors of a loop in the axes of the first link as the kernel has it, shape (m, 6)."""
+def _turned_covectors(loop: Loop, turned: Array) -> Array:
+    """Return the covectors of a loop in the kernel's axes of the first link, (m, 6)."""
     R = (inverse(turned) @ loop.row_frame)[:3, :3]
     return (loop.covectors.reshape(-1, 2, 3) @ R.T).reshape(-1, 6)
 
 
 def frame_about(z: Array) -> Array:
-    """A frame whose z axis is a unit vector."""
+    """Return a frame whose z axis is a unit vector."""
     x = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
     x = x - z * (x @ z)
     x = x / np.linalg.norm(x)
@@ -270,13 +244,13 @@ def frame_about(z: Array) -> Array:
 
 
 def _poses(poses: Any) -> Array:
-    """Rotations row by row and positions, the ground before them, shape (12 * (N + 1),)."""
+    """Return rotations by rows and positions, the ground before them, (12 * (N + 1),)."""
     each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in (np.eye(4), *poses)]
     return np.concatenate(each)
 
 
 def _inertia(link: Link, turned: Array) -> Array:
-    """Mass, mass times centre, and inertia about the origin, in the turned frame, shape (10,)."""
+    """Return mass, mass times centre, and inertia about the origin in the turned frame, (10,)."""
     R, spatial = turned[:3, :3], link.inertia
     moment = spatial[3:, :3]  # the mass times the cross matrix of the centre
     first = R.T @ np.array([moment[2, 1], moment[0, 2], moment[1, 0]])

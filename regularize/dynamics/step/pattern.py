@@ -17,80 +17,41 @@ import numpy as np
 from regularize.dynamics.step.clusters import Cluster, Row, way_up
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import Posed
+from regularize.lie.arrays import Array
 
 
-class PivotEligibility:
-    """The equations of a cluster at a sample, as they are while unknowns are eliminated.
+class SampledPivots:
+    """Symmetric equations (n, n) at a sample while unknowns are eliminated: which rows may be.
 
-    Args:
-        tree: The tree.
-        cluster: The cluster; what hangs on it counts as if it were rigid.
-        rows: All rows.
-        posed: The sample.
-        share: Part of what all columns make of a row's pivot that is enough of it.
+    ``places`` has the place of each unknown: of columns k, and of rows -1 - r. A row's pivot is
+    sound where it is more than a ``share`` of what all columns together make of it.
     """
 
-    def __init__(
-        self,
-        tree: MultibodyTree,
-        cluster: Cluster,
-        rows: Sequence[Row],
-        posed: Posed,
-        *,
-        share: float = 0.05,
-    ) -> None:
-        start, bodies = tree.columns(), posed.inertias.copy()
-        for b in range(len(tree.links), 0, -1):
-            bodies[tree.links[b - 1].parent] += bodies[b]
-        columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
-        self._place = {x: i for i, x in enumerate([*columns, *(-1 - r for r in cluster.rows)])}
-        H = np.zeros((len(columns), len(columns)))
-        for b in cluster.links:
-            mine = slice(start[b], start[b + 1])
-            forces = bodies[b] @ posed.columns[mine].T
-            for p in way_up(tree, b, cluster.parent):
-                above = slice(start[p], start[p + 1])
-                block = posed.columns[above] @ forces
-                at = [self._place[k] for k in range(above.start, above.stop)]
-                to = [self._place[k] for k in range(mine.start, mine.stop)]
-                H[np.ix_(at, to)], H[np.ix_(to, at)] = block, block.T
-        H[np.diag_indices_from(H)] += [
-            tree.armature[tree.links[b - 1].rate + k - start[b]]
-            for b in cluster.links
-            for k in range(start[b], start[b + 1])
-        ]
-        J = np.zeros((len(cluster.rows), len(columns)))
-        passed: dict[int, int] = {}
-        for i, r in enumerate(cluster.rows):
-            row = rows[r]
-            places = [self._place[k] for k in row.columns]
-            if row.coefficients is not None:
-                J[i, places] = row.coefficients
-                continue
-            loop = tree.loops[row.loop]
-            n = passed[row.loop] = passed.get(row.loop, -1) + 1
-            seconds = {
-                k for b in way_up(tree, loop.second, 0) for k in range(start[b], start[b + 1])
-            }
-            signs = [1.0 if k in seconds else -1.0 for k in row.columns]
-            J[i, places] = signs * (posed.columns[[*row.columns]] @ posed.covectors[row.loop][n])
-        self._matrix = np.block([[H, J.T], [J, np.zeros((len(J), len(J)))]])
+    def __init__(self, matrix: Array, places: Mapping[int, int], *, share: float = 0.05) -> None:
+        self._matrix, self._places = matrix.copy(), places
         self._pivots: list[float] = []
-        self._enough = share * np.einsum("ij,ji->i", J, np.linalg.solve(H, J.T))
+        columns = [i for x, i in places.items() if x >= 0]
+        rows = [i for x, i in places.items() if x < 0]
+        H, J = matrix[np.ix_(columns, columns)], matrix[np.ix_(rows, columns)]
+        try:
+            resisting = np.linalg.solve(H, J.T)
+        except np.linalg.LinAlgError:
+            resisting = np.linalg.lstsq(H, J.T, rcond=None)[0]
+        self._enough = dict(zip(rows, share * np.einsum("ij,ji->i", J, resisting), strict=True))
 
     def eliminate(self, unknown: int, others: Iterable[int]) -> None:
-        """Take what an unknown's pivot makes of the entries of those that it is coupled to."""
-        K, i, at = self._matrix, self._place[unknown], [self._place[x] for x in others]
+        """Eliminate an unknown from the entries of those that it is coupled to."""
+        K, i, at = self._matrix, self._places[unknown], [self._places[x] for x in others]
         if unknown < 0 or K[i, i] == 0.0:
             self._pivots.append(-float(K[i, i]))
         if K[i, i] == 0.0:  # rows that came sooner leave nothing: this order is none
             return
         K[np.ix_(at, at)] -= np.outer(K[at, i], K[at, i] / K[i, i])
 
-    def of(self, row: int) -> bool:
-        """Whether the pivot of a row, an unknown -1 - r, is sound."""
-        i = self._place[row]
-        return bool(-self._matrix[i, i] > self._enough[i - len(self._matrix)])
+    def are_sound(self, row: int) -> bool:
+        """Return whether the pivot of a row, an unknown -1 - r, is sound."""
+        i = self._places[row]
+        return bool(-self._matrix[i, i] > self._enough[i])
 
     @property
     def clearness(self) -> float:
@@ -98,22 +59,49 @@ class PivotEligibility:
         return min(self._pivots) / max(self._pivots)
 
 
+def sampled_pivots(
+    tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row], posed: Posed
+) -> SampledPivots:
+    """Return a cluster's equations at a sample; links that hang on it count as rigid."""
+    start, bodies = tree.columns(), posed.inertias.copy()
+    for b in range(len(tree.links), 0, -1):
+        bodies[tree.links[b - 1].parent] += bodies[b]
+    columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
+    places = {x: i for i, x in enumerate([*columns, *(-1 - r for r in cluster.rows)])}
+    K = np.zeros((len(places), len(places)))
+    for b in cluster.links:
+        mine = range(start[b], start[b + 1])
+        forces = bodies[b] @ posed.columns[mine].T
+        for p in way_up(tree, b, cluster.parent):
+            above = range(start[p], start[p + 1])
+            block = posed.columns[above] @ forces
+            at, to = [places[k] for k in above], [places[k] for k in mine]
+            K[np.ix_(at, to)], K[np.ix_(to, at)] = block, block.T
+        for k in mine:
+            K[places[k], places[k]] += tree.armature[tree.links[b - 1].rate + k - start[b]]
+    passed: dict[int, int] = {}
+    for r in cluster.rows:
+        row, at = rows[r], [places[k] for k in rows[r].columns]
+        if row.coefficients is not None:
+            entries = np.array(row.coefficients)
+        else:
+            loop = tree.loops[row.loop]
+            n = passed[row.loop] = passed.get(row.loop, -1) + 1
+            seconds = {
+                k for b in way_up(tree, loop.second, 0) for k in range(start[b], start[b + 1])
+            }
+            signs = np.array([1.0 if k in seconds else -1.0 for k in row.columns])
+            entries = signs * (posed.columns[[*row.columns]] @ posed.covectors[row.loop][n])
+        K[places[-1 - r], at] = K[at, places[-1 - r]] = entries
+    return SampledPivots(K, places)
+
+
 @dataclass(eq=False, repr=False)
 class Pattern:
     """Where the entries of factors are, and where they go.
 
-    Unknowns have any numbers; a column k of a cluster is k, and a row r of it -1 - r.
-
-    Attributes:
-        order: Unknowns in the order of their elimination.
-        start: Where the entries of each begin: its pivot, then those below, and their number.
-        below: For each entry the place in ``order`` of the unknown that it belongs to.
-        block: How each pivot changes what is below it. Where the entries are, for each unknown
-            there, its first ones, no list of them is needed; and where the next unknown is the
-            first below and has all others below, both are of a block: -n for an unknown before n
-            more of its block, n for the last one of n. 0 where a list is needed.
-        update: Entries that pivots with such a list change, in turn.
-        widest: Most unknowns of a block, as in ``factors.c``.
+    Unknowns are numbers of any kind; ``start``, ``below``, ``block`` and ``update`` are as in
+    ``tables.h``, and blocks have at most ``widest`` unknowns.
     """
 
     order: list[int] = field(default_factory=list)
@@ -125,7 +113,7 @@ class Pattern:
     _place: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def place(self, one: int, two: int) -> int:
-        """Where the entry of two unknowns is."""
+        """Return where the entry of two unknowns is."""
         return self._place[one, two] if (one, two) in self._place else self._place[two, one]
 
     def skip(self, unknowns: Sequence[int]) -> None:
@@ -163,7 +151,7 @@ class Pattern:
         self.block += self._blocks(solids, [*nested, False])
 
     def _blocks(self, solids: Sequence[bool], nested: Sequence[bool]) -> list[int]:
-        """Blocks of unknowns that need no list and are, with what is below them, the next's."""
+        """Return blocks of unknowns that need no list, each nested in the next."""
         result: list[int] = []
         while len(result) < len(solids):
             first = len(result)
@@ -178,18 +166,15 @@ class Pattern:
 def least_degree(
     adjacent: dict[int, set[int]],
     waiting: dict[int, set[int]],
-    ready: PivotEligibility | None = None,
+    pivots: SampledPivots | None = None,
 ) -> dict[int, set[int]]:
-    """Unknowns in an order of least degree, each with the neighbours that are left then.
+    """Return unknowns in an order of least degree, each with the neighbours left then.
 
-    Args:
-        adjacent: Neighbours of each unknown; it is used up.
-        waiting: Columns that each row comes behind; they are used up.
-        ready: Where some of these are enough: which rows need not wait any longer.
+    Rows wait for their columns in ``waiting``, or only until ``pivots`` are sound.
     """
 
     def waits(x: int) -> bool:
-        return bool(waiting.get(x)) and (ready is None or not ready.of(x))
+        return bool(waiting.get(x)) and (pivots is None or not pivots.are_sound(x))
 
     heap = [(len(near), x) for x, near in adjacent.items() if not waits(x)]
     heapq.heapify(heap)
@@ -199,8 +184,8 @@ def least_degree(
         if x in done or degree != len(adjacent[x]) or waits(x):
             continue
         near = done[x] = adjacent.pop(x)
-        if ready is not None:
-            ready.eliminate(x, near)
+        if pivots is not None:
+            pivots.eliminate(x, near)
         for y in near:
             adjacent[y] |= near
             adjacent[y] -= {x, y}

@@ -24,13 +24,7 @@ GROUPS = {"spherical": np.eye(6)[:, 3:], "free": np.eye(6), "planar": np.eye(6)[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posed:
-    """Parts, columns and rows about the origin of the ground, linear parts first.
-
-    Attributes:
-        inertias: Spatial inertia of each link, the ground included, shape (links, 6, 6).
-        columns: Twist of each column, shape (columns, 6).
-        covectors: Rows of each loop, shape (m, 6).
-    """
+    """Inertias (links, 6, 6), columns (columns, 6) and rows about the origin of the ground."""
 
     inertias: Array
     columns: Array
@@ -38,7 +32,7 @@ class Posed:
 
 
 def freedoms(link: Link) -> Array:
-    """Freedoms of a link in its own frame, shape (6, f)."""
+    """Return the freedoms of a link in its own frame, shape (6, f)."""
     if link.kind in GROUPS:
         return GROUPS[link.kind]
     if link.kind == "prismatic":
@@ -47,7 +41,7 @@ def freedoms(link: Link) -> Array:
 
 
 def moved(link: Link, q: Array) -> Array:
-    """Motion of a link at a configuration of the tree (nq,) from where it is at zero, (4, 4)."""
+    """Return the motion of a link from where it is at zero at a configuration (nq,), (4, 4)."""
     x = q[link.coordinate :]
     if link.kind == "spherical":
         return screw.transform(screw.rotation_of(x[:4]))
@@ -61,7 +55,7 @@ def moved(link: Link, q: Array) -> Array:
 
 
 def poses_of(links: Sequence[Link], q: Array) -> list[Array]:
-    """Poses of the ground and of all links at a configuration of the tree (nq,)."""
+    """Return poses of the ground and of all links at a configuration (nq,)."""
     poses = [np.eye(4)]
     for link in links:
         poses.append(poses[link.parent] @ link.placement @ moved(link, q))
@@ -69,14 +63,14 @@ def poses_of(links: Sequence[Link], q: Array) -> list[Array]:
 
 
 def columns_of(links: Sequence[Link], poses: Sequence[Array]) -> Array:
-    """Twist of each column about the origin of the ground, shape (columns, 6)."""
+    """Return the twist of each column about the origin of the ground, shape (columns, 6)."""
     each = [(screw.adjoint(T) @ freedoms(link)).T for link, T in zip(links, poses[1:], strict=True)]
     return np.vstack([np.zeros((0, 6)), *each])
 
 
 @lru_cache(maxsize=1)  # several tables of a tree are made from it
-def posed_anyhow(tree: MultibodyTree) -> Posed:
-    """The tree at joint values without any relation between them; its loops are open."""
+def random_pose(tree: MultibodyTree) -> Posed:
+    """Return the tree at joint values without any relation between them; its loops are open."""
     rng = np.random.default_rng(0)
     poses, inertias = [np.eye(4)], [np.zeros((6, 6))]
     for link in tree.links:
@@ -84,15 +78,15 @@ def posed_anyhow(tree: MultibodyTree) -> Posed:
         value = rng.uniform(0.3, 1.2, own.shape[1]) * rng.choice((-1.0, 1.0), own.shape[1])
         T = poses[link.parent] @ link.placement @ screw.exp(own @ value)
         poses.append(T)
-        to_link = _to(T)
+        to_link = _adjoint_to(T)
         inertias.append(to_link.T @ link.inertia @ to_link)
     columns = columns_of(tree.links, poses)
-    rows = (x.covectors @ _to(poses[x.first] @ x.row_frame) for x in tree.loops)
+    rows = (x.covectors @ _adjoint_to(poses[x.first] @ x.row_frame) for x in tree.loops)
     return Posed(np.array(inertias), columns, tuple(rows))
 
 
-def _to(T: Array) -> Array:
-    """From twists in the ground to a frame."""
+def _adjoint_to(T: Array) -> Array:
+    """Return the map of twists from the ground to a frame."""
     return np.asarray(screw.adjoint(screw.inverse(T)))
 
 
@@ -104,13 +98,7 @@ _ONE = {"continuous": 0, "spherical": 3, "free": 6, "planar": 2}
 
 
 class ConfigurationSpace:
-    """The configurations of a tree.
-
-    Args:
-        links: Its elementary motions.
-        nq: Length of configurations.
-        nv: Length of velocities.
-    """
+    """The configurations of a tree."""
 
     def __init__(self, links: Sequence[Link], nq: int, nv: int) -> None:
         self._nq, self._nv = nq, nv
@@ -142,7 +130,7 @@ class ConfigurationSpace:
         return q
 
     def integrate(self, q: Array, step: Array) -> Array:
-        """Where a tangent step (nv,) leads from a configuration, shape (nq,)."""
+        """Return where a tangent step (nv,) leads from a configuration, (nq,)."""
         result = np.array(q, dtype=np.float64)
         result[self._places] += step[self._rates]
         for kind, places, rates in self._others:
@@ -152,12 +140,7 @@ class ConfigurationSpace:
         return result
 
     def difference(self, start: Array, end: Array) -> Array:
-        """The tangent steps that lead from a configuration to others, shape (..., nv).
-
-        Args:
-            start: Shape (nq,).
-            end: Shape (..., nq).
-        """
+        """Return tangent steps from a configuration (nq,) to others (..., nq), (..., nv)."""
         result = np.zeros((*end.shape[:-1], self._nv))
         result[..., self._rates] = end[..., self._places] - start[self._places]
         for kind, places, rates in self._others:
@@ -167,12 +150,7 @@ class ConfigurationSpace:
         return result
 
     def velocity_by_step(self, step: Array) -> Array:
-        r"""Velocities by rates of a tangent step at its end, shape (nv, nv).
-
-        Source: of a twist x, :math:`J(x) = \sum_k (-\mathrm{ad}_x)^k / (k + 1)!` (Iserles and
-        others, Lie-group methods, Acta Numerica 2000, section 2), found by halves:
-        :math:`J(2 x) = (I + \exp(-\mathrm{ad}_x)) \, J(x) / 2`.
-        """
+        r"""Velocities by rates of a tangent step at its end, shape (nv, nv)."""
         result = np.eye(self._nv)
         for kind, _, rates in self._others:
             group = _FREEDOMS[kind]
@@ -190,7 +168,7 @@ class ConfigurationSpace:
 
 
 def _pose(kind: str, q: Array) -> Array:
-    """Poses of links of a kind by their coordinates (..., c), shape (..., 4, 4)."""
+    """Return poses of links of a kind by their coordinates (..., c), shape (..., 4, 4)."""
     T, count = np.zeros((*q.shape[:-1], 4, 4)), _PLACES[kind]
     T[..., :count, 3], T[..., 3, 3] = q[..., :count], 1.0
     if kind in ("spherical", "free"):
@@ -202,7 +180,7 @@ def _pose(kind: str, q: Array) -> Array:
 
 
 def _coordinates(kind: str, q: Array, poses: Array, twists: Array) -> Array:
-    """Coordinates (G, c) of poses that twists have led to from others.
+    """Return coordinates (G, c) of poses that twists have led to from others.
 
     Of both quaternions of a rotation a free body takes the nearer one, and a ball that which its
     own quaternion is turned to.

@@ -9,142 +9,97 @@ Programs as kernels of NVIDIA Warp, one thread a state, on processors and graphi
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.tape.graph import StraightLine
+from regularize.dynamics.tape.languages import WARP, array_functions
 from regularize.dynamics.tape.libraries import kept
-from regularize.dynamics.tape.printers import statements
+from regularize.dynamics.tape.program import ARITHMETIC, Number, Program
 
 Places = NDArray[np.int32]
-#: How many lines are made at once.
+#: Kind of numbers, where the first one goes, places of their arguments, and signs: (2, WIDTH).
+Strip = tuple[str, int, Places, NDArray[np.float64]]
+#: How many numbers are computed at once.
 WIDTH = 16
-#: Which lines are made at once: sums and differences by their signs are one kind.
-_KINDS = {"add": "sum", "subtract": "sum", "negative": "sum"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LineGroup:
-    """Lines of one kind that do not need each other.
+def _kind(x: Number) -> str:
+    """Return the kind of numbers computed at once: sums and differences by signs are one."""
+    return "sum" if x.operation in ("add", "subtract", "negative") else x.operation
 
-    Attributes:
-        kind: ``sum`` or the name of an operation.
-        first: Places of their first arguments.
-        second: Places of their second arguments; none of functions of one argument.
-        signs: What the arguments of sums are multiplied by, shape (2, n).
+
+def _operands(x: Number, place: dict[int, int], zero: int) -> tuple[list[int], list[float]]:
+    """Return places of two arguments of a number, and the signs of these in sums."""
+    places = [place[i] for i in x.arguments]
+    if x.operation == "negative":
+        return [*places, zero], [-1.0, 1.0]
+    return [places[0], places[-1]], [1.0, -1.0 if x.operation == "subtract" else 1.0]
+
+
+def _strips(program: Program) -> tuple[NDArray[np.float64], list[Strip], Places]:
+    """Return constants, strips of numbers that do not need each other, and places of the results.
+
+    Constants stand behind the variables, the first of them being zero. Of the kinds of which
+    numbers are ready, that with most of them comes next.
     """
-
-    kind: str
-    first: Places
-    second: Places
-    signs: NDArray[np.float64]
-
-    def strips(self, kind: int) -> Iterator[tuple[Any, ...]]:
-        """Of some lines at a time: a kind, how many there are, arguments and signs, all alike long.
-
-        What is too long repeats the last line, so that it has numbers and derivatives where that
-        has; the next strip overwrites it.
-        """
-        second = self.second if len(self.second) else self.first
-        for begin in range(0, len(self.first), WIDTH):
-            length = min(WIDTH, len(self.first) - begin)
-            at = begin + np.minimum(np.arange(WIDTH), length - 1)
-            yield kind, length, self.first[at], second[at], self.signs[:, at]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupedLines:
-    """A program in groups.
-
-    Attributes:
-        constants: What stands behind the inputs: the constants, the first of which is zero.
-        groups: The groups, in order.
-        outputs: Places of the results.
-    """
-
-    constants: NDArray[np.float64]
-    groups: tuple[LineGroup, ...]
-    outputs: Places
-
-    @classmethod
-    def of(cls, program: StraightLine) -> GroupedLines:
-        """Group a program: of the kinds of which some lines are ready, that with most of them."""
-        lines, place = program.lines, dict[int, int]()
-        values = [0.0]
-        for k, line in enumerate(lines):
-            if line.name == "input":
-                place[k] = int(line.data)
-            elif line.name == "constant":
-                place[k] = program.inputs + len(values)
-                values.append(line.data)
-        waits = {k: {i for i in line.arguments if i not in place} for k, line in enumerate(lines)}
-        users: dict[int, list[int]] = {}
-        for k, needed in waits.items():
-            for i in needed:
-                users.setdefault(i, []).append(k)
-        ready: dict[str, list[int]] = {}
-        for k, needed in waits.items():
-            if not needed and k not in place:
-                ready.setdefault(_KINDS.get(lines[k].name, lines[k].name), []).append(k)
-        zero, groups, end = program.inputs, list[LineGroup](), program.inputs + len(values)
-        while ready:
-            kind = max(ready, key=lambda name: (len(ready[name]), name))
-            chosen = ready.pop(kind)
-            pairs = [[place[i] for i in lines[k].arguments] for k in chosen]
-            signs = np.ones((2, len(chosen)))
-            for n, k in enumerate(chosen):
-                place[k] = end + n
-                if lines[k].name == "subtract":
-                    signs[1, n] = -1.0
-                elif lines[k].name == "negative":
-                    signs[0, n] = -1.0
-                    pairs[n].append(zero)
-            end += len(chosen)
-            both = np.array(pairs, dtype=np.int32).reshape(len(chosen), -1)
-            second = both[:, 1] if both.shape[1] > 1 else both[:, :0].ravel()
-            groups.append(LineGroup(kind, both[:, 0], second, signs))
-            for k in chosen:
-                for user in users.get(k, ()):
-                    waits[user].discard(k)
-                    if not waits[user]:
-                        name = _KINDS.get(lines[user].name, lines[user].name)
-                        ready.setdefault(name, []).append(user)
-        outputs = np.array([place[k] for k in program.outputs], dtype=np.int32)
-        return cls(np.array(values), tuple(groups), outputs)
+    lines = {x.index: x for x in program.lines}
+    place = {x.index: i for i, x in enumerate(program.variables)}
+    zero, constants = len(place), [0.0]
+    for k, x in lines.items():
+        if x.constant is not None:
+            place[k] = zero + len(constants)
+            constants.append(x.constant)
+    waits = {k: {i for i in x.arguments if i not in place} for k, x in lines.items()}
+    users: dict[int, list[int]] = {}
+    ready: dict[str, list[int]] = {}
+    for k, arguments in waits.items():
+        for i in arguments:
+            users.setdefault(i, []).append(k)
+        if not arguments and k not in place:
+            ready.setdefault(_kind(lines[k]), []).append(k)
+    strips, end = list[Strip](), zero + len(constants)
+    while ready:
+        kind = max(ready, key=lambda name: (len(ready[name]), name))
+        chosen = ready.pop(kind)
+        for begin in range(0, len(chosen), WIDTH):
+            strip = chosen[begin : begin + WIDTH]
+            # Short strips repeat their last number, whose value and derivatives there are; the
+            # next strip overwrites that.
+            padded = [*strip, *[strip[-1]] * (WIDTH - len(strip))]
+            places, signs = zip(*(_operands(lines[k], place, zero) for k in padded), strict=True)
+            strips.append((kind, end, np.array(places, dtype=np.int32).T, np.array(signs).T))
+            place |= {k: end + n for n, k in enumerate(strip)}
+            end += len(strip)
+        for k in chosen:
+            for user in users.get(k, ()):
+                waits[user].discard(k)
+                if not waits[user]:
+                    ready.setdefault(_kind(lines[user]), []).append(user)
+    return np.array(constants), strips, np.array([place[x.index] for x in program.results])
 
 
-def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
-    """A pure function of arrays of so many inputs each, one behind the other."""
+def to_jax(program: Program, parts: Sequence[int]) -> Callable[..., Any]:
+    """Return a pure function of arrays of so many variables each, one behind the other."""
     import jax.numpy as jnp  # an extra
     from jax import lax
 
-    def added(a: Any, b: Any, signs: Any) -> Any:
-        return signs[0] * a + signs[1] * b
+    def applied(name: str) -> Callable[..., Any]:
+        if name == "sum":
+            return lambda x, signs: signs[0] * x[0] + signs[1] * x[1]
+        function = functions[name]
+        if name in ("sin", "cos", "root", "absolute"):
+            return lambda x, signs: function(x[0])
+        return lambda x, signs: function(x[0], x[1])
 
-    def of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
-        return lambda a, b, signs: function(a)
-
-    def of_two(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-        return lambda a, b, signs: function(a, b)
-
-    functions = {
-        "sum": added, "multiply": of_two(jnp.multiply), "divide": of_two(jnp.divide),
-        "minimum": of_two(jnp.minimum), "maximum": of_two(jnp.maximum),
-        "atan2": of_two(jnp.arctan2), "sin": of_one(jnp.sin), "cos": of_one(jnp.cos),
-        "sqrt": of_one(jnp.sqrt), "absolute": of_one(jnp.abs),
-    }  # fmt: skip
-    grouped = GroupedLines.of(program)
-    kinds = sorted({group.kind for group in grouped.groups})
-    constants, behind = grouped.constants, program.inputs + len(grouped.constants)
-    strips = [strip for group in grouped.groups for strip in group.strips(kinds.index(group.kind))]
-    lengths = np.array([length for _, length, *_ in strips], dtype=np.int32)
-    begins = behind + np.cumsum([0, *lengths[:-1]], dtype=np.int32)
-    numbers = [np.array(x) for x in zip(*((k, *rest) for k, _, *rest in strips), strict=True)]
-    end = behind + int(lengths.sum()) + WIDTH
+    functions = {**ARITHMETIC, **array_functions(jnp)}
+    constants, strips, results = _strips(program)
+    kinds = sorted({kind for kind, *_ in strips})
+    operations, behind = [applied(name) for name in kinds], len(program.variables) + len(constants)
+    end = max((begin for _, begin, *_ in strips), default=behind) + WIDTH
+    table = [(kinds.index(kind), *rest) for kind, *rest in strips]
 
     def function(*arrays: Any) -> Any:
         for array, length in zip(arrays, parts, strict=True):
@@ -153,31 +108,21 @@ def to_jax(program: StraightLine, parts: Sequence[int]) -> Callable[..., Any]:
                     f"arrays have shapes {[(n,) for n in parts]}; got {jnp.shape(array)}: use vmap"
                 )
         given = jnp.concatenate([jnp.asarray(x) for x in arrays])
-        kind = jnp.result_type(given, jnp.float32)
-        known = jnp.concatenate([given.astype(kind), jnp.asarray(constants, kind)])
+        dtype = jnp.result_type(given, jnp.float32)
+        known = jnp.concatenate([given.astype(dtype), jnp.asarray(constants, dtype)])
 
-        def compute(found: Any, strip: Any) -> tuple[Any, None]:
-            begin, of, first, second, signs = strip
-            made = lax.switch(of, ops, found[first], found[second], signs.astype(kind))
-            return lax.dynamic_update_slice(found, made, (begin,)), None
+        def compute(values: Any, strip: Any) -> tuple[Any, None]:
+            kind, begin, places, signs = strip
+            made = lax.switch(kind, operations, values[places], signs.astype(dtype))
+            return lax.dynamic_update_slice(values, made, (begin,)), None
 
-        ops = [functions[name] for name in kinds]
-        begun = jnp.zeros(end, kind).at[:behind].set(known)
-        strips = tuple(jnp.asarray(x) for x in (begins, *numbers))
-        return lax.scan(compute, begun, strips)[0][grouped.outputs]
+        begun = jnp.zeros(end, dtype).at[:behind].set(known)
+        columns = tuple(jnp.asarray(np.array(x)) for x in zip(*table, strict=True))
+        return lax.scan(compute, begun, columns)[0][results]
 
     return function
 
 
-_FUNCTIONS = {
-    "sin": "wp.sin",
-    "cos": "wp.cos",
-    "sqrt": "wp.sqrt",
-    "absolute": "wp.abs",
-    "minimum": "wp.min",
-    "maximum": "wp.max",
-    "atan2": "wp.atan2",
-}
 _HEAD = """\
 import warp as wp
 
@@ -195,25 +140,20 @@ def forward_dynamics(
 """
 
 
-def warp_source(program: StraightLine, nq: int, nv: int, *, backward: bool) -> str:
-    """Source of a kernel of the acceleration."""
-
-    def place(i: int) -> str:
-        if i < nq:
-            return f"q[n, {i}]"
-        i -= nq
-        return f"v[n, {i}]" if i < nv else f"tau[n, {i - nv}]"
-
-    def constant(value: float) -> str:
-        return f"wp.float64({value!r})"
-
-    lines, found = statements(program, place, constant, _FUNCTIONS, "    x{} = {}")
-    lines += [f"    a[n, {k}] = {x}" for k, x in enumerate(found)]
-    return _HEAD.format(backward=backward) + "\n".join(lines) + "\n"
+def warp_source(program: Program, nq: int, nv: int, *, backward: bool) -> str:
+    """Return the source of a Warp kernel of the acceleration."""
+    places = [
+        f"{name}[n, {k}]" for name, n in (("q", nq), ("v", nv), ("tau", nv)) for k in range(n)
+    ]
+    given = zip(program.variables, places, strict=True)
+    lines = [f"{WARP.name(x)} = {place}" for x, place in given]
+    lines += WARP.assignments(program.lines)
+    lines += [f"a[n, {k}] = {WARP.name(x)}" for k, x in enumerate(program.results)]
+    return _HEAD.format(backward=backward) + "".join(f"    {line}\n" for line in lines)
 
 
-def to_warp(program: StraightLine, nq: int, nv: int, *, backward: bool) -> Callable[..., Any]:
-    """A function of arrays (N, nq), (N, nv) and (N, nv) with values (N, nv), where these lie."""
+def to_warp(program: Program, nq: int, nv: int, *, backward: bool) -> Callable[..., Any]:
+    """Return a function of Warp arrays (N, nq), (N, nv), (N, nv) to (N, nv), on their device."""
     import warp as wp  # an extra
 
     path = kept(warp_source(program, nq, nv, backward=backward), ".py")

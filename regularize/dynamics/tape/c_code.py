@@ -12,25 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from regularize.dynamics.step.multibody import MultibodyTree
-from regularize.dynamics.tape.graph import Number, Recording, StraightLine
-from regularize.dynamics.tape.motion_equations import Accelerated
-from regularize.dynamics.tape.printers import statements
-from regularize.dynamics.tape.statement import PlacedLinks, TracedTree, require_known
+from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree, require_known
+from regularize.dynamics.tape.languages import LANES
+from regularize.dynamics.tape.motion_equations import MotionEquations
+from regularize.dynamics.tape.program import Number, Program, Recording
 from regularize.dynamics.tape.stepping import step
 from regularize.dynamics.tape.vectors import Vector
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 
 _LANES = Path(__file__).with_name("lanes.c")
-_FUNCTIONS = {
-    "sin": "sin",
-    "cos": "cos",
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "absolute": "absolute",
-    "sqrt": "root",
-    "atan2": "turn_of",
-}
 #: Angle beyond which the reduction of ``lanes.c`` loses digits.
 _FAR = 1e5
 
@@ -106,24 +97,20 @@ void {name}_rollout(long n, long steps, double h, const double *tau, long tau_st
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneratedC:
-    """C code of a tree.
+    """C code of a tree's acceleration, and of its steps where there are some.
 
-    Attributes:
-        name: What functions begin with.
-        nq: Length of configurations.
-        nv: Length of velocities.
-        dynamics: From q, v and tau the acceleration, then the margins.
-        step: From q, v, tau and h the next q and v, the error left, then the margins; or None.
+    Functions begin with ``name``. ``dynamics`` goes from q, v and tau to the acceleration and the
+    margins, ``step`` from q, v, tau and h to the next q and v, the error left, and the margins.
     """
 
     name: str
     nq: int
     nv: int
-    dynamics: StraightLine
-    step: StraightLine | None = None
+    dynamics: Program
+    step: Program | None = None
 
     def source(self, lanes: int, head: str = "") -> str:
-        """The source for so many states side by side; 1 needs no extension of C99."""
+        """Return the source for so many states side by side; 1 needs no extension of C99."""
         sizes = {"name": self.name, "nq": self.nq, "nv": self.nv}
         parts = [head, f"#define LANES {lanes}\n", _LANES.read_text(encoding="utf-8")]
         parts.append(self._function("accelerate", "V *restrict a", self.dynamics, {"a": self.nv}))
@@ -136,23 +123,18 @@ class GeneratedC:
             ]
         return "\n".join(parts)
 
-    def _function(
-        self, name: str, results: str, program: StraightLine, outputs: dict[str, int]
-    ) -> str:
-        """A function of states side by side; sound becomes positive where all margins are."""
-        nq, nv = self.nq, self.nv
+    def _function(self, name: str, results: str, program: Program, outputs: dict[str, int]) -> str:
+        """Return a C function for states side by side, sound where all margins are positive."""
         kind = "" if "q" in outputs else "const "
-
-        def place(i: int) -> str:
-            if i < nq:
-                return f"q[{i}]"
-            i -= nq
-            return f"v[{i}]" if i < nv else f"tau[{i - nv}]" if i < 2 * nv else "h"
-
-        words = (lambda value: f"K({value.hex()})", _FUNCTIONS, "    const V x{} = {};")
-        lines, found = statements(program, place, *words)
-        body = _with_turns(program, lines)
+        sizes = {"q": self.nq, "v": self.nv, "tau": self.nv}
+        places = [f"{key}[{k}]" for key, length in sizes.items() for k in range(length)]
+        body = [
+            f"    const V {LANES.name(x)} = {place};"
+            for x, place in zip(program.variables, places, strict=False)
+        ]
+        body += _with_turns(program)
         named = [f"{key}[{k}]" for key, length in outputs.items() for k in range(length)]
+        found = [LANES.name(x) for x in program.results]
         body += [f"    {to} = {x};" for to, x in zip(named, found, strict=False)]
         margins = found[len(named) :]
         body += [f"    least = minimum(least, {x});" for x in margins]
@@ -166,25 +148,23 @@ class GeneratedC:
         return "\n".join([head, *body, tail])
 
 
-def _with_turns(program: StraightLine, lines: list[str]) -> list[str]:
-    """Lines in which sine and cosine of an angle are found together."""
+def _with_turns(program: Program) -> list[str]:
+    """Return declarations in which sine and cosine of an angle are found together."""
     result: list[str] = []
-    known: set[int] = set()
-    each = iter(lines)
-    for k, line in enumerate(program.lines):
-        if line.name == "constant":
-            continue
-        text = next(each)
-        if line.name in ("sin", "cos"):
-            (angle,) = line.arguments
-            if angle not in known:
-                known.add(angle)
-                of = text[text.index("(") + 1 : text.rindex(")")]
+    angles: set[int] = set()
+    for x in program.lines:
+        text = LANES.assignment(x)
+        if x.operation in ("sin", "cos"):
+            (angle,) = x.arguments
+            if angle not in angles:
+                angles.add(angle)
+                of = LANES.name(x.recording.numbers[angle])
                 result.append(
                     f"    V s{angle}, c{angle};\n    sine_cosine({of}, &s{angle}, &c{angle}, &far);"
                 )
-            text = f"    const V x{k} = {line.name[0]}{angle};"
-        result.append(text)
+            text = f"{LANES.name(x)} = {x.operation[0]}{angle}"
+        if text is not None:
+            result.append(f"    const V {text};")
     return result
 
 
@@ -194,13 +174,10 @@ MOST = 30_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotPrograms:
-    """RobotPrograms of a tree with closed loops.
+    """The programs of a tree with closed loops, with springs and dampers in steps.
 
-    Attributes:
-        tree: The tree.
-        sample: A closed configuration, velocity and joint forces, as good as any, by which orders
-            of elimination are chosen.
-        joints: Damping, stiffness and rest of springs of the velocities in steps, shape (3, nv).
+    ``sample`` is a closed configuration, velocity and joint forces, by which orders of elimination
+    are chosen; ``joints`` are damping, stiffness and rest of springs of the velocities, (3, nv).
     """
 
     tree: MultibodyTree
@@ -208,37 +185,35 @@ class RobotPrograms:
     joints: Array
 
     def _given(self) -> tuple[TracedTree, list[Vector]]:
+        """Return the tree in a new recording, and the inputs q, v and tau."""
         require_known(self.tree)
         recording = Recording()
-        return TracedTree(recording, self.tree), [recording.inputs(x) for x in self.sample]
+        names = ("q", "v", "tau")
+        inputs = [recording.variables(*x) for x in zip(names, self.sample, strict=True)]
+        return TracedTree(recording, self.tree), inputs
 
     @cached_property
-    def acceleration(self) -> StraightLine:
-        """From q, v and tau the acceleration, shape (nv,), and its margins behind it.
-
-        Raises:
-            UnsupportedExport: Its equations have no factors by one order, or there are too many
-                operations.
-        """
+    def acceleration(self) -> Program:
+        """Program from q, v and tau to the acceleration, and its margins behind it."""
         of, (q, v, tau) = self._given()
-        found = Accelerated(PlacedLinks(of, q), v, tau)
-        return _checked(of.tape.program([*found.a, *found.margins()]))
+        found = MotionEquations(PlacedLinks(of, q), v, tau)
+        return _checked(Program((*q, *v, *tau), (*found.a, *found.margins())))
 
     @cached_property
-    def dynamics(self) -> StraightLine:
-        """The same without margins."""
+    def dynamics(self) -> Program:
+        """Program of the acceleration without margins."""
         return self.acceleration.first(self.tree.nv)
 
     @cached_property
-    def step(self) -> StraightLine:
-        """From q, v, tau and h the next q and v, the error left, and margins; errors as above."""
+    def step(self) -> Program:
+        """Program from q, v, tau and h to the next q and v, the error left, and margins."""
         of, (q, v, tau) = self._given()
-        (h,) = of.tape.inputs([1e-3])
+        h = of.recording.variable("h", 1e-3)
         found, margins = step(of, q, v, self._with_joints(of, q, v, tau), h)
-        return _checked(of.tape.program([*found, *margins]))
+        return _checked(Program((*q, *v, *tau, h), (*found, *margins)))
 
     def _with_joints(self, of: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
-        """Joint forces with those of damping and springs."""
+        """Return joint forces with those of dampers and springs."""
         damping, stiffness, rest = self.joints
         result: list[Number] = [f - u * float(d) for f, u, d in zip(tau, v, damping, strict=True)]
         for link in self.tree.links:
@@ -250,7 +225,7 @@ class RobotPrograms:
         return result
 
     def c_code(self, name: str, *, steps: bool) -> GeneratedC:
-        """C code of the acceleration, and of steps where there is such code and it is wanted."""
+        """Return C code of the acceleration, and of steps if wanted and possible."""
         made = None
         if steps:
             try:
@@ -260,7 +235,8 @@ class RobotPrograms:
         return GeneratedC(name, self.tree.nq, self.tree.nv, self.acceleration, made)
 
 
-def _checked(program: StraightLine) -> StraightLine:
+def _checked(program: Program) -> Program:
+    """Refuse a program that a compiler would take minutes for."""
     if program.work > MOST:
         raise UnsupportedExport(
             f"straight-line code would have {program.work} operations, and compilers take minutes "
@@ -271,16 +247,10 @@ def _checked(program: StraightLine) -> StraightLine:
 
 
 def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
-    """Damping, stiffness and rest of springs of the velocities, shape (3, nv).
+    """Return damping, stiffness and rest of springs of the velocities, (3, nv), from the laws.
 
-    Args:
-        laws: What acts within the joints, as ``PassiveForces.laws`` has it, shape (7, nv).
-        closing: The same of joints that close loops, shape (4, f).
-        tree: The tree.
-
-    Raises:
-        UnsupportedExport: Dry friction acts, something in a joint that closes a loop, or in one
-            whose coordinates are no single numbers.
+    Dry friction is refused, and so is what acts in joints that close loops or have several
+    coordinates.
     """
     single = np.zeros(tree.nv, dtype=bool)
     for link in tree.links:

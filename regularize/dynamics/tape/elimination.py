@@ -17,53 +17,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.dynamics.step.pattern import least_degree
-from regularize.dynamics.tape.graph import Number, Recording
-from regularize.lie.arrays import Array
+from regularize.dynamics.step.pattern import SampledPivots, least_degree
+from regularize.dynamics.tape.program import Number, Recording
 
 #: An unknown: a column's index, or -1 - r of row r.
 Entries = dict[tuple[int, int], Number]
 
 
-class SampledRows:
-    """Which rows have a sound pivot, by the equations at the sample.
-
-    Args:
-        values: The equations, shape (n, n).
-        places: Where each unknown is in them.
-        share: Part of what all columns make of a row's pivot that is enough of it.
-    """
-
-    def __init__(self, values: Array, places: Mapping[int, int], share: float = 0.05) -> None:
-        self._matrix, self._places, self.pivots = values.copy(), places, list[float]()
-        columns = [i for x, i in places.items() if x >= 0]
-        rows = [i for x, i in places.items() if x < 0]
-        H, J = values[np.ix_(columns, columns)], values[np.ix_(rows, columns)]
-        whole = np.einsum("ij,ji->i", J, np.linalg.lstsq(H, J.T, rcond=None)[0])
-        self._enough = dict(zip(rows, share * whole, strict=True))
-
-    def of(self, row: int) -> bool:
-        """Whether the pivot of a row is sound."""
-        i = self._places[row]
-        return bool(-self._matrix[i, i] > self._enough[i])
-
-    def eliminate(self, unknown: int, others: set[int]) -> None:
-        """Take what an unknown's pivot makes of the entries of its neighbours."""
-        K, i, at = self._matrix, self._places[unknown], [self._places[x] for x in others]
-        if unknown < 0:
-            self.pivots.append(-float(K[i, i]))
-        if K[i, i] != 0.0:
-            K[np.ix_(at, at)] -= np.outer(K[at, i], K[at, i] / K[i, i])
-
-
 def _work(structs: Mapping[int, set[int]]) -> int:
+    """Return how many multiplications an elimination takes."""
     return sum(len(near) * (len(near) + 5) // 2 for near in structs.values())
 
 
 def _graph(
     entries: Entries, unknowns: Sequence[int]
 ) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Neighbours of unknowns, and the columns of rows."""
+    """Return the neighbours of unknowns, and the columns of rows."""
     adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
     waiting: dict[int, set[int]] = {x: set() for x in unknowns if x < 0}
     for one, two in entries:
@@ -79,13 +48,10 @@ def _graph(
 def order_of(
     entries: Entries, unknowns: Sequence[int], *, saving: float = 0.8, clear: float = 1e-3
 ) -> dict[int, list[int]]:
-    """The unknowns in the order of elimination, each with those coupled to it that come later.
+    """Return unknowns in order of elimination, each with its neighbours that come later.
 
-    Args:
-        entries: What is not always zero of the equations.
-        unknowns: All unknowns.
-        saving: Part of the work with which rows come before some of their columns.
-        clear: Least part of the largest pivot that such rows must have at the sample.
+    Rows come before some of their columns where that leaves at most the part ``saving`` of the
+    work, and their pivots at the sample are at least the part ``clear`` of the largest.
     """
     structs = least_degree(*_graph(entries, unknowns))
     places = {x: i for i, x in enumerate(unknowns)}
@@ -93,10 +59,9 @@ def order_of(
         values = np.zeros((len(places), len(places)))
         for (one, two), entry in entries.items():
             values[places[one], places[two]] = values[places[two], places[one]] = entry.value
-        ready = SampledRows(values, places)
-        sooner = least_degree(*_graph(entries, unknowns), ready)  # type: ignore[arg-type]
-        sound = min(ready.pivots) > clear * max(ready.pivots)
-        if sound and _work(sooner) <= saving * _work(structs):
+        pivots = SampledPivots(values, places)
+        sooner = least_degree(*_graph(entries, unknowns), pivots)
+        if pivots.clearness > clear and _work(sooner) <= saving * _work(structs):
             structs = sooner
     rank = {x: k for k, x in enumerate(structs)}
     return {x: sorted(near, key=rank.__getitem__) for x, near in structs.items()}
@@ -113,14 +78,8 @@ USUAL, LEAST = 0.1, 3e-3
 class Factors:
     """Factors of some equations.
 
-    Attributes:
-        order: Unknowns with those that are coupled to them and come later.
-        inverse: One over each pivot.
-        lower: Entries of L: of an unknown and one before it.
-        pivots: The pivots.
-        own: What stood in their places at first.
-        weights: What pivots would be without what takes from them: rows from those of rows, and
-            from those of columns behind rows columns do.
+    ``own`` is what stood in the places of the pivots at first, ``weights`` what pivots would be
+    without what takes from them.
     """
 
     order: Mapping[int, Sequence[int]]
@@ -131,9 +90,9 @@ class Factors:
     weights: dict[int, Number]
 
     @classmethod
-    def of(cls, tape: Recording, entries: Entries, unknowns: Sequence[int]) -> Factors:
-        """Factorise equations, whose entries are used up."""
-        zero, order = tape.number(0.0), order_of(entries, unknowns)
+    def of(cls, recording: Recording, entries: Entries, unknowns: Sequence[int]) -> Factors:
+        """Factorise equations, whose entries are changed."""
+        zero, order = recording.number(0.0), order_of(entries, unknowns)
         inverse: dict[int, Number] = {}
         lower: dict[tuple[int, int], Number] = {}
         pivots: dict[int, Number] = {}
@@ -159,19 +118,14 @@ class Factors:
         return cls(order, inverse, lower, pivots, own, weights)
 
     def forth(self, sides: dict[int, Number]) -> dict[int, Number]:
-        """The first half of a solution: right-hand sides, changed in place."""
+        """Do the first half of a solution: right-hand sides, changed in place."""
         for x, later in self.order.items():
             for y in later:
                 sides[y] = sides[y] - self.lower[y, x] * sides[x]
         return sides
 
     def back(self, sides: Mapping[int, Number], known: Mapping[int, Number]) -> dict[int, Number]:
-        """The second half: what is solved for.
-
-        Args:
-            sides: What ``forth`` gave.
-            known: What is taken from each unknown besides.
-        """
+        """Do the second half of a solution; ``known`` is subtracted from the sides."""
         found: dict[int, Number] = {}
         for x in reversed(list(self.order)):
             value = (sides[x] - known[x] if x in known else sides[x]) * self.inverse[x]
@@ -181,10 +135,10 @@ class Factors:
         return found
 
     def margins(self, clear: float) -> list[Number]:
-        """Numbers that are all positive where pivots leave enough digits.
+        """Return numbers that are all positive where pivots leave enough digits.
 
-        None is less than a part of its weight, and no column that comes behind rows weighs far
-        more than by itself: else it has forgotten that. More is borne of what is so at the sample.
+        No pivot is less than a part of its weight, and no column that comes behind rows weighs far
+        more than by itself: else its own digits are lost. Worse is borne where the sample is worse.
         """
         found = []
         for x, pivot in self.pivots.items():
@@ -196,6 +150,6 @@ class Factors:
                 weight = self.weights[x]
                 borne = min(least, max(USUAL * part.value / weight.value, LEAST * least))
                 found.append((part - weight * borne) * sign)
-            if not tests and not pivot.constant:
+            if not tests and pivot.constant is None:
                 found.append(pivot * sign)
         return found

@@ -28,11 +28,7 @@ FLAGS = (
 
 @cache
 def compiler() -> list[str]:
-    """The command of the C compiler: that of the variable CC, or gcc, clang or cc.
-
-    Raises:
-        UnsupportedExport: There is none.
-    """
+    """Return the command of the C compiler: that of the variable CC, or gcc, clang or cc."""
     given = shlex.split(os.environ.get("CC", ""))
     for command in (given, ["gcc"], ["clang"], ["cc"]):
         if command and which(command[0]):
@@ -45,7 +41,7 @@ def compiler() -> list[str]:
 
 @cache
 def _macros() -> str:
-    """What the compiler says of the processor and of itself."""
+    """Return the macros that the compiler defines for this processor."""
     command = [*compiler(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -54,7 +50,7 @@ def _macros() -> str:
 
 
 def native_lanes() -> int:
-    """How many numbers the processor takes at once."""
+    """Return how many numbers the processor computes with at once."""
     for macro, lanes in (("__AVX512F__", 8), ("__AVX__", 4)):
         if f"#define {macro} 1" in _macros():
             return lanes
@@ -62,7 +58,7 @@ def native_lanes() -> int:
 
 
 def _folder() -> Path:
-    """Where libraries are kept: of this user alone, as they are loaded into programs."""
+    """Return the user's own folder of libraries, as these are loaded into programs."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "regularize" / "generated"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -72,7 +68,7 @@ def _folder() -> Path:
 
 
 def _place(key: str, suffix: str) -> Path:
-    """Where a file of a key is kept, or lies for as long as the program runs."""
+    """Return the path of a file by a key, in the cache or a folder of this process."""
     try:
         folder = _folder()
     except OSError:
@@ -86,7 +82,7 @@ def _own_folder() -> Path:
 
 
 def kept(text: str, suffix: str) -> Path:
-    """A file with a text, written whole."""
+    """Return a file with a text, written at once."""
     path = _place(text, suffix)
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=path.parent) as made:
@@ -97,11 +93,7 @@ def kept(text: str, suffix: str) -> Path:
 
 
 def library(source: str) -> ctypes.CDLL:
-    """The source as a library, from those that are kept where it is among them.
-
-    Raises:
-        UnsupportedExport: There is no compiler, or it fails.
-    """
+    """Return a C source as a library, compiled unless it is kept."""
     path = _place("\0".join([source, *FLAGS, *compiler(), _macros(), sys.platform]), ".so")
     if not path.exists():
         _build(source, path)
@@ -109,7 +101,7 @@ def library(source: str) -> ctypes.CDLL:
 
 
 def _build(source: str, path: Path) -> None:
-    """Compile, and put the library in its place when it is whole."""
+    """Compile a source, and move the library to its place when it is complete."""
     with tempfile.TemporaryDirectory(dir=path.parent) as made:
         text, built = Path(made) / "robot.c", Path(made) / "robot.so"
         text.write_text(source, encoding="utf-8")

@@ -8,8 +8,8 @@ import numpy as np
 
 from regularize.dynamics.step.clusters import Cluster, unknowns_of
 from regularize.dynamics.tape.elimination import Entries, Factors
-from regularize.dynamics.tape.graph import Number
-from regularize.dynamics.tape.statement import PlacedLinks
+from regularize.dynamics.tape.kinematics import PlacedLinks
+from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.vectors import (
     Vector,
     act,
@@ -33,14 +33,8 @@ DOUBTFUL = 1e-2
 _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-class Accelerated:
-    """The equations of motion at a state, factorised cluster by cluster; see ``step.c``.
-
-    Args:
-        at: Where the links are.
-        v: The velocity.
-        tau: Joint forces.
-    """
+class MotionEquations:
+    """The equations of motion at a state, factorised cluster by cluster as in ``step.c``."""
 
     def __init__(self, at: PlacedLinks, v: Sequence[Number], tau: Sequence[Number]) -> None:
         self.at, self.of, self.v, of = at, at.of, v, at.of
@@ -61,6 +55,7 @@ class Accelerated:
         self._solve(borders, sides)
 
     def _carry(self, v: Sequence[Number]) -> None:
+        """Compute twists and accelerations at rest of all links, from the ground outwards."""
         of, at = self.of, self.at
         for b in range(1, of.links):
             V, A, d = self.twist[of.parent[b]], self.drift[of.parent[b]], at.arm[b]
@@ -75,6 +70,7 @@ class Accelerated:
             self.drift.append([*a, *plus(A[3:], cross(V[3:], own[3:]))])
 
     def _rigid(self, b: int) -> Vector:
+        """Return the inertia of a link in ground axes (mass, first, second moments)."""
         of, R = self.of, self.at.R[b]
         own = of.inertia[b]
         if not own.any():
@@ -83,9 +79,10 @@ class Accelerated:
         full = of.numbers(np.array([I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5]]))
         RI = product(R, full)
         S = [dot(RI[3 * i : 3 * i + 3], R[3 * j : 3 * j + 3]) for i, j in _UPPER]
-        return [of.tape.number(own[0]), *rotate(R, of.numbers(own[1:4])), *S]
+        return [of.recording.number(own[0]), *rotate(R, of.numbers(own[1:4])), *S]
 
     def _wrench(self, b: int) -> Vector:
+        """Return the wrench that a link's motion needs at zero acceleration of the columns."""
         rigid, omega, A = self.rigid[b], self.twist[b][3:], self.drift[b]
         m, first, second = rigid[0], rigid[1:4], rigid[4:]
         force = plus(plus(times(m, A[:3]), cross(A[3:], first)), cross(omega, cross(omega, first)))
@@ -95,7 +92,7 @@ class Accelerated:
     def _eliminate(
         self, cluster: Cluster, tau: Sequence[Number]
     ) -> tuple[dict[int, Vector], dict[int, Number]]:
-        """Load and factorise a cluster; its border, and the first half of its right-hand sides."""
+        """Factorise a cluster; return its border and half-solved right-hand sides."""
         of, at, inside = self.of, self.at, set(cluster.links)
         entries: Entries = {}
         border: dict[int, Vector] = {}
@@ -103,7 +100,7 @@ class Accelerated:
         moving = cluster.parent != 0
 
         def put(one: int, two: int, value: Number) -> None:
-            if not value.is_number(0.0):
+            if value.constant != 0.0:
                 entries[one, two] = value
 
         for b in reversed(cluster.links):
@@ -123,17 +120,17 @@ class Accelerated:
                         put(i, k, dot(at.motion[i], f))
                     link, p = p, of.parent[p]
                 border[k] = carried(f, at.arm[link]) if moving else []
-            self._hand_on(b, of.parent[b] in inside, moving)
+            self._add_to_parent(b, of.parent[b] in inside, moving)
         self._load_rows(cluster, entries, sides)
-        factors = Factors.of(of.tape, entries, unknowns_of(of.tree, cluster))
+        factors = Factors.of(of.recording, entries, unknowns_of(of.tree, cluster))
         self.factors.append(factors)
         factors.forth(sides)
         if moving:
-            self._yield(cluster.parent, factors, border, sides)
+            self._condense(cluster.parent, factors, border, sides)
         return border, sides
 
-    def _hand_on(self, b: int, inner: bool, moving: bool) -> None:
-        """Hand a link's inertia and wrench on to its parent."""
+    def _add_to_parent(self, b: int, inner: bool, moving: bool) -> None:
+        """Add a link's inertia and wrench to those of its parent."""
         of, p, d = self.of, self.of.parent[b], self.at.arm[b]
         if not (inner or moving):
             return
@@ -151,6 +148,7 @@ class Accelerated:
             self.spatial[p] = plus(known, more)
 
     def _load_rows(self, cluster: Cluster, entries: Entries, sides: dict[int, Number]) -> None:
+        """Enter the rows of a cluster and their right-hand sides."""
         of = self.of
         for i in cluster.loops:
             rate = self._rate_at_rest(i)
@@ -158,14 +156,14 @@ class Accelerated:
                 sides[-1 - r] = -dot(w, rate)
             for k, values in self.at.row_entries(i).items():
                 for r, value in enumerate(values, start=of.row[i]):
-                    if not value.is_number(0.0):
+                    if value.constant != 0.0:
                         entries[k, -1 - r] = value
         for r in cluster.rows:
             row = of.rows[r]
             if row.coefficients is not None:
                 sides[-1 - r] = of.zero
                 for k, coefficient in zip(row.columns, row.coefficients, strict=True):
-                    entries[k, -1 - r] = of.tape.number(coefficient)
+                    entries[k, -1 - r] = of.recording.number(coefficient)
         own = of.tree.own_columns()
         for (r, j), (_, slope, bend) in self.at.curves.items():
             if r in cluster.rows:
@@ -173,7 +171,7 @@ class Accelerated:
                 sides[-1 - r] = -bend * self.v[j] * self.v[j]
 
     def _rate_at_rest(self, i: int) -> Vector:
-        """See ``rate_at_rest`` of ``loop_rows.c``."""
+        """Return the rate of a closure's rows at rest; see ``loop_rows.c``."""
         of, at, loop = self.of, self.at, self.of.tree.loops[i]
         x = at.point(loop.first, of.row_point[i])
         moved = []
@@ -187,10 +185,10 @@ class Accelerated:
         linear = plus(minus(a2, a1), cross(plus(O1, O2), minus(v1, v2)))
         return [*linear, *plus(minus(alpha2, alpha1), cross(O2, O1))]
 
-    def _yield(
+    def _condense(
         self, parent: int, factors: Factors, border: dict[int, Vector], sides: dict[int, Number]
     ) -> None:
-        """What a cluster takes from the inertia of the link that it moves against."""
+        """Subtract what a cluster takes from the inertia of the link that it moves against."""
         of = self.of
         for x in factors.order:
             border.setdefault(x, [of.zero] * 6)
@@ -207,6 +205,7 @@ class Accelerated:
         self.spatial[parent] = [M[6 * min(i, j) + max(i, j)] for i in range(6) for j in range(6)]
 
     def _solve(self, borders: list[dict[int, Vector]], sides: list[dict[int, Number]]) -> None:
+        """Solve for the accelerations, from the ground outwards."""
         of, at = self.of, self.at
         found: dict[int, Number] = {}
         beyond: dict[int, Vector] = {0: [of.zero] * 6}
@@ -228,5 +227,5 @@ class Accelerated:
                 self.a[of.rate[k]] = value
 
     def margins(self) -> list[Number]:
-        """Numbers that are all positive where the pivots leave enough digits."""
+        """Return numbers that are all positive where the pivots leave enough digits."""
         return [x for factors in self.factors for x in factors.margins(DOUBTFUL)]

@@ -12,9 +12,9 @@ import numpy as np
 
 from regularize.dynamics.step.multibody import closing_of
 from regularize.dynamics.tape.elimination import Entries, Factors
-from regularize.dynamics.tape.graph import Number
-from regularize.dynamics.tape.motion_equations import Accelerated
-from regularize.dynamics.tape.statement import PlacedLinks, TracedTree
+from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree
+from regularize.dynamics.tape.motion_equations import MotionEquations
+from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.vectors import (
     Vector,
     cross,
@@ -40,19 +40,15 @@ _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 def step(
     of: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
 ) -> tuple[Vector, list[Number]]:
-    """The next q and v and the largest error of rows left; what is positive where that holds.
-
-    Raises:
-        UnsupportedExport: A loop is closed by a joint whose errors take a search.
-    """
+    """Return the next q and v and the largest error of rows, and margins: positive if right."""
     unknown = sorted({closing_of(loop) for loop in of.tree.loops} - {*_SUPPORTED})
     if unknown:
         raise UnsupportedExport(
             f"no straight-line code closes loops by {', '.join(unknown)} joints"
         )
-    tape, nv = of.tape, of.tree.nv
+    nv = of.tree.nv
     at = PlacedLinks(of, q)
-    dynamics = Accelerated(at, v, tau)
+    dynamics = MotionEquations(at, v, tau)
     margins = dynamics.margins()
     v = [v[i] + h * dynamics.a[i] for i in range(nv)]
     q = integrated(of, q, [h * x for x in v], margins)
@@ -68,29 +64,29 @@ def step(
         at = PlacedLinks(of, q)
     left = of.zero
     for error in errors(at, q, margins):
-        left = tape.binary("maximum", left, tape.unary("absolute", error))
+        left = of.recording.function("maximum", left, abs(error))
     margins.append(CLOSED - left)
     rows = at.rows_on_velocities()
     for _ in range(2):
-        speeds = [tape.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
+        speeds = [of.recording.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
         v = plus(v, _shortest(of, factors, rows, speeds))
     return [*q, *v, left], margins
 
 
 def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
-    """Factors of the rows beside an identity."""
+    """Return factors of the rows beside an identity."""
     entries: Entries = {(j, j): of.one for j in range(of.tree.nv)}
     entries |= {(j, -1 - r): x for r, row in enumerate(rows) for j, x in row.items()}
     touched = sorted({j for row in rows for j in row})
     unknowns = [*touched, *(-1 - r for r in range(len(rows)))]
     entries = {k: x for k, x in entries.items() if k[0] in set(unknowns)}
-    return Factors.of(of.tape, entries, unknowns)
+    return Factors.of(of.recording, entries, unknowns)
 
 
 def _shortest(
     of: TracedTree, factors: Factors, rows: Sequence[dict[int, Number]], values: Sequence[Number]
 ) -> Vector:
-    """The change along the rows by which they change by minus some values."""
+    """Return the shortest change by which rows change by minus some values."""
     sides = {x: -values[-1 - x] if x < 0 else of.zero for x in factors.order}
     found = factors.back(factors.forth(sides), {})
     change = [of.zero] * of.tree.nv
@@ -103,8 +99,8 @@ def _shortest(
 def integrated(
     of: TracedTree, q: Sequence[Number], change: Sequence[Number], margins: list[Number]
 ) -> Vector:
-    """The configuration after a tangent step; turns that are too wide spoil the margins."""
-    tape, result = of.tape, list(q)
+    """Return the configuration after a tangent step; too wide turns spoil the margins."""
+    result = list(q)
     for link in of.tree.links:
         if link.follows:
             continue
@@ -129,19 +125,23 @@ def integrated(
                 i, u = i + 3, u[3:]
             square = dot(u, u)
             margins.append(TURN - square)
-            result[i : i + 4] = _turned_quaternion(tape.unary, q[i : i + 4], u, square)
+            result[i : i + 4] = _turned_quaternion(q[i : i + 4], u, square)
     return result
 
 
 def _turned_pair(of: TracedTree, pair: Sequence[Number], angle: Number) -> Vector:
-    c, s = of.tape.unary("cos", angle), of.tape.unary("sin", angle)
+    """Return cosine and sine turned by an angle."""
+    c, s = of.recording.function("cos", angle), of.recording.function("sin", angle)
     x, y = pair[0] * c - pair[1] * s, pair[0] * s + pair[1] * c
-    length = of.tape.unary("sqrt", x * x + y * y)
+    length = (x * x + y * y).root()
     return [x / length, y / length]
 
 
 def _series(square: Number, start: int) -> Number:
-    """The sum of (-square)^k / (2 k + start)!: sin(x)/x, (1 - cos x)/x^2 and (x - sin x)/x^3."""
+    """Return the sum of (-square)^k / (2 k + start)!, which is sin(x)/x for start 1.
+
+    It is (1 - cos x)/x^2 for start 2 and (x - sin x)/x^3 for start 3.
+    """
     factorials = np.cumprod([1.0, *range(1, 2 * 7 + start + 1)])
     total: Number | float = 1.0 / factorials[2 * 7 + start]
     for k in range(6, -1, -1):
@@ -151,28 +151,25 @@ def _series(square: Number, start: int) -> Number:
 
 
 def _screwed(v: Vector, o: Vector) -> Vector:
-    """Where the origin goes along a twist."""
+    """Return where the origin goes along a twist."""
     square, once = dot(o, o), cross(o, v)
     return plus(plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once)))
 
 
-def _turned_quaternion(
-    unary: object, q: Sequence[Number], u: Sequence[Number], square: Number
-) -> Vector:
-    """A quaternion times that of a rotation vector, of length one again."""
+def _turned_quaternion(q: Sequence[Number], u: Sequence[Number], square: Number) -> Vector:
+    """Return a quaternion times that of a rotation vector, of length one again."""
     quarter = square * 0.25
     r = times(_series(quarter, 1) * 0.5, u)
     cosine = 1.0 - quarter * _series(quarter, 2)
     x, w = list(q[:3]), q[3]
     turned = [a + cosine * b + w * c for a, b, c in zip(cross(x, r), x, r, strict=True)]
     turned.append(cosine * w - dot(x, r))
-    length = unary("sqrt", dot(turned, turned))  # type: ignore[operator]
-    inverse = 1.0 / length
+    inverse = 1.0 / dot(turned, turned).root()
     return [a * inverse for a in turned]
 
 
 def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vector:
-    """Errors of all rows; see ``residual.c``."""
+    """Return the errors of all rows; see ``residual.c``."""
     of = at.of
     found: Vector = []
     for i, loop in enumerate(of.tree.loops):
@@ -188,7 +185,7 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
     assert own.keys() >= set(places)
     targets = zip(of.tree.couplings, of.tree.targets, strict=True)
     for r, (coupling, target) in enumerate(targets, start=of.row[-1]):
-        total = of.tape.number(-float(target))
+        total = of.recording.number(-float(target))
         for j in np.flatnonzero(coupling):
             if (r, int(j)) in at.curves:
                 total = total + at.curves[r, int(j)][0]
@@ -198,14 +195,14 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
                 raise UnsupportedExport("a coupling of joints without single coordinates")
             value = q[link.coordinate]
             if link.kind == "continuous":
-                value = of.tape.binary("atan2", q[link.coordinate + 1], q[link.coordinate])
+                value = of.recording.function("atan2", q[link.coordinate + 1], q[link.coordinate])
             total = total + value * float(coupling[j])
         found.append(total)
     return found
 
 
-def _seen(at: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
-    """The second closing frame's origin less the first's, and the second link's R, in the first."""
+def _between(at: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
+    """Return the closing frames' offset and the second link's rotation, in the first link."""
     of, loop = at.of, at.of.tree.loops[i]
     R = at.R[loop.first]
     place = rotate_back(R, minus(at.point(loop.second, second[3]), at.p[loop.first]))
@@ -218,15 +215,16 @@ def _transposed(R: Sequence[Number]) -> Vector:
 
 
 def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
+    """Return the error twist of a closing hinge."""
     of, loop = at.of, at.of.tree.loops[i]
     mine, other = of.first_frame[i], of.second_frame[i]
     theirs = rotate(at.R[loop.second], of.numbers(other[:3, 2]))
-    d, _ = _seen(at, i, other)
+    d, _ = _between(at, i, other)
     axis = of.numbers(mine[:3, 2])
     seen = rotate_back(at.R[loop.first], theirs)
     turn = cross(axis, seen)
     square = dot(turn, turn)
-    if not square.constant:
+    if square.constant is None:
         margins += [NEAR - square, dot(axis, seen)]
     factor = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)))
     rest = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0)) * factor * factor
@@ -234,7 +232,7 @@ def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
 
 
 def _of_turn(of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number) -> Vector:
-    """The twist about the rows' point of a turn and a way."""
+    """Return the twist about the rows' point of a rotation and a displacement."""
     swept = cross(turn, d)
     twice = cross(turn, swept)
     linear = [a - 0.5 * b + rest * c for a, b, c in zip(d, swept, twice, strict=True)]
@@ -243,9 +241,10 @@ def _of_turn(of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest
 
 
 def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> Vector:
+    """Return the error twist of a closing weld, ball or free joint."""
     of = at.of
     mine, other = of.first_frame[i], of.second_frame[i]
-    d, between = _seen(at, i, other)
+    d, between = _between(at, i, other)
     if kind == "free":
         return [of.zero] * 6
     if kind == "spherical":
@@ -254,7 +253,7 @@ def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> V
     F = of.numbers(mine[:3])
     R = product(product(_transposed(F), between), of.numbers(other[:3]))
     trace = R[0] + R[4] + R[8]
-    root = of.tape.unary("sqrt", trace + 1.0)
+    root = (trace + 1.0).root()
     scale = 0.5 / root
     v = [(R[7] - R[5]) * scale, (R[2] - R[6]) * scale, (R[3] - R[1]) * scale]
     sine = dot(v, v)

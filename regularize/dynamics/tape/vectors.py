@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from regularize.dynamics.tape.graph import Number
+from regularize.dynamics.tape.program import Number
 
 Vector: TypeAlias = "list[Number]"
 
 
 def plus(a: Sequence[Number], b: Sequence[Number]) -> Vector:
-    """A + b."""
+    """Return a + b."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def minus(a: Sequence[Number], b: Sequence[Number]) -> Vector:
-    """A - b."""
+    """Return a - b."""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def times(factor: Number | float, a: Sequence[Number]) -> Vector:
-    """A number times a vector."""
+    """Return a number times a vector."""
     return [x * factor for x in a]
 
 
 def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
-    """A . b."""
+    """Return a . b."""
     total = a[0] * b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y
@@ -38,33 +38,33 @@ def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def cross(a: Sequence[Number], b: Sequence[Number]) -> Vector:
-    """A x b."""
+    """Return a x b."""
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def rotate(R: Sequence[Number], a: Sequence[Number]) -> Vector:
-    """R a."""
+    """Return R a."""
     return [dot(R[3 * i : 3 * i + 3], a) for i in range(3)]
 
 
 def rotate_back(R: Sequence[Number], a: Sequence[Number]) -> Vector:
-    """R^T a."""
+    """Return R^T a."""
     return [dot(R[i::3], a) for i in range(3)]
 
 
 def product(A: Sequence[Number], B: Sequence[Number]) -> Vector:
-    """A B."""
+    """Return A B."""
     return [dot(A[3 * i : 3 * i + 3], B[j::3]) for i in range(3) for j in range(3)]
 
 
 def turned(R: Sequence[Number], c: Number, s: Number) -> Vector:
-    """R times a turn about z of this cosine and sine."""
+    """Return R times a turn about z of a cosine and sine."""
     rows = (R[0:3], R[3:6], R[6:9])
     return [x for r in rows for x in (r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2])]
 
 
 def quaternion(q: Sequence[Number]) -> Vector:
-    """Rotation of a unit quaternion x y z w."""
+    """Return the rotation of a unit quaternion x y z w."""
     x, y, z, w = q
     return [
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w),
@@ -74,20 +74,20 @@ def quaternion(q: Sequence[Number]) -> Vector:
 
 
 def act(rigid: Sequence[Number], a: Sequence[Number]) -> Vector:
-    """The wrench that an acceleration of a rigid inertia (mass, first, second moments) needs."""
+    """Return the wrench that an acceleration of a rigid inertia needs."""
     m, first, second = rigid[0], rigid[1:4], rigid[4:]
     force = plus(times(m, a[:3]), cross(a[3:], first))
     return [*force, *plus(spin(second, a[3:]), cross(first, a[:3]))]
 
 
 def spin(second: Sequence[Number], o: Sequence[Number]) -> Vector:
-    """Inertia (xx xy xz yy yz zz) times a vector."""
+    """Return an inertia (xx xy xz yy yz zz) times a vector."""
     xx, xy, xz, yy, yz, zz = second
     return [dot([xx, xy, xz], o), dot([xy, yy, yz], o), dot([xz, yz, zz], o)]
 
 
 def shifted(rigid: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """A rigid inertia about another origin from which its own has the arm d."""
+    """Return a rigid inertia about another origin from which its own has the arm d."""
     m, first, second = rigid[0], rigid[1:4], rigid[4:]
     e = [x + 0.5 * m * y for x, y in zip(first, d, strict=True)]
     x, y, z = e[0] * d[0], e[1] * d[1], e[2] * d[2]
@@ -99,12 +99,12 @@ def shifted(rigid: Sequence[Number], d: Sequence[Number]) -> Vector:
 
 
 def carried(wrench: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """A wrench about another origin from which its own has the arm d."""
+    """Return a wrench about another origin from which its own has the arm d."""
     return [*wrench[:3], *plus(wrench[3:], cross(d, wrench[:3]))]
 
 
 def matrix_of(rigid: Sequence[Number], zero: Number) -> Vector:
-    """The 6 x 6 matrix of a rigid inertia, row by row."""
+    """Return the 6 x 6 matrix of a rigid inertia, row by row."""
     m, (x, y, z), (a, b, c, d, e, f) = rigid[0], rigid[1:4], rigid[4:]
     return [
         m, zero, zero, zero, z, -y,
@@ -117,7 +117,7 @@ def matrix_of(rigid: Sequence[Number], zero: Number) -> Vector:
 
 
 def moved_matrix(M: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """A 6 x 6 inertia about another origin from which its own has the arm d."""
+    """Return a 6 x 6 inertia about another origin from which its own has the arm d."""
     result = list(M)
     for k in range(6):  # X^T from the left: moments gain d x the forces of each column
         column = [M[6 * i + k] for i in range(3)]

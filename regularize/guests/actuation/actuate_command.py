@@ -23,7 +23,7 @@ STATES, SHOWN = 10_000, 200
 
 
 def names(text: str) -> list[str]:
-    """Names with commas between them."""
+    """Return the names of a list with commas."""
     return [name for name in text.split(",") if name]
 
 
@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the map, write it, and say where it holds."""
+    """Make the map, write it, and print where it holds."""
     from regularize.guests.actuation.map import actuation_map
 
     mechanism = load_model(arguments.file, arguments)
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
-    """Write the file in the form of its ending."""
+    """Write the map in the format of the file's ending."""
     ending = arguments.out.suffix
     if ending == ".c":
         m.to_c(arguments.out)

@@ -20,16 +20,11 @@ from itertools import combinations, islice
 import numpy as np
 from scipy.linalg import null_space, qr
 
+from regularize.dynamics.tape.derivatives import copied, derivatives
+from regularize.dynamics.tape.languages import Compiled, columns, compiled
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
-from regularize.guests.actuation.formulas import (
-    Program,
-    compiled,
-    copied,
-    derivatives,
-    total,
-)
 from regularize.guests.modes.closed_form.branches import WORDS, Branches
-from regularize.guests.modes.closed_form.elementary import Code, Line
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.closed_form.planner import Planner
@@ -58,80 +53,67 @@ NUDGE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Formulas of a subsystem.
+    """Formulas of k motors and k joints of a subsystem by n parameters, on one branch.
 
-    Attributes:
-        names: The coordinates that all is a formula of.
-        code: The formulas' code; its variables are ``z0``, ``z1`` …
-        parameters: These variables.
-        motors: Formulas of the motors.
-        joints: Formulas of the joints.
-        closures: Formulas of what vanishes where loops are closed, scaled; k of each of the motors
-            and joints, and c of these, make n = k + c parameters.
-        bounded: Formulas of coordinates that have limits.
-        bounds: Their lower and upper limits, shape (bounded, 2).
-        margins: Scaled discriminants: positive where the branch exists.
-        start: Parameters at the stored pose, shape (n,).
+    There are n - k closures: scaled formulas that vanish where the loops are closed. ``bounds`` are
+    the limits (b, 2) of the b formulas in ``bounded``, ``margins`` are scaled discriminants,
+    positive where the branch exists, and ``start`` are the parameters at the stored pose, (n,).
     """
 
     names: tuple[str, ...]
-    code: Code
-    parameters: tuple[Line, ...]
-    motors: tuple[Line, ...]
-    joints: tuple[Line, ...]
-    closures: tuple[Line, ...]
-    bounded: tuple[Line, ...]
+    code: Recording
+    parameters: tuple[Number, ...]
+    motors: tuple[Number, ...]
+    joints: tuple[Number, ...]
+    closures: tuple[Number, ...]
+    bounded: tuple[Number, ...]
     bounds: Array
-    margins: tuple[Line, ...]
+    margins: tuple[Number, ...]
     start: Array
 
     @cached_property
     def given(self) -> list[str]:
-        """Names of the variables."""
-        return [line.name for line in self.parameters]
+        """Names of the parameters in the formulas, ``z0``, ``z1`` and so on."""
+        return [str(x.data) for x in self.parameters]
 
-    def first(self, lines: Sequence[Line]) -> list[list[Line]]:
-        """Formulas of derivatives by the parameters."""
+    def first(self, lines: Sequence[Number]) -> list[list[Number]]:
+        """Return formulas of the derivatives of formulas by the parameters."""
         return derivatives(lines, self.parameters)
 
-    def side(self, back: bool) -> list[Line]:
-        """Motors, or joints, and closures, (n,)."""
+    def side(self, back: bool) -> list[Number]:
+        """Return the formulas of motors, or joints, and of the closures, (n,)."""
         return [*(self.joints if back else self.motors), *self.closures]
 
     @cached_property
-    def values(self) -> Program:
-        """Motors and closures, joints and closures, and margins."""
+    def values(self) -> Compiled:
+        """Program of motors and closures, joints and closures, and margins."""
         return self.program([*self.side(False), *self.side(True), *self.margins])
 
     @cached_property
-    def slopes(self) -> Program:
-        """Derivatives of both sides by the parameters, row by row."""
+    def slopes(self) -> Compiled:
+        """Program of the derivatives of both sides by the parameters, row by row."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([x for row in rows for x in row])
 
+    def rates(self, z: Array) -> tuple[Array, Array]:
+        """Return derivatives of motors and joints, each with closures, at (N, n), (N, n, n)."""
+        n = z.shape[1]
+        found = columns(self.slopes, z).reshape(len(z), 2, n, n)
+        return found[:, 0], found[:, 1]
+
     @cached_property
-    def curvatures(self) -> Program:
-        """Second derivatives of both sides by the parameters."""
+    def curvatures(self) -> Compiled:
+        """Program of the second derivatives of both sides by the parameters."""
         rows = self.first([*self.side(False), *self.side(True)])
         return self.program([y for row in rows for each in self.first(row) for y in each])
 
-    def program(self, lines: Sequence[Line]) -> Program:
-        """A function of the parameters that gives some formulas."""
-        return compiled(lines, self.given)
-
-    def arrays(self, program: Program, z: Array) -> Array:
-        """What a program gives at parameters (N, k), shape (N, results)."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            found = program(*np.ascontiguousarray(z.T))
-        return np.stack([np.broadcast_to(x, len(z)) for x in found], axis=-1)
+    def program(self, lines: Sequence[Number]) -> Compiled:
+        """Return a program from the parameters to some formulas."""
+        return compiled(lines, self.parameters)
 
 
 def stored_configuration(graph: Graph) -> Array:
-    """The closed configuration nearest to the stored one, shape (n,).
-
-    Raises:
-        ModelError: The loops do not close there.
-    """
+    """Return the closed configuration nearest to the stored one, shape (n,)."""
     found = project(sized_loops(graph, graph.position), graph.position[None], damped=True)
     if not found.error[0] <= 1e3 * EXACT.closed:
         raise ModelError("the loops do not close near the stored pose; see regularize check")
@@ -141,14 +123,11 @@ def stored_configuration(graph: Graph) -> Array:
 def chart_of(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
 ) -> Chart | None:
-    """Formulas of motors and joints by as many coordinates as there are of each.
+    """Return formulas of motors and joints, on a branch or the one of the stored pose.
 
-    Args:
-        graph: The subsystem alone.
-        motors: Coordinates of the motors.
-        joints: Coordinates of the joints, as many.
-        branch: Index of the branch of ``rg.closed_form`` of the motors, or of the joints where
-            motors have none; by default the one on which the mechanism stands as stored.
+    They are formulas of as many coordinates as there are motors, or of a few more and closures.
+    ``branch`` counts those of ``rg.closed_form`` of the motors, or of the joints where motors have
+    none.
     """
     known = stored_configuration(graph)
     closed = _charts(graph, motors, joints, _candidates(graph, motors, joints), branch, known)
@@ -160,9 +139,9 @@ def chart_of(
 
 
 def _regular(chart: Chart) -> float:
-    """How far the stored pose is from where the formulas fail: the least scaled discriminant."""
-    margins = chart.arrays(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
-    slopes = chart.arrays(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
+    """Return how far the stored pose is from where formulas fail, 0 to 1, or -1."""
+    margins = columns(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
+    slopes = columns(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
     if not (np.isfinite(slopes).all() and np.isfinite(margins).all()):
         return -1.0
     return float(np.min([*margins, *(1.0 / np.linalg.cond(slopes))]))
@@ -171,7 +150,7 @@ def _regular(chart: Chart) -> float:
 def chart_by(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], names: Sequence[str]
 ) -> Chart | None:
-    """Formulas of motors and joints by given coordinates, on the branch of the stored pose."""
+    """Return formulas of motors and joints by given coordinates, on the stored pose's branch."""
     known = stored_configuration(graph)
     return next(_charts(graph, motors, joints, [tuple(names)], None, known), None)
 
@@ -184,7 +163,7 @@ def _charts(
     branch: int | None,
     q: Array,
 ) -> Iterator[Chart]:
-    """Those of some coordinates that there are."""
+    """Yield charts without closures, each by one set of the coordinates that are tried."""
     for inputs in candidates:
         try:
             solution = closed_form(graph, inputs)
@@ -204,7 +183,7 @@ def _charts(
 def _open_charts(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None, q: Array
 ) -> Iterator[Chart]:
-    """Charts with closures: of the motors, or the joints, and as few more coordinates as do."""
+    """Yield charts with closures: by the motors, or the joints, and a few coordinates more."""
     names = coordinate_names(graph.mechanism)
     wanted = [names.index(name) for name in (*motors, *joints)]
     single = [names[c] for e in graph.edges if not e.group for c in e.columns]
@@ -226,7 +205,7 @@ def _open_charts(
 def _candidates(
     graph: Graph, motors: Sequence[str], joints: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Sets of coordinates that all might be formulas of, the best first."""
+    """Yield sets of as many coordinates as motors that may determine all others, best first."""
     k, both = len(motors), list(dict.fromkeys([*motors, *joints]))
     single = [e for e in graph.edges if not e.group]
     names = coordinate_names(graph.mechanism)
@@ -239,7 +218,7 @@ def _candidates(
 def _chart(
     graph: Graph, given: Inputs, plan: Plan, wanted: Sequence[int], q: Array, branch: int | None
 ) -> Chart | None:
-    """The chart of a plan on one branch; None where the stored pose is on none."""
+    """Return the chart of a plan on one branch; None where the stored pose is on none."""
     steps, tape, known = plan.choices, plan.tape, plan.known.coordinates
     if len(steps) > STEPS:
         return None
@@ -260,18 +239,17 @@ def _chart(
         signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
     if signs is None:
         return None
-    code = Code()
+    code = Recording()
     parameters = [code.variable(f"z{i}") for i in range(len(z))]
     values = {f"x{i}": line for i, line in enumerate(parameters)}
-    values |= {f"s{i}": code.scalar(float(s)) for i, s in enumerate(signs)}
+    values |= {f"s{i}": code.number(float(s)) for i, s in enumerate(signs)}
     lines = copied([*raw[: len(raw) - len(alone)], *discriminants, *gaps], code, values)
     turning = turning_of(graph)
     for place, c in enumerate([*wanted, *limited]):
         if turning[c] and lines[place].operation not in ("variable", "constant"):
             middle = np.mean(limits[c]) if np.isfinite(limits[c]).all() else q[c]
-            away = total(lines[place], code.scalar(float(middle)), -1.0)
-            turned = code.enter("remainder", away, code.scalar(TURN))
-            lines[place] = total(turned, code.scalar(float(middle)))
+            away = lines[place] - float(middle)
+            lines[place] = code.function("remainder", away, code.number(TURN)) + float(middle)
     k, n = len(wanted) // 2, len(wanted) + len(limited)
     last = n + len(discriminants)
     closures = _independent(lines[last:], parameters, z, more)
@@ -292,21 +270,19 @@ def _chart(
 
 
 def _independent(
-    gaps: Sequence[Line], parameters: Sequence[Line], z: Array, count: int
-) -> tuple[Line, ...] | None:
-    """So many gaps that decide all of them about a pose; None where there are not so many.
+    gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
+) -> tuple[Number, ...] | None:
+    """Return as many gaps as asked for that imply all others; None where there are fewer.
 
-    What vanishes there with some of them does all over the branch, as they are analytic.
+    Gaps are analytic: what vanishes near a pose wherever those do vanishes all over the branch.
     """
     if not count:
         return ()
-    names = [line.name for line in parameters]
     rows = derivatives(gaps, parameters)
-    program = compiled([*gaps, *(x for row in rows for x in row)], names)
+    program = compiled([*gaps, *(x for row in rows for x in row)], parameters)
 
     def at(place: Array) -> tuple[Array, Array]:
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            flat = np.array([float(x) for x in program(*map(np.float64, place))])
+        flat = columns(program, place[None])[0]
         return flat[: len(gaps)], flat[len(gaps) :].reshape(len(gaps), len(z))
 
     slopes = at(z)[1]
@@ -330,17 +306,16 @@ def _independent(
     return tuple(gaps[i] for i in chosen)
 
 
-def _stored_signs(plan: Plan, lines: Sequence[Line], q: Array, z: Array) -> Array | None:
-    """Signs of the branch on which coordinates are those stored; None where they are on none."""
+def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Array | None:
+    """Return the signs of the branch on which coordinates are as stored; None if on none."""
     count = plan.tape.signs
     bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1
     every = np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
     if not lines:
         return np.asarray(every[0])
     given = [*(f"x{i}" for i in range(len(z))), *(f"s{i}" for i in range(count))]
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = compiled(lines, given)(*map(np.float64, z), *every.T)
-    away = np.stack([np.broadcast_to(x, len(every)) for x in found], axis=-1) - q
+    inputs = np.concatenate([np.broadcast_to(z, (len(every), len(z))), every], axis=1)
+    away = columns(compiled(lines, given), inputs) - q
     away = np.abs(away - TURN * np.round(away / TURN)).max(axis=1)
     if not np.isfinite(away).any():
         return None
@@ -349,7 +324,7 @@ def _stored_signs(plan: Plan, lines: Sequence[Line], q: Array, z: Array) -> Arra
 
 
 def limits_of(graph: Graph) -> Array:
-    """Lower and upper limit of every coordinate, infinite where there is none, shape (n, 2)."""
+    """Return lower and upper limits of all coordinates, infinite where none is, shape (n, 2)."""
     rows = [np.zeros((0, 2))]
     for joint in graph.mechanism.joints:
         none = np.full((joint.freedoms, 2), np.inf) * [-1.0, 1.0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Indices, Mask, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Domain:
     upper: Array
     proved: bool
     bounds: Array = field(repr=False)
-    inside: NDArray[np.bool_] = field(repr=False)
+    inside: Mask = field(repr=False)
     part: float = field(default=1.0, repr=False)  # of the motors' whole range, what was looked at
 
     def __repr__(self) -> str:
@@ -37,11 +37,11 @@ class Domain:
 
     @property
     def share(self) -> float:
-        """Which part of the range of the motors it covers."""
+        """Part of the motors' range that it covers."""
         return self.part * float(np.mean(self.inside))
 
-    def contains(self, theta: Array) -> NDArray[np.bool_]:
-        """Which motor values lie in it, (N, k) to (N,)."""
+    def contains(self, theta: Array) -> Mask:
+        """Return which motor values (N, k) lie in it, (N,)."""
         n = self.inside.shape[0]
         low, width = self.bounds[:, 0], (self.bounds[:, 1] - self.bounds[:, 0]) / n
         with np.errstate(invalid="ignore"):
@@ -56,14 +56,14 @@ class Domain:
         return np.asarray(found)
 
     def corners(self, most: int) -> Array:
-        """Corners of the boxes, of the first ones where they are too many, shape (M, k)."""
+        """Return corners of the boxes, of the first ones where there are too many, shape (M, k)."""
         ends = np.stack([self.lower, self.upper], axis=1)[: max(1, most >> self.lower.shape[1])]
         k = self.lower.shape[1]
         ways = np.array([*product((0, 1), repeat=k)], dtype=int)
         return np.asarray(ends[:, ways, np.arange(k)]).reshape(-1, k)
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
-        """Random motor values in it, uniform by volume, shape (count, k)."""
+        """Return random motor values in it, uniform by volume, shape (count, k)."""
         cells = np.argwhere(self.inside)
         chosen = cells[rng.integers(len(cells), size=count)] + rng.uniform(size=(count, 1))
         chosen = chosen - chosen % 1 + rng.uniform(size=chosen.shape)
@@ -71,8 +71,8 @@ class Domain:
         return np.asarray(low + (high - low) * chosen / self.inside.shape[0])
 
 
-def merged(inside: NDArray[np.bool_], bounds: Array) -> tuple[Array, Array]:
-    """A grid's cells as few boxes: lower and upper corners, shape (boxes, k)."""
+def merged(inside: Mask, bounds: Array) -> tuple[Array, Array]:
+    """Return cells of a grid as few boxes: lower and upper corners, shape (boxes, k)."""
     n, k = inside.shape[0], inside.ndim
     left, low, high = inside.copy(), [], []
     for cell in np.argwhere(inside):
@@ -95,41 +95,26 @@ def merged(inside: NDArray[np.bool_], bounds: Array) -> tuple[Array, Array]:
     return read_only(origin + width * corners[0]), read_only(upper)
 
 
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """Proved boxes as they were found.
+class ProvedBoxes(NamedTuple):
+    """Boxes of motor values in the order in which they were found, each with its parameters.
 
-    Attributes:
-        corner: First cell of each on the finest grid, shape (L, k).
-        size: How many cells it is wide, shape (L,).
-        z: Parameters in its middle, shape (L, n).
-        rates: Derivatives of the parameters by the motors there, shape (L, n, k).
-        low: Lower corner of its box of parameters, shape (L, n).
-        high: Upper corner.
+    A box of parameters holds one solution for each motor value of its box.
     """
 
-    corner: NDArray[np.intp]
-    size: NDArray[np.intp]
-    z: Array
-    rates: Array
-    low: Array
-    high: Array
+    corner: Indices  # first cell of each on the finest grid, shape (L, k)
+    size: Indices  # how many cells each is wide, shape (L,)
+    z: Array  # parameters in the middles, shape (L, n)
+    rates: Array  # derivatives of the parameters by the motors there, shape (L, n, k)
+    low: Array  # lower corners of the boxes of parameters, shape (L, n)
+    high: Array  # upper corners
+
+    def chosen(self, which: Indices | Mask) -> ProvedBoxes:
+        """Return some of the boxes."""
+        return ProvedBoxes._make(a[which] for a in self)
 
 
-def arrays_of(leaves: Leaves) -> Sequence[Array]:
-    """Parameters, rates, and corners of the boxes of parameters."""
-    return leaves.z, leaves.rates, leaves.low, leaves.high
-
-
-def taken(leaves: Leaves, which: NDArray[np.intp] | NDArray[np.bool_]) -> Leaves:
-    """Some of the boxes."""
-    return Leaves(leaves.corner[which], leaves.size[which], *(a[which] for a in arrays_of(leaves)))
-
-
-def joined(leaves: Sequence[Leaves], k: int, n: int) -> Leaves:
-    """All boxes as one list, for k motors and n parameters."""
-    if not leaves:
-        none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=int)
-        return Leaves(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
-    parts = zip(*((x.corner, x.size, *arrays_of(x)) for x in leaves), strict=True)
-    return Leaves(*(np.concatenate(part) for part in parts))
+def joined(boxes: Sequence[ProvedBoxes], k: int, n: int) -> ProvedBoxes:
+    """Return all boxes as one list, for k motors and n parameters."""
+    none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=np.intp)
+    empty = ProvedBoxes(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
+    return ProvedBoxes._make(np.concatenate(x) for x in zip(empty, *boxes, strict=True))

@@ -10,13 +10,13 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regularize import validation
+from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import MORE, chart_by, chart_of
 from regularize.guests.actuation.domain import Domain
-from regularize.guests.actuation.drive import Drive, Subsystems, made
 from regularize.guests.actuation.polynomial import MapPolynomial, polynomial_of
 from regularize.guests.actuation.source import (
     array_function,
@@ -25,6 +25,7 @@ from regularize.guests.actuation.source import (
     python_source,
     written,
 )
+from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps, subsystem_map
 from regularize.guests.actuation.subsystems import (
     driven_joints,
     motors_of,
@@ -33,7 +34,7 @@ from regularize.guests.actuation.subsystems import (
     with_balls,
 )
 from regularize.guests.modes.inputs import inputs_of, numbers
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Mask, read_only
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.source import Model, as_mechanism
 
@@ -42,19 +43,22 @@ BOXES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class ActuationMap(Subsystems):
+class ActuationMap(SubsystemMaps):
     """What motors and the joints that they drive tell of each other, on one branch.
 
     Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
     joints; arrays have the shape (k,) or (N, k). Outside of the domain every method raises
     ``ModelError``, or gives NaN where ``strict=False``.
+
+    Attributes:
+        motor_names: Names of the motors' coordinates, the order of theta.
+        joint_names: Names of the joints' coordinates, the order of q.
+        drives: The subsystems, each a map of its own.
     """
 
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)
         return f"<ActuationMap {way[0]:.60} to {way[1]:.60}: {self.domain!r}>"
-
-    # Positions -----------------------------------------------------------------------------------
 
     def joints(self, theta: ArrayLike, *, strict: bool = True) -> Array:
         """Joint values of motor values, (k,) or (N, k)."""
@@ -83,8 +87,6 @@ class ActuationMap(Subsystems):
             "proved); see .domain, or ask with strict=False for NaN"
         )
 
-    # Rates, torques, inertia ---------------------------------------------------------------------
-
     def jacobian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
         """Derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
         return self._blocks(theta, 2, lambda each, z: each.jacobian(z), strict)
@@ -94,7 +96,7 @@ class ActuationMap(Subsystems):
         return self._blocks(theta, 3, lambda each, z: each.hessian(z), strict)
 
     def _blocks(
-        self, given: ArrayLike, axes: int, of: Callable[[Drive, Array], Array], strict: bool
+        self, given: ArrayLike, axes: int, of: Callable[[SubsystemMap, Array], Array], strict: bool
     ) -> Array:
         x, single = self._values(given, "theta")
         k = len(self.motor_names)
@@ -151,13 +153,11 @@ class ActuationMap(Subsystems):
             z = each.solved(x[:, each.motors], back=False)[1]
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
             n, own = z.shape[1], np.full(len(x), np.nan)
-            values = each.chart.arrays(each.chart.values, z[good])[:, 2 * n :]
-            ratios = [_reciprocal_condition(matrix) for matrix in each.slopes(z[good])]
+            values = columns(each.chart.values, z[good])[:, 2 * n :]
+            ratios = [_reciprocal_condition(matrix) for matrix in each.chart.rates(z[good])]
             own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, own)
         return least[0] if single else least
-
-    # Domain --------------------------------------------------------------------------------------
 
     @cached_property
     def domain(self) -> Domain:
@@ -177,18 +177,13 @@ class ActuationMap(Subsystems):
         bounds = np.empty((k, 2))
         bounds[order] = np.concatenate([p.bounds for p in parts])
         lower, upper = map(read_only, corners)
-        return Together(
-            lower, upper, self.proved, bounds, np.zeros(0, dtype=bool), self.share, self
-        )
+        nothing = np.zeros(0, dtype=bool)
+        pairs = tuple((each.motors, each.domain) for each in self.drives)
+        return ProductDomain(lower, upper, self.proved, bounds, nothing, self.share, pairs)
 
     def samples(self, count: int, seed: int = 0) -> Array:
         """Random motor values in the domain, shape (count, k)."""
-        rng, theta = np.random.default_rng(seed), np.empty((count, len(self.motor_names)))
-        for each in self.drives:
-            theta[:, each.motors] = each.domain.samples(count, rng)
-        return theta
-
-    # Forms ---------------------------------------------------------------------------------------
+        return self.domain.samples(count, np.random.default_rng(seed))
 
     def to_c(self, path: str | PathLike[str] | None = None, name: str | None = None) -> str:
         """C99 source that needs ``math.h`` alone; written to a path where one is given.
@@ -232,7 +227,7 @@ class ActuationMap(Subsystems):
         return MapPolynomial(tuple(parts), error, self.motor_names, self.joint_names)
 
     def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
-        """Values as (N, k), and whether they were of one state."""
+        """Return values as (N, k), and whether they were of one state."""
         x, k = numbers(given, what), len(self.motor_names)
         if k == 1 and (x.ndim == 0 or (x.ndim == 1 and len(x) != 1)):
             return x.reshape(-1, 1), x.ndim == 0
@@ -243,26 +238,28 @@ class ActuationMap(Subsystems):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Together(Domain):
+class ProductDomain(Domain):
     """The domain of several subsystems; its boxes are products of theirs."""
 
-    whole: ActuationMap | None = None
+    #: Places of each subsystem's motors, and its domain.
+    factors: tuple[tuple[tuple[int, ...], Domain], ...] = ()
 
     @property
     def share(self) -> float:
         """Which part of the range of the motors it covers."""
         return self.part
 
-    def contains(self, theta: Array) -> NDArray[np.bool_]:
-        """Which motor values lie in it, (N, k) to (N,)."""
-        drives = () if self.whole is None else self.whole.drives
-        parts = [each.domain.contains(theta[:, each.motors]) for each in drives]
+    def contains(self, theta: Array) -> Mask:
+        """Return which motor values lie in it, (N, k) to (N,)."""
+        parts = [domain.contains(theta[:, motors]) for motors, domain in self.factors]
         return np.asarray(np.logical_and.reduce(parts))
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
-        """Random motor values in it, shape (count, k)."""
-        assert self.whole is not None
-        return self.whole.samples(count, int(rng.integers(2**31)))
+        """Return random motor values in it, shape (count, k)."""
+        theta = np.empty((count, len(self.bounds)))
+        for motors, domain in self.factors:
+            theta[:, motors] = domain.samples(count, rng)
+        return theta
 
 
 @validation.validated(motors=validation.NAMES, joints=validation.NAMES)
@@ -312,10 +309,9 @@ def actuation_map(
                 f"no map of {', '.join(names[0])} and {', '.join(names[1])}: "
                 + undecided(part, names[0], names[1], len(names[0]) + MORE)
             )
-        mirror = (
-            chart_by(part, names[0], names[1], names[1]) if chart.names == tuple(names[0]) else None
-        )
-        drives.append(made(own, chart, mirror, part, names))
+        by_motors = chart.names == tuple(names[0])
+        inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
+        drives.append(subsystem_map(own, chart, inverse, part, names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
 
 
@@ -325,7 +321,7 @@ def _reciprocal_condition(matrices: Array) -> Array:
 
 
 def _larger_half(domain: Domain) -> Domain:
-    """The larger half of the boxes."""
+    """Return the larger half of the boxes."""
     order = np.argsort(-np.prod(domain.upper - domain.lower, axis=1))[: len(domain.lower) // 2]
     return Domain(
         domain.lower[order], domain.upper[order], domain.proved, domain.bounds, domain.inside

@@ -10,10 +10,11 @@ from itertools import permutations
 import numpy as np
 from scipy.ndimage import label
 
+from regularize.dynamics.tape.languages import columns
 from regularize.errors import RegularizeError
 from regularize.guests.actuation.chart import Chart, chart_of
-from regularize.guests.actuation.drive import stored_range
-from regularize.guests.actuation.prover import Grown, grown
+from regularize.guests.actuation.prover import FoundDomain, found_domain
+from regularize.guests.actuation.subsystem_map import stored_range
 from regularize.guests.actuation.subsystems import driven_joints, motors_of, subsystems
 from regularize.guests.modes.inputs import inputs_of, turning_of
 from regularize.lie.arrays import Array
@@ -36,7 +37,7 @@ COLORS = np.array([[47, 90, 170], [60, 170, 150], [245, 200, 75]])
 
 
 def figures(mechanism: Mechanism) -> Iterator[str]:
-    """Figures as HTML of what one or two motors that the model names drive through loops."""
+    """Yield HTML figures of what one or two of the model's motors drive through loops."""
     try:
         graph = build(replace(mechanism, actuators=(), motions=()))
         if not any(len(cell) for cell in graph.cells):
@@ -54,7 +55,9 @@ def figures(mechanism: Mechanism) -> Iterator[str]:
             chart = chart_of(part, names[0], names[1])
             if chart is None or chart.closures:
                 continue
-            found = grown(chart, stored_range(part, names[0], chart), sampled=len(names[0]) > 1)
+            found = found_domain(
+                chart, stored_range(part, names[0], chart), sampled=len(names[0]) > 1
+            )
         except RegularizeError:
             continue
         if (found.owner >= 0).any():
@@ -63,8 +66,8 @@ def figures(mechanism: Mechanism) -> Iterator[str]:
             yield _figure(found, names, turns)
 
 
-def _figure(found: Grown, names: Sequence[Sequence[str]], turns: Sequence[bool]) -> str:
-    """The pictures of all joints of a subsystem."""
+def _figure(found: FoundDomain, names: Sequence[Sequence[str]], turns: Sequence[bool]) -> str:
+    """Return the pictures of all joints of a subsystem as one figure."""
     (motors, joints), domain = names, found.domain
     units = [(180.0 / np.pi, "°") if turn else (1000.0, " mm") for turn in turns]
     singular, axes = _singular(found), list[str]()
@@ -101,8 +104,8 @@ def _path(points: Array, kind: str, *, closed: bool = False, color: str = "") ->
     return f'<path class="{kind}" d="M{d}{"Z" if closed else ""}"{fill}/>'
 
 
-def _placed(found: Grown, theta: Array, height: Array | float) -> Array:
-    """Where motor values and a height from 0 to 1 are seen, (N, 2) to (N, 2)."""
+def _placed(found: FoundDomain, theta: Array, height: Array | float) -> Array:
+    """Return where motor values and a height from 0 to 1 appear in the picture, (N, 2)."""
     low, high = found.domain.bounds.T
     x, y = ((theta - low) / (high - low)).T
     return np.stack(
@@ -115,20 +118,20 @@ def _placed(found: Grown, theta: Array, height: Array | float) -> Array:
 
 
 def _surface(
-    found: Grown,
+    found: FoundDomain,
     joint: int,
     singular: Sequence[Array],
     unit: tuple[float, str],
     axes: Sequence[str],
 ) -> str:
-    """A joint over two motors, seen from above one corner; the farthest faces first."""
+    """Draw a joint over two motors, seen from above one corner; the farthest faces first."""
     (low, high), n = found.domain.bounds.T, MESH + 1
     steps = np.linspace(1e-6, 1.0 - 1e-6, n)
     theta = low + (high - low) * np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(
         -1, 2
     )
     chart = found.prover.chart
-    q = chart.arrays(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
+    q = columns(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
     least, most = float(np.nanmin(q)), float(np.nanmax(q))
     level = (q - least) / max(most - least, NEGLIGIBLE)
     seen, level = _placed(found, theta, 0.25 + 0.75 * level).reshape(n, n, 2), level.reshape(n, n)
@@ -155,14 +158,18 @@ def _surface(
 
 
 def _curve(
-    found: Grown, _: int, singular: Sequence[Array], unit: tuple[float, str], axes: Sequence[str]
+    found: FoundDomain,
+    _: int,
+    singular: Sequence[Array],
+    unit: tuple[float, str],
+    axes: Sequence[str],
 ) -> str:
-    """A joint by its motor: thick where the map holds, thin where formulas go on."""
+    """Draw a joint by its motor: thick where the map holds, thin where formulas go on."""
     chart, domain = found.prover.chart, found.domain
     x0, x1 = (float(x) for x in domain.bounds[0])
     theta = np.linspace(x0, x1, POINTS + 1)[:, None]
-    inner = chart.arrays(chart.values, found.parameters(theta))[:, :2]
-    outer = chart.arrays(chart.values, _about(found, POINTS))[:, :2]
+    inner = columns(chart.values, found.parameters(theta))[:, :2]
+    outer = columns(chart.values, _about(found, POINTS))[:, :2]
     outer[(outer[:, 0] < x0) | (outer[:, 0] > x1)] = np.nan
     every = np.concatenate([inner[:, 1], outer[:, 1]])
     least, most = float(np.nanmin(every)), float(np.nanmax(every))
@@ -191,8 +198,8 @@ def _curve(
     return _svg("a curve over one motor", parts)
 
 
-def _about(found: Grown, count: int) -> Array:
-    """Parameters on a grid about those of the domain, so many of each, (count^k, k)."""
+def _about(found: FoundDomain, count: int) -> Array:
+    """Return a grid of the parameters about those of the domain, (count^k, k)."""
     _, z = found.samples(500, np.random.default_rng(0))
     low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
     more = BEYOND * (high - low)
@@ -200,11 +207,11 @@ def _about(found: Grown, count: int) -> Array:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
 
 
-def _singular(found: Grown) -> list[Array]:
-    """Pieces of where derivatives of either side vanish, or a branch ends, as motor values (k, k).
+def _singular(found: FoundDomain) -> list[Array]:
+    """Return pieces of where derivatives vanish or a branch ends, as motor values (k, k).
 
-    Seen on a grid of the chart's parameters: where a sign differs along an edge of a triangle, of
-    which a corner is connected to the stored pose without any such change.
+    On a grid of the parameters a sign differs along an edge of a triangle, one corner of which is
+    connected to the stored pose without such a change.
     """
     chart, bounds = found.prover.chart, found.domain.bounds
     k = len(bounds)
@@ -240,16 +247,16 @@ def _singular(found: Grown) -> list[Array]:
 
 
 def _signed(chart: Chart, z: Array) -> tuple[Array, Array]:
-    """Motor values, and what vanishes at singularities: determinants and scaled discriminants."""
+    """Return motor values, and the determinants and discriminants that vanish at singularities."""
     k = z.shape[1]
-    values = chart.arrays(chart.values, z)
+    values = columns(chart.values, z)
     with np.errstate(invalid="ignore"):
-        sizes = np.linalg.det(chart.arrays(chart.slopes, z).reshape(len(z), 2, k, k))
+        sizes = np.linalg.det(columns(chart.slopes, z).reshape(len(z), 2, k, k))
     return values[:, :k], np.column_stack([sizes, values[:, 2 * k :]])
 
 
 def _simplices(function: Array) -> Iterator[tuple[Array, ...]]:
-    """Edges, or triangles, of a grid on which a function changes its sign, as indices."""
+    """Yield edges, or triangles, of a grid on which a function changes sign, as indices."""
     if function.ndim == 1:
         for i in np.flatnonzero(function[:-1] * function[1:] < 0.0):
             yield (np.array([i, i + 1]),)

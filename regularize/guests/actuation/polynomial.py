@@ -10,34 +10,30 @@ Polynomials of maps in the forms of robot descriptions: MJCF equalities, URDF mi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as combined
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import NDArray
 
+from regularize.dynamics.tape.derivatives import copied, derivatives
+from regularize.dynamics.tape.languages import columns
+from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.actuation.affine_forms import bounds_of
-from regularize.guests.actuation.drive import Drive
-from regularize.guests.actuation.formulas import copied, derivatives, total
-from regularize.guests.actuation.prover import Grown
-from regularize.guests.actuation.ways import Fit
-from regularize.guests.modes.closed_form.elementary import Line
-from regularize.lie.arrays import Array
+from regularize.guests.actuation.conversion import PolynomialFit
+from regularize.guests.actuation.prover import FoundDomain
+from regularize.guests.actuation.subsystem_map import SubsystemMap
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import NEGLIGIBLE
 
 #: Degree of MuJoCo's polynomials of joints.
 QUARTIC = 4
 
 
-def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
-    """Coefficients of a joint by powers of its only motor, at most five, the constant one first.
-
-    Raises:
-        ModelError: The polynomial is of a higher degree.
-    """
+def single(fit: PolynomialFit, joint: int, names: tuple[str, str]) -> Array:
+    """Return coefficients of a joint by powers of its only motor, (5,), the constant first."""
     weights = fit.weights[:, joint]
     found = np.polynomial.Polynomial(weights)(
         np.polynomial.Polynomial([-fit.center[0] / fit.scale[0], 1.0 / fit.scale[0]])
@@ -51,12 +47,8 @@ def single(fit: Fit, joint: int, names: tuple[str, str]) -> Array:
     return np.asarray(np.pad(coefficients, (0, QUARTIC + 1 - len(coefficients))))
 
 
-def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
-    """Offset and multipliers of a joint by its motors.
-
-    Raises:
-        ModelError: The polynomial is not linear.
-    """
+def linear(fit: PolynomialFit, joint: int, motors: Sequence[str], name: str) -> tuple[float, Array]:
+    """Return the offset and the multipliers (k,) of a joint that is linear in its motors."""
     degree = max(sum(p) for p in fit.powers)
     if degree > 1:
         raise ModelError(
@@ -68,47 +60,6 @@ def linear(fit: Fit, joint: int, motors: Sequence[str], name: str) -> tuple[floa
     slopes = np.array([table.get(unit, 0.0) for unit in units]) / fit.scale
     offset = table.get((0,) * len(motors), 0.0) - float(slopes @ fit.center)
     return offset, np.asarray(slopes)
-
-
-def plain(names: Sequence[str], form: str) -> None:
-    """Refuse single coordinates of joints with several, which the form cannot name."""
-    for name in names:
-        if name.endswith("]"):
-            raise ModelError(f"{form} names whole joints: {name!r} is one coordinate of several")
-
-
-def mjcf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Elements for MJCF's ``<tendon>`` and ``<equality>`` that hold joints to motors."""
-    plain([*motors, *joints], "MJCF")
-    tendons, rows = list[str](), list[str]()
-    for i, name in enumerate(joints):
-        if len(motors) == 1:
-            numbers = _numbers(single(fit, i, (motors[0], name)))
-            pair = f"joint1={quoteattr(name)} joint2={quoteattr(motors[0])}"
-            rows.append(f'<joint {pair} polycoef="{numbers}"/>')
-            continue
-        offset, slopes = linear(fit, i, motors, name)
-        own = quoteattr(f"{name}_of_motors")
-        parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
-        terms = "".join(f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
-        tendons.append(f"<fixed name={own}>{terms}</fixed>")
-        rows.append(f'<tendon tendon1={own} polycoef="{_numbers([offset, 0, 0, 0, 0])}"/>')
-    return tendons, rows
-
-
-def urdf(fit: Fit, motors: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Elements ``<mimic>`` for URDF, by the joint that they belong to."""
-    plain([*motors, *joints], "URDF")
-    if len(motors) != 1:
-        raise ModelError(
-            f"a URDF mimic joint follows one other; {', '.join(joints)} follow {', '.join(motors)}"
-        )
-    found = {}
-    for i, name in enumerate(joints):
-        offset, (slope,) = linear(fit, i, motors, name)
-        told = f"multiplier={_quoted(float(slope))} offset={_quoted(offset)}"
-        found[name] = f"<mimic joint={quoteattr(motors[0])} {told}/>"
-    return found
 
 
 def _quoted(value: float) -> str:
@@ -129,41 +80,28 @@ BOXES, CHUNK = 60_000, 2000
 
 @dataclass(frozen=True, eq=False)
 class DrivePolynomial:
-    """Polynomials of one subsystem.
-
-    Attributes:
-        motors: Which of the map's motors it has.
-        joints: Which of its joints.
-        fits: The polynomials of each piece of the domain, in scaled motor values.
-        error: Bound of their error, rad or m.
-        grown: The domain.
-        pieces: Which piece each of its leaves is part of.
-    """
+    """Polynomials of one subsystem; ``pieces`` has the polynomial of each proved box."""
 
     motors: tuple[int, ...]
     joints: tuple[int, ...]
-    fits: tuple[Fit, ...]
+    fits: tuple[PolynomialFit, ...]
     error: float
-    grown: Grown
-    pieces: NDArray[np.intp]
+    found: FoundDomain
+    pieces: Indices
 
     def __call__(self, x: Array) -> Array:
-        """Joint values, (N, k) to (N, k); with several pieces NaN outside of the domain."""
+        """Return joint values (N, k) of motor values; NaN outside of several pieces."""
         if len(self.fits) == 1:
             return self.fits[0](x)
-        leaf, q = self.grown.leaf_of(x), np.full_like(x, np.nan)
+        leaf, q = self.found.box_of(x), np.full_like(x, np.nan)
         for i, fit in enumerate(self.fits):
             own = (leaf >= 0) & (self.pieces[leaf] == i)
             q[own] = fit(x[own])
         return q
 
     @property
-    def fit(self) -> Fit:
-        """The only piece.
-
-        Raises:
-            ModelError: There are several, which no form of a robot description holds.
-        """
+    def fit(self) -> PolynomialFit:
+        """The only polynomial, which forms of robot descriptions need."""
         if len(self.fits) > 1:
             raise ModelError(
                 f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
@@ -211,10 +149,24 @@ class MapPolynomial:
         Raises:
             ModelError: The degree is above four, or above one for several motors.
         """
-        parts = [mjcf(part.fit, *self._names(part)) for part in self.parts]
-        tendons, rows = ([x for part in parts for x in part[side]] for side in (0, 1))
-        lines = ["<tendon>", *(f"  {x}" for x in tendons), "</tendon>"] if tendons else []
-        return "\n".join([*lines, "<equality>", *(f"  {x}" for x in rows), "</equality>", ""])
+        tendons, rows = list[str](), list[str]()
+        for fit, motors, joints in self._whole_joints("MJCF"):
+            for i, name in enumerate(joints):
+                if len(motors) == 1:
+                    numbers = _numbers(single(fit, i, (motors[0], name)))
+                    pair = f"joint1={quoteattr(name)} joint2={quoteattr(motors[0])}"
+                    rows.append(f'  <joint {pair} polycoef="{numbers}"/>')
+                    continue
+                offset, slopes = linear(fit, i, motors, name)
+                own = quoteattr(f"{name}_of_motors")
+                parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
+                pairs = (f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
+                terms = "".join(pairs)
+                tendons.append(f"  <fixed name={own}>{terms}</fixed>")
+                numbers = _numbers([offset, 0, 0, 0, 0])
+                rows.append(f'  <tendon tendon1={own} polycoef="{numbers}"/>')
+        lines = ["<tendon>", *tendons, "</tendon>"] if tendons else []
+        return "\n".join([*lines, "<equality>", *rows, "</equality>", ""])
 
     def to_urdf(self) -> dict[str, str]:
         """``<mimic>`` elements for URDF by joint, where the joints are linear within ``error``.
@@ -222,37 +174,48 @@ class MapPolynomial:
         Raises:
             ModelError: They are not, or follow several motors.
         """
-        parts = [urdf(part.fit, *self._names(part)) for part in self.parts]
-        return {name: element for part in parts for name, element in part.items()}
+        elements = {}
+        for fit, motors, joints in self._whole_joints("URDF"):
+            if len(motors) != 1:
+                raise ModelError(
+                    f"a URDF mimic joint follows one other; {', '.join(joints)} follow "
+                    f"{', '.join(motors)}"
+                )
+            for i, name in enumerate(joints):
+                offset, (slope,) = linear(fit, i, motors, name)
+                told = f"multiplier={_quoted(float(slope))} offset={_quoted(offset)}"
+                elements[name] = f"<mimic joint={quoteattr(motors[0])} {told}/>"
+        return elements
 
-    def _names(self, part: DrivePolynomial) -> tuple[list[str], list[str]]:
-        names = [self.motor_names[i] for i in part.motors]
-        return names, [self.joint_names[i] for i in part.joints]
+    def _whole_joints(self, form: str) -> Iterator[tuple[PolynomialFit, list[str], list[str]]]:
+        """Yield fits, motors and joints of subsystems, refused where the format cannot name one."""
+        for part in self.parts:
+            motors = [self.motor_names[i] for i in part.motors]
+            joints = [self.joint_names[i] for i in part.joints]
+            for name in (*motors, *joints):
+                if name.endswith("]"):
+                    raise ModelError(
+                        f"{form} names whole joints: {name!r} is one coordinate of several"
+                    )
+            yield part.fit, motors, joints
 
 
-def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
-    """The polynomial of least degree whose error can be shown to be within a tolerance.
+def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
+    """Return polynomials of least degree whose error can be shown to be within a tolerance.
 
-    Where there is none, the domain is halved along all axes, again and again, and each piece has
-    its own.
-
-    Raises:
-        ModelError: None can.
+    Where none can, the domain is halved along all axes, again and again, with one for each piece.
     """
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
-    known, best = drive.grown, np.inf
+    known, best = drive.found, np.inf
     most = min(HALVINGS.get(known.prover.k, 1), known.prover.depth)
     for halvings in range(most + 1):
-        blocks = known.leaves.corner >> (known.prover.depth - halvings)
+        blocks = known.boxes.corner >> (known.prover.depth - halvings)
         pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
         theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
         k, n = theta.shape[1], z.shape[1]
-        q, own = (
-            drive.chart.arrays(drive.chart.values, z)[:, n : n + k],
-            pieces[known.leaf_of(theta)],
-        )
-        found, best = list[tuple[Fit, float]](), 0.0
+        q, own = columns(drive.chart.values, z)[:, n : n + k], pieces[known.box_of(theta)]
+        found, best = list[tuple[PolynomialFit, float]](), 0.0
         for i in range(int(pieces.max()) + 1):
             fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)
             best = max(best, error)
@@ -269,14 +232,14 @@ def polynomial_of(drive: Drive, tolerance: float) -> DrivePolynomial:
 
 
 def _least(
-    drive: Drive, theta: Array, q: Array, own: NDArray[np.bool_], tolerance: float
-) -> tuple[Fit | None, float]:
-    """The fit of least degree on some leaves, and its bound; else the best error at samples."""
+    drive: SubsystemMap, theta: Array, q: Array, own: Mask, tolerance: float
+) -> tuple[PolynomialFit | None, float]:
+    """Return the fit of least degree on some boxes and its bound; else None and its error."""
     best = np.inf
     for degree in DEGREES:
         if len(theta) < 2 * math.comb(degree + theta.shape[1], degree):
             break
-        fit = Fit.of(theta, q, degree)
+        fit = PolynomialFit.of(theta, q, degree)
         seen = float(np.abs(fit(theta) - q).max())
         best = min(best, seen)
         if seen <= 0.9 * tolerance:
@@ -286,14 +249,14 @@ def _least(
     return None, best
 
 
-def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> float:
-    """Bound of the error of polynomials over some leaves; above the tolerance where not met."""
-    chart, leaves = drive.chart, drive.grown.leaves
+def _bound(drive: SubsystemMap, fit: PolynomialFit, tolerance: float, own: Mask) -> float:
+    """Return a bound of a fit's error over some boxes; above the tolerance where not met."""
+    chart, boxes = drive.chart, drive.found.boxes
     k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
     approximate = copied(fit.lines(chart.motors), chart.code, names)
-    errors = [total(a, b, -1.0) for a, b in zip(approximate, chart.joints, strict=True)]
+    errors = [a - b for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
-    low, high = leaves.low[own], leaves.high[own]
+    low, high = boxes.low[own], boxes.high[own]
     z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
     ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
     while len(z):
@@ -315,9 +278,9 @@ def _bound(drive: Drive, fit: Fit, tolerance: float, own: NDArray[np.bool_]) -> 
 
 
 def _at(
-    errors: Sequence[Line], slopes: Sequence[Line], names: Sequence[str], z: Array, r: Array
+    errors: Sequence[Number], slopes: Sequence[Number], names: Sequence[str], z: Array, r: Array
 ) -> Array:
-    """Bounds of errors over boxes, the largest of each, shape (N,)."""
+    """Return the largest bound of errors over each box, shape (N,)."""
     middle = np.abs(bounds_of(errors, names, z, np.zeros_like(z))).max(axis=0)
     rates = np.abs(bounds_of(slopes, names, z, r)).max(axis=0).reshape(len(z), -1, z.shape[1])
     bound = middle + np.einsum("nij,nj->ni", rates, r)

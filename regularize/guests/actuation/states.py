@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regularize import validation
 from regularize.dynamics.pinocchio.constraints import CHANGED, STEPS
@@ -19,7 +18,7 @@ from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import limits_of, stored_configuration
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Indices, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
@@ -84,7 +83,7 @@ def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -
 
 
 class _Grower:
-    """Grows states of one mechanism, by its joints' coordinates."""
+    """Finds closed states from one on, as coordinates of all joints."""
 
     def __init__(
         self,
@@ -105,25 +104,25 @@ class _Grower:
         self.names = coordinate_names(graph.mechanism)
         self.low, self.high, self.rng, self.loops, self.robot = *bounds.T, rng, loops, robot
         self.along = Continuation(loops, held=held)
-        self._ranks: NDArray[np.intp] | None = None
+        self._ranks: Indices | None = None
 
     def states(self, start: Array, n: int) -> tuple[Array, Array]:
-        """Coordinates of all joints, (n, joints), and configurations, (n, nq), from one on."""
+        """Return coordinates of all joints, (n, joints), and configurations, (n, nq)."""
         found = self.grown(start, n)
         q = np.array([self.robot.configuration(x) for x in found])
         return found, q.reshape(n, self.robot.nq)
 
     def coordinates(self, q: Array) -> Array:
-        """Coordinates of all joints, (N, joints)."""
+        """Return coordinates of all joints, (N, joints)."""
         return q
 
     def beyond(self, q: Array) -> Array:
-        """By how much states are beyond limits, all joints together; zero within them."""
+        """Return the sum of what joints are beyond their limits, (N,); zero within them."""
         x = self.coordinates(q)
         return np.asarray(np.maximum(np.maximum(self.low - x, x - self.high), 0.0).sum(axis=1))
 
     def stepped(self, q: Array) -> Array:
-        """Where random steps from states end, those that stay on the branch."""
+        """Return the ends of random steps that stay on the branch."""
         way = self.along.tangents(q, self.rng.normal(size=(len(q), len(self.loops.units))))
         way *= STRIDE * self.rng.uniform(0.1, 1.0, size=(len(q), 1))
         if self._ranks is None:
@@ -132,7 +131,7 @@ class _Grower:
         return np.asarray(reached.q[reached.good & np.any(reached.q != q, axis=1)])
 
     def grown(self, start: Array, n: int) -> Array:
-        """So many states, from one on, which is the first where it is within limits."""
+        """Return n states from one on, which is the first where it is within limits."""
         known, idle = start[None], 0
         beyond = self.beyond(known)
         while len(known) < n or beyond[0] > 0.0:
@@ -166,15 +165,15 @@ class _Grower:
 
 
 class _CompiledGrower(_Grower):
-    """The same by the compiled kernel, on configurations of the model.
+    """Finds states by the compiled kernel, as configurations of the reduced model.
 
-    A step counts where the projection goes back by a part of it, and where the rows at its end,
+    A step counts where the projection goes back by a small part of it, and the rows at its end,
     taken across the tangents of its beginning, differ by less than they are: as in ``following``.
     """
 
     @staticmethod
     def takes(robot: Robot) -> bool:
-        """Whether rows are clearly independent, and all joints but a floating base have numbers."""
+        """Return whether rows are clearly independent and joints have single coordinates."""
         if robot.kernel is None or not 0 < robot.rows == robot.rank:
             return False
         based = _based(robot)
@@ -182,7 +181,7 @@ class _CompiledGrower(_Grower):
         return numbers and bool(np.linalg.cond(robot.jacobian(robot.q0)) < REGULAR)
 
     def states(self, start: Array, n: int) -> tuple[Array, Array]:
-        """Coordinates of all joints, (n, joints), and configurations, (n, nq), from one on."""
+        """Return coordinates of all joints, (n, joints), and configurations, (n, nq)."""
         robot, based = self.robot, _based(self.robot)
         self._free = np.array([k for k in range(robot.nv) if k not in based], dtype=np.intp)
         self._places = np.array([robot.position_index(int(k)) for k in self._free], dtype=np.intp)
@@ -197,11 +196,11 @@ class _CompiledGrower(_Grower):
         return robot.coordinates(q), q
 
     def coordinates(self, q: Array) -> Array:
-        """Coordinates of all joints, (N, joints)."""
+        """Return coordinates of all joints, (N, joints)."""
         return self.robot.coordinates(q)
 
     def stepped(self, q: Array) -> Array:
-        """Where random steps from states end, those that stay on the branch."""
+        """Return the ends of random steps that stay on the branch."""
         kernel, units, places = self.robot.kernel, self._units, self._places
         rows = kernel.jacobian(q)[..., self._free] * units
         across = np.swapaxes(rows, 1, 2)
@@ -231,13 +230,13 @@ class _CompiledGrower(_Grower):
         return q[:0]
 
     def _room(self, x: Array, way: Array) -> Array:
-        """How far ways lead to limits of joints of the tree, (N, 1); endless from beyond them."""
+        """Return the lengths of ways to limits, (N, 1); infinite from beyond limits."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = (np.where(way > 0.0, self._ends[1], self._ends[0]) - x) / way
         return np.asarray(np.where(room > 0.0, room, np.inf).min(axis=1, keepdims=True))
 
     def _projected(self, q: Array) -> Array:
-        """Closed configurations, NaN where the steps do not arrive."""
+        """Return closed configurations, NaN where the steps do not arrive."""
         end = self.robot.kernel.project(q, self._held, STEPS)
         if end is not None or len(q) < 2:
             return np.full_like(q, np.nan) if end is None else np.asarray(end)
@@ -246,6 +245,6 @@ class _CompiledGrower(_Grower):
 
 
 def _based(robot: Robot) -> set[int]:
-    """Velocities of floating bases, which stay where they are."""
+    """Return velocity indices of floating bases, which stay where they are."""
     free = {j.name for j in robot.mechanism.joints if j.kind in ("free", "floating")}
     return {int(k) for n in free & {*robot.tree.names} for k in robot.velocity_indices([n])}

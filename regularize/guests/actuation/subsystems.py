@@ -39,16 +39,7 @@ BALL = joint_screws("spherical")
 def subsystems(
     graph: Graph, motors: Sequence[int], joints: Sequence[int]
 ) -> Iterator[tuple[Graph, tuple[list[int], list[int]]]]:
-    """Subsystems as graphs of their own, and which of the motors and joints each has.
-
-    Args:
-        graph: The whole.
-        motors: Columns of the motors.
-        joints: Columns of the joints.
-
-    Raises:
-        ModelError: Motors and joints of one are not as many.
-    """
+    """Yield each subsystem as a graph, and which of the motors and joints it has."""
     names = coordinate_names(graph.mechanism)
     edge_of = {c: edge.index for edge in graph.edges for c in edge.columns}
     cells = {e: cell for cell in graph.cells for e in cell}
@@ -71,13 +62,7 @@ def subsystems(
 
 
 def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
-    """Lower and upper values of motors: their limits, else a turn, or the subsystem's size, (k, 2).
-
-    Args:
-        graph: The subsystem.
-        motors: Coordinates of the motors.
-        stored: Their values at the stored pose, shape (k,).
-    """
+    """Return the range of motors (k, 2): limits, or a turn or the size about stored values."""
     turning, rows = turning_of(graph), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
@@ -97,12 +82,7 @@ def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
 
 
 def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
-    """The graph with one ball for each three hinges that stand for it and have no limits.
-
-    Args:
-        graph: The whole.
-        kept: Columns of hinges that are asked for.
-    """
+    """Return the graph with a ball for each three hinges that stand for one without limits."""
     loops, mechanism = sized_loops(graph, graph.position), graph.mechanism
     state = loops.state(graph.position)
     screws, T = state.screws[0], state.T_world_node[0]
@@ -142,11 +122,7 @@ def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
 
 
 def motors_of(graph: Graph) -> list[str]:
-    """Coordinates of motors that are part of loops or couplings.
-
-    Raises:
-        ModelError: The model names none.
-    """
+    """Return coordinates of motors that are part of loops or couplings."""
     names = coordinate_names(graph.mechanism)
     driven = {*actuated_coordinates(graph.mechanism)}
     found = [names[c] for c in sorted(c for cell in graph.cells for c in graph.columns(cell))]
@@ -157,10 +133,10 @@ def motors_of(graph: Graph) -> list[str]:
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
-    """The joints that motors are there for: chains from the base of each subsystem to its output.
+    """Return the joints that motors drive: chains from each subsystem's base to its output.
 
-    Of all chains with as many freedoms as the subsystem has motors, the one with fewest motors of
-    its own, to a body that carries further joints, and to the heaviest.
+    Of the chains with as many freedoms as motors the one with fewest motors of its own is taken,
+    that to a body that carries further joints before others, and then that to the heaviest.
     """
     names, columns = coordinate_names(graph.mechanism), inputs_of(graph, motors).columns
     found: list[str] = []
@@ -203,7 +179,7 @@ def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[Edge
 
 
 def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: int) -> str:
-    """Why motors and joints of a subsystem do not decide each other, or that no formulas do."""
+    """Return why motors and joints of a subsystem do not determine each other."""
     q, names = stored_configuration(part), coordinate_names(part.mechanism)
     loops = sized_loops(part, q)
     free = null_space(loops.jacobian(loops.state(q))[0], rcond=RTOL)
@@ -226,7 +202,7 @@ def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: i
 
 
 def base_of(graph: Graph, cell: Sequence[EdgeId]) -> NodeId:
-    """The node of a subsystem that is nearest to the ground."""
+    """Return the node of a subsystem that is nearest to the ground."""
     own = nodes_of(graph, cell)
     order = [graph.ground, *(node for _, node in breadth_first(graph, graph.ground))]
     return next((node for node in order if node in own), own[0])

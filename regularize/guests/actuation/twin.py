@@ -99,7 +99,7 @@ def serial_twin(
 
 
 def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
-    """Edges of loops that stay, and their joints."""
+    """Return edges of loops that stay, and the names of their joints."""
     names = coordinate_names(graph.mechanism)
     columns = {names.index(name) for name in m.joint_names}
     loops = {e for cell in graph.cells for e in cell}
@@ -112,7 +112,7 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
 
 
 def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
-    """Bodies and joints of the tree."""
+    """Return bodies and joints of the tree."""
     mechanism, names = graph.mechanism, {*kept.values()}
     driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
     cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
@@ -162,7 +162,7 @@ def _ends(graph: Graph, e: EdgeId) -> tuple[NodeId, NodeId]:
 def _homes(
     graph: Graph, edges: set[EdgeId], bases: set[NodeId], carried: set[NodeId]
 ) -> dict[NodeId, tuple[NodeId, Array]]:
-    """For each node that is not carried the next one that is, and its pose there as stored."""
+    """Return for each node that goes the nearest one that stays, and its stored pose there."""
     q = stored_configuration(graph)
     # By the base first: armature can stand for what moves, and for nothing that does not.
     home = {node: (node, IDENTITY) for node in bases}
@@ -182,13 +182,13 @@ def _homes(
 
 
 def _pose(graph: Graph, e: EdgeId, q: Array) -> Array:
-    """Pose of an edge's child node in its parent node."""
+    """Return the pose of an edge's child node in its parent node."""
     edge = graph.edges[e]
     return np.asarray(edge.T_parent @ motion(edge, q[list(edge.columns)]) @ inverse(edge.T_child))
 
 
 def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[Body]:
-    """All bodies that stay, with the mass properties and shapes of those that do not."""
+    """Return all bodies that stay, with the mass and the shapes of those that go."""
     mechanism = graph.mechanism
     added: dict[str, list[tuple[Body, Array]]] = {}
     gone = set()
@@ -223,7 +223,7 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
 def _driven(
     twin: Mechanism, m: ActuationMap, theta: Array, q: Array, mechanism: Mechanism
 ) -> Mechanism:
-    """The twin with limits, speeds and torques of its driven joints from those of the motors."""
+    """Return the twin with limits of its driven joints from those of the motors."""
     G = m.jacobian(theta)
     effort, speed = (_rated(mechanism, m.motor_names, what) for what in ("effort", "velocity"))
     # What one joint can have while the others have none is at least this everywhere.
@@ -253,13 +253,13 @@ def _driven(
 
 
 def _weighted(weights: Array, values: Array) -> Array:
-    """Sums of values by weights, (N, k); what has no weight counts for nothing, be it infinite."""
+    """Return sums of values by weights, (N, k); without weight even infinity counts for nothing."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
 
 
 def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
-    """A limit of motors, infinite where the model is silent."""
+    """Return a limit of motors, infinite where the model states none."""
     found = []
     for name in names:
         joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
@@ -272,7 +272,7 @@ def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
 def _compared(
     mechanism: Mechanism, twin: Mechanism, m: ActuationMap, theta: Array, q: Array
 ) -> SerialTwin:
-    """The twin with the armature that it lacks in the mean, and by what its inertia is off."""
+    """Return the twin with its armature, and the largest error of its inertia."""
     names = coordinate_names(twin)
     held = [e for e in build(twin).edges if e.joint.kind == "free"]
     base = {names[c] for e in held for c in e.columns}
@@ -308,7 +308,7 @@ def _compared(
 
 
 def _constant(values: Array, sizes: Array) -> float:
-    """The number that is nearest to all values in parts of their sizes, not negative.
+    """Return the number nearest to all values in parts of their sizes, not negative.
 
     Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
     lacking would be far too much wherever the joint is used.
@@ -322,7 +322,7 @@ def _constant(values: Array, sizes: Array) -> float:
 
 
 def _without_base(mechanism: Mechanism) -> Mechanism:
-    """The mechanism on the ground where it floats, and without forces of joints."""
+    """Return the mechanism fixed to the ground where it floats, without forces of joints."""
     free = next((j for j in mechanism.joints if j.kind == "free"), None)
     if free is None:
         return mechanism
@@ -347,6 +347,6 @@ def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
 
 
 def _coordinates(joint: Joint) -> list[str]:
-    """Names of a joint's coordinates."""
+    """Return the names of a joint's coordinates."""
     single = joint.freedoms == 1
     return [joint.name if single else f"{joint.name}[{i}]" for i in range(joint.freedoms)]

@@ -61,74 +61,60 @@ typedef struct {
     Shape in[MOST_ARRAYS], out[MOST_ARRAYS];
 } Entry;
 
-/* What can be called. */
-#define ENTRIES(X)                                                                                 \
-    X(link_poses) X(energies) X(forward_dynamics) X(constrained_dynamics)                      \
-    X(stabilized_dynamics) X(jacobian) X(bias) X(dynamics_derivatives) X(stabilized_derivatives)   \
-    X(residual) X(newton_step) X(project) X(project_velocity) X(follow) X(inverse_terms) X(force_changes) \
-    X(row_changes) X(actuated_derivatives) X(close_motion) X(closing_coordinates)     \
-    X(advance) X(step_terms) X(motion_between)
-
-#define PLACE(name) entry_##name,
-enum { ENTRIES(PLACE) number_of_entries };
-#undef PLACE
-
 #define SINGLE(count) {count, one_size, one_size}
 #define CONFIGURATION {1, nq_size, one_size}
 #define VELOCITY {1, nv_size, one_size}
 #define ROWS {1, rows_size, nv_size}
 #define ERRORS {1, rows_size, one_size}
 #define BY_VELOCITY {1, nv_size, nv_size}
+#define STATES(count) {count, state_size, one_size}
+#define STATE CONFIGURATION, VELOCITY
 #define FORCES                                                                                     \
-    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                            \
+    {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                    \
         {WRENCH_NUMBERS, links_size, one_size}, {0, one_size, one_size}
+#define DERIVATIVES VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY
+#define SHAPES(...) {__VA_ARGS__}
 
-static const Entry entries[number_of_entries] = {
-    {"link_poses", link_poses, 1, 1, {CONFIGURATION}, {{12, links_size, one_size}}},
-    {"energies", energies, 2, 1, {CONFIGURATION, VELOCITY}, {SINGLE(2)}},
-    {"forward_dynamics", forward_dynamics, 3, 1, {CONFIGURATION, VELOCITY, VELOCITY}, {VELOCITY}},
-    {"constrained_dynamics", constrained_dynamics, 3, 2, {CONFIGURATION, VELOCITY, VELOCITY},
-     {VELOCITY, {1, rows_size, one_size}}},
-    {"stabilized_dynamics", stabilized_dynamics, 4, 1,
-     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS}, {VELOCITY}},
-    {"jacobian", jacobian, 1, 1, {CONFIGURATION}, {ROWS}},
-    {"bias", bias, 2, 1, {CONFIGURATION, VELOCITY}, {ERRORS}},
-    {"dynamics_derivatives", dynamics_derivatives, 3, 4, {CONFIGURATION, VELOCITY, VELOCITY},
-     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
-    {"stabilized_derivatives", stabilized_derivatives, 5, 4,
-     {CONFIGURATION, VELOCITY, VELOCITY, ERRORS, {2, one_size, one_size}},
-     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
-    {"residual", residual, 1, 1, {CONFIGURATION}, {ERRORS}},
-    {"newton_step", newton_step, 1, 2, {CONFIGURATION}, {CONFIGURATION, ERRORS}},
-    {"project", project, 3, 1, {CONFIGURATION, VELOCITY, {5, one_size, one_size}},
-     {CONFIGURATION}},
-    {"project_velocity", project_velocity, 2, 1, {CONFIGURATION, VELOCITY}, {VELOCITY}},
-    {"follow", follow, 6, 1,
-     {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY, ERRORS, {8, one_size, one_size}},
-     {CONFIGURATION}},
-    {"inverse_terms", inverse_terms, 3, 3, {CONFIGURATION, VELOCITY, VELOCITY},
-     {VELOCITY, BY_VELOCITY, ROWS}},
-    {"force_changes", force_changes, 4, 1, {CONFIGURATION, VELOCITY, VELOCITY, ERRORS},
-     {{2, nv_size, nv_size}}},
-    {"row_changes", row_changes, 2, 1, {CONFIGURATION, VELOCITY}, {ROWS}},
-    {"actuated_derivatives", actuated_derivatives, 4, 5,
-     {CONFIGURATION, VELOCITY, VELOCITY, VELOCITY},
-     {VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY}},
-    {"close_motion", close_motion, 3, 2, {CONFIGURATION, VELOCITY, SINGLE(3)},
-     {CONFIGURATION, VELOCITY}},
-    {"closing_coordinates", closing_coordinates, 1, 1, {CONFIGURATION},
-     {{1, closing_freedoms_size, one_size}}},
-    {"advance", advance, 9, 6,
-     {CONFIGURATION, VELOCITY, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS),
-      SINGLE(OPTIONS)},
-     {CONFIGURATION, VELOCITY, SINGLE(STANDING), CONFIGURATION, {STAGES, state_size, one_size},
-      {2, state_size, one_size}}},
-    {"step_terms", step_terms, 9, 1,
-     {CONFIGURATION, {2, state_size, one_size}, {STAGES, state_size, one_size}, SINGLE(STANDING),
-      FORCES, SINGLE(DENSE_OPTIONS)},
-     {{TERMS + 1, state_size, one_size}}},
-    {"motion_between", motion_between, 9, 4,
-     {CONFIGURATION, {TERMS + 1, state_size, one_size}, SINGLE(1), SINGLE(STANDING), FORCES,
-      SINGLE(OPTIONS)},
-     {CONFIGURATION, VELOCITY, SINGLE(2), ERRORS}},
-};
+/* What can be called: name, number of inputs and of outputs, and their shapes. */
+#define ENTRIES(X)                                                                                 \
+    X(link_poses, 1, 1, SHAPES(CONFIGURATION), SHAPES({12, links_size, one_size}))                 \
+    X(energies, 2, 1, SHAPES(STATE), SHAPES(SINGLE(2)))                                            \
+    X(forward_dynamics, 3, 1, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY))                           \
+    X(constrained_dynamics, 3, 2, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY, ERRORS))               \
+    X(stabilized_dynamics, 4, 1, SHAPES(STATE, VELOCITY, ERRORS), SHAPES(VELOCITY))                \
+    X(jacobian, 1, 1, SHAPES(CONFIGURATION), SHAPES(ROWS))                                         \
+    X(bias, 2, 1, SHAPES(STATE), SHAPES(ERRORS))                                                   \
+    X(dynamics_derivatives, 3, 4, SHAPES(STATE, VELOCITY), SHAPES(DERIVATIVES))                    \
+    X(stabilized_derivatives, 5, 4, SHAPES(STATE, VELOCITY, ERRORS, SINGLE(2)),                    \
+      SHAPES(DERIVATIVES))                                                                         \
+    X(residual, 1, 1, SHAPES(CONFIGURATION), SHAPES(ERRORS))                                       \
+    X(newton_step, 1, 2, SHAPES(CONFIGURATION), SHAPES(CONFIGURATION, ERRORS))                     \
+    X(project, 3, 1, SHAPES(STATE, SINGLE(5)), SHAPES(CONFIGURATION))                              \
+    X(project_velocity, 2, 1, SHAPES(STATE), SHAPES(VELOCITY))                                     \
+    X(follow, 6, 1, SHAPES(STATE, VELOCITY, VELOCITY, ERRORS, SINGLE(8)), SHAPES(CONFIGURATION))   \
+    X(inverse_terms, 3, 3, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY, BY_VELOCITY, ROWS))           \
+    X(force_changes, 4, 1, SHAPES(STATE, VELOCITY, ERRORS), SHAPES({2, nv_size, nv_size}))         \
+    X(row_changes, 2, 1, SHAPES(STATE), SHAPES(ROWS))                                              \
+    X(actuated_derivatives, 4, 5, SHAPES(STATE, VELOCITY, VELOCITY),                               \
+      SHAPES(DERIVATIVES, BY_VELOCITY))                                                            \
+    X(close_motion, 3, 2, SHAPES(STATE, SINGLE(3)), SHAPES(STATE))                                 \
+    X(closing_coordinates, 1, 1, SHAPES(CONFIGURATION),                                            \
+      SHAPES({1, closing_freedoms_size, one_size}))                                                \
+    X(advance, 9, 6,                                                                               \
+      SHAPES(STATE, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS), SINGLE(OPTIONS)),      \
+      SHAPES(STATE, SINGLE(STANDING), CONFIGURATION, STATES(STAGES), STATES(2)))                   \
+    X(step_terms, 9, 1,                                                                            \
+      SHAPES(CONFIGURATION, STATES(2), STATES(STAGES), SINGLE(STANDING), FORCES,                   \
+             SINGLE(DENSE_OPTIONS)),                                                               \
+      SHAPES(STATES(TERMS + 1)))                                                                   \
+    X(motion_between, 9, 4,                                                                        \
+      SHAPES(CONFIGURATION, STATES(TERMS + 1), SINGLE(1), SINGLE(STANDING), FORCES,                \
+             SINGLE(OPTIONS)),                                                                     \
+      SHAPES(STATE, SINGLE(2), ERRORS))
+
+#define PLACE(name, inputs, outputs, in, out) entry_##name,
+enum { ENTRIES(PLACE) number_of_entries };
+#undef PLACE
+#define ENTRY(name, inputs, outputs, in, out) {#name, name, inputs, outputs, in, out},
+static const Entry entries[number_of_entries] = {ENTRIES(ENTRY)};
+#undef ENTRY

@@ -51,9 +51,13 @@ typedef struct {
     size_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
 } Call;
 
+/* Computes some states of a call; 1 where that fails. */
+typedef int (*Run)(const void *call, Workspace *w, Py_ssize_t begin, Py_ssize_t end);
+
 /* Some of a call's states, with a workspace. */
 typedef struct {
-    const Call *call;
+    Run run;
+    const void *call;
     Workspace *w;
     Py_ssize_t begin, end;
     int failed;
@@ -63,49 +67,44 @@ static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
     return (Py_ssize_t)shape->times * t->size[shape->rows] * t->size[shape->columns];
 }
 
-static void *run_share(void *argument) {
-    Share *share = argument;
-    const Call *call = share->call;
-    share->failed = 0;
-    share->w->functions = call->functions, share->w->functions_count = call->functions_count;
-    for (Py_ssize_t n = share->begin; n < share->end && !share->failed; ++n) {
+static int run_entry(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
+    const Call *call = given;
+    w->functions = call->functions, w->functions_count = call->functions_count;
+    for (Py_ssize_t n = begin; n < end; ++n) {
         const double *in[MOST_ARRAYS];
         double *out[MOST_ARRAYS];
         for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
         for (int i = 0; i < call->entry->outputs; ++i) {
             out[i] = call->out[i] + n * call->out_step[i];
         }
-        share->failed = call->entry->run(call->tables, share->w, in, out);
+        if (call->entry->run(call->tables, w, in, out)) return 1;
     }
+    return 0;
+}
+
+static void *run_share(void *argument) {
+    Share *share = argument;
+    share->failed = share->run(share->call, share->w, share->begin, share->end);
     return NULL;
 }
 
-/* Run so many parts of some size, each but the first in a thread of its own. */
-static void run_parts(void *(*run)(void *), void *parts, size_t size, int count) {
-    char *part = parts;
+/* Compute all shares, each but the first in a thread of its own; whether one failed. */
+static int run_shares(Share *shares, int count) {
+    int failed = 0, running[MOST_THREADS] = {0};
 #ifndef _WIN32
     pthread_t threads[MOST_THREADS];
-    int running[MOST_THREADS];
     for (int i = 1; i < count; ++i) {
-        running[i] = pthread_create(&threads[i], NULL, run, part + size * (size_t)i) == 0;
+        running[i] = pthread_create(&threads[i], NULL, run_share, &shares[i]) == 0;
     }
-    run(part);
-    for (int i = 1; i < count; ++i) {
-        if (running[i]) {
-            pthread_join(threads[i], NULL);
-        } else {
-            run(part + size * (size_t)i);
-        }
-    }
-#else
-    for (int i = 0; i < count; ++i) run(part + size * (size_t)i);
 #endif
-}
-
-/* Compute all shares; whether one failed. */
-static int run_shares(Share *shares, int count) {
-    int failed = 0;
-    run_parts(run_share, shares, sizeof *shares, count);
+    for (int i = 0; i < count; ++i) {
+        if (!running[i]) run_share(&shares[i]);
+    }
+#ifndef _WIN32
+    for (int i = 1; i < count; ++i) {
+        if (running[i]) pthread_join(threads[i], NULL);
+    }
+#endif
     for (int i = 0; i < count; ++i) failed |= shares[i].failed;
     return failed;
 }
@@ -139,23 +138,24 @@ static void give_back(Kernel *self, Workspace *w) {
     PyMem_RawFree(beyond);
 }
 
-/* Run an entry on its arrays; N < 0 stands for one state without leading axis. */
-static int compute(Kernel *self, const Call *call, Py_ssize_t N, int threads) {
+/* Compute so many states in threads, by default without the interpreter's lock; whether that failed, -1
+ * with an exception. */
+static int compute(Kernel *self, Run run, const void *call, Py_ssize_t count, int threads, int locked) {
     Share shares[MOST_THREADS];
-    const Py_ssize_t count = N < 0 ? 1 : N;
     int used = 0, failed = 0;
     if (count == 0) return 0;
     if (threads > count) threads = (int)count;
     for (; used < threads; ++used) {
-        Share share = {call, borrow(self), count * used / threads, count * (used + 1) / threads, 0};
+        const Py_ssize_t begin = count * used / threads, end = count * (used + 1) / threads;
+        const Share share = {run, call, borrow(self), begin, end, 0};
         shares[used] = share;
         if (share.w == NULL) break;
     }
     if (used < threads) {
         PyErr_NoMemory();
         failed = -1;
-    } else if (count == 1) {
-        failed = run_shares(shares, 1);
+    } else if (locked) {
+        failed = run_shares(shares, threads);
     } else {
         Py_BEGIN_ALLOW_THREADS
         failed = run_shares(shares, threads);
@@ -252,7 +252,7 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
         if (arrays[made] == NULL) goto end;
         call.out_step[made] = (size_t)(rows * columns);
     }
-    failed = compute(self, &call, N, threads);
+    failed = compute(self, run_entry, &call, N < 0 ? 1 : N, threads, N < 0 || N == 1);
     if (failed > 0) {
         found = Py_NewRef(Py_None);
     } else if (failed == 0 && made == 1) {
@@ -267,7 +267,7 @@ end:
     return found;
 }
 
-#define METHOD(name)                                                                               \
+#define METHOD(name, inputs, outputs, in, out)                                                     \
     static PyObject *method_##name(PyObject *self, PyObject *const *arguments, Py_ssize_t count) { \
         return call_entry((Kernel *)self, arguments, count, entry_##name);                         \
     }
@@ -277,7 +277,8 @@ ENTRIES(METHOD)
 #include "environments.c"
 #include "rollout.c"
 
-#define METHOD(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
+#define METHOD(name, inputs, outputs, in, out)                                                     \
+    {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
 static PyMethodDef methods[] = {
     ENTRIES(METHOD){"rollout", kernel_rollout, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 #undef METHOD

@@ -1,28 +1,26 @@
 /* Kernel.rollout: steps of many robots on NumPy arrays; included by module.c. */
 
-/* Some robots of a call. Each has room for so many records of its states in the arrays. */
+/* The robots of a call. Each has room for so many records of its states in the arrays. */
 typedef struct {
     const Stepping *stepping;
-    Workspace *w;
     const double *tau, *targets, *from_q, *from_v;
     size_t tau_step, tau_robot;
     double *q, *v, *error;
     char *ok;
     int steps, records;
-    Py_ssize_t begin, end;
 } Fleet;
 
-static void *run_fleet(void *argument) {
-    const Fleet *f = argument;
+static int run_fleet(const void *call, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
+    const Fleet *f = call;
     const size_t nq = (size_t)f->stepping->t->size[nq_size], nv = (size_t)f->stepping->t->size[nv_size];
-    for (Py_ssize_t n = f->begin; n < f->end; ++n) {
+    for (Py_ssize_t n = begin; n < end; ++n) {
         const size_t at = (size_t)n * (size_t)f->records, m = (size_t)n;
-        make_fixed_steps(f->stepping, f->w, f->tau + m * f->tau_robot, f->tau_step,
+        make_fixed_steps(f->stepping, w, f->tau + m * f->tau_robot, f->tau_step,
                          f->targets + m * (size_t)(f->steps * f->stepping->drives), f->steps,
                          f->records, f->from_q + m * nq, f->from_v + m * nv, f->q + at * nq,
                          f->v + at * nv, f->error + at, f->ok + at);
     }
-    return NULL;
+    return 0;
 }
 
 /* Whether an object is a plain array of doubles of so many numbers. */
@@ -67,22 +65,8 @@ static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
     double *data[11];
     for (int i = 0; i < 11; ++i) data[i] = PyArray_DATA((PyArrayObject *)array[i]);
     const Stepping stepping = {&self->tables, data[1], data[2], data[3], data[4], drives};
-    Fleet fleet[MOST_THREADS];
-    int used = 0;
-    if (threads > N) threads = N < 1 ? 1 : (int)N;
-    for (; used < threads; ++used) {
-        const Fleet part = {&stepping, borrow(self), data[0], data[7], data[5], data[6],
-                            same ? 0 : (size_t)nv, (size_t)(same ? nv : steps * nv), data[8], data[9],
-                            data[10], PyArray_DATA(okay), steps, (int)records, N * used / threads,
-                            N * (used + 1) / threads};
-        fleet[used] = part;
-        if (part.w == NULL) break;
-    }
-    if (used == threads) {
-        Py_BEGIN_ALLOW_THREADS
-        run_parts(run_fleet, fleet, sizeof *fleet, threads);
-        Py_END_ALLOW_THREADS
-    }
-    for (int i = 0; i < used; ++i) give_back(self, fleet[i].w);
-    return used < threads ? PyErr_NoMemory() : Py_NewRef(Py_None);
+    const Fleet fleet = {&stepping, data[0], data[7], data[5], data[6], same ? 0 : (size_t)nv,
+                         (size_t)(same ? nv : steps * nv), data[8], data[9], data[10],
+                         PyArray_DATA(okay), steps, (int)records};
+    return compute(self, run_fleet, &fleet, N, threads, 0) < 0 ? NULL : Py_NewRef(Py_None);
 }

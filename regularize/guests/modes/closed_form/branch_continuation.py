@@ -8,23 +8,26 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
 from regularize.guests.modes.closed_form.branches import Branch, Meeting, Track
 from regularize.guests.modes.closed_form.evaluation import Evaluation
-from regularize.guests.modes.closed_form.indeterminate import (
-    TOGETHER,
-    Indeterminate,
-    between_samples,
-)
 from regularize.guests.modes.grouping import Turns
 from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK
 from regularize.tolerances import EXACT
 
+#: Meetings within this many samples are at one place; solutions twice as far are continued to it.
+TOGETHER = 1e-2
+#: A coordinate that is further from where the path leads has been chosen among all angles.
+ARBITRARY = 1e-4
+#: Steps whose signs are tried in all combinations where they meet at once.
+MOST = 8
+#: Distance, in samples, at which solutions before and behind a meeting are compared.
+NEAR = 0.25
 #: Along even steps: a discriminant above this fraction of its neighbours' does not touch zero.
 LOW = 0.3
 #: A parabola through three samples that lies above this fraction of the lowest of them does not.
@@ -34,14 +37,11 @@ DEEP = 0.5
 def lowest(
     margin: Array, lengths: Array, tolerance: float, after: float, borders: tuple[bool, bool]
 ) -> list[tuple[int, int]]:
-    """Samples and steps with discriminants that may touch zero nearby, in order.
+    """Return samples and steps (i, k) whose discriminants may touch zero nearby, in order.
 
-    Args:
-        margin: Scaled discriminants, shape (K, steps).
-        lengths: Distances between the inputs at these samples, shape (K - 1,).
-        tolerance: Discriminants that count as zero.
-        after: Where the branches met before; samples up to there are on other branches.
-        borders: Whether the path begins, and ends, with these samples.
+    ``margin`` (K, steps) are scaled discriminants at samples whose inputs are ``lengths`` (K - 1,)
+    apart, ``after`` is where branches met before, and ``borders`` tells whether the path begins and
+    ends with these samples.
     """
     value = np.where(np.isfinite(margin), margin, np.inf)
     value[: max(0, int(np.ceil(after)))] = np.inf
@@ -65,7 +65,7 @@ def lowest(
 
 
 def _vertex(values: Array, lengths: Array) -> float:
-    """Lowest value of a parabola through three points; minus infinity where there is none."""
+    """Return the lowest value of a parabola through three points, minus infinity if none."""
     if not np.isfinite(values).all() or not np.isfinite(lengths).all() or not lengths.all():
         return -np.inf
     before, behind = np.diff(values) / lengths
@@ -74,23 +74,77 @@ def _vertex(values: Array, lengths: Array) -> float:
     return float(values[1] - slope**2 / (4.0 * bend)) if bend > 0.0 else -np.inf
 
 
-#: Steps whose signs are tried in all combinations where they meet at once.
-MOST = 8
-#: Distance, in samples, at which solutions before and behind a meeting are compared.
-NEAR = 0.25
+class Indeterminate:
+    """Replaces configurations at which any angle solves an equation by where the path leads."""
+
+    def __init__(self, evaluation: Evaluation, turns: Turns, path: Array, tolerance: float) -> None:
+        self._evaluation, self._turns = evaluation, turns
+        self._path, self._tolerance = path, tolerance
+
+    def between(self, i: int, before: Branch, after: Branch) -> Array | None:
+        """Return what branches before and behind a sample lead to, shape (n,)."""
+        if len(self._path) < 2:
+            return None
+        steps, weights = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
+        if i in (0, len(self._path) - 1):
+            steps, weights = np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, -6, 4, -1])
+            steps = steps if i == 0 else -steps
+        positions = i + 2 * TOGETHER * steps
+        sides = ((slice(0, 2), before), (slice(2, 4), after))
+        parts = [
+            self._evaluation.many(between_samples(self._path, positions[half]), branch)
+            for half, branch in sides
+        ]
+        if not all(part.assembled.all() for part in parts):
+            return None
+        near = self._turns.unwrapped(np.concatenate([part.q[:, 0] for part in parts]))
+        return np.asarray(weights @ near)
+
+    def single(self, q: Array) -> Iterator[tuple[int, Array]]:
+        """Yield samples off the line of their neighbours, and the middle between these (n,)."""
+        for start in range(0, len(q) - 2, CHUNK):
+            before = q[start : start + CHUNK][: len(q) - 2 - start]
+            here, behind = (q[start + k : start + k + len(before)] for k in (1, 2))
+            behind = self._turns.near(behind, before)
+            with np.errstate(invalid="ignore"):
+                step = np.max(np.abs(self._turns.near(here, before) - before), axis=1)
+                straight = np.max(np.abs(behind - before), axis=1)
+                found = np.flatnonzero((step > ARBITRARY) & (straight < 0.5 * step))
+            for i in map(int, found):
+                yield start + i + 1, 0.5 * (before[i] + behind[i])
+
+    def near(self, i: int, expected: Array, branch: Branch) -> Array | None:
+        """Return the closed configuration near an expected one (n,) where branches meet.
+
+        None where none meet, or the sample is as expected.
+        """
+        found = self._evaluation.many(self._path[[i]], branch)
+        if not np.any(np.abs(found.margin) <= self._tolerance):
+            return None
+        if found.assembled.all():
+            away = self._turns.near(found.q[0], expected) - expected
+            if np.max(np.abs(away)) <= ARBITRARY:
+                return None
+        expected = expected.copy()
+        expected[list(self._evaluation.columns)] = self._path[i]
+        refined, closed = self._evaluation.refined(expected[None])
+        error = self._evaluation.closure.gap(refined)[0]
+        if found.assembled.all() and error > EXACT.closed:
+            # Where a branch ends, the path leads there as a square root does, not as a polynomial.
+            return None
+        return np.asarray(refined[0]) if closed[0] else None
+
+
+def between_samples(path: Array, positions: Array) -> Array:
+    """Return inputs at positions on straight lines between samples, shape (K, inputs)."""
+    i = np.clip(np.floor(positions).astype(int), 0, max(0, len(path) - 2))
+    part = (positions - i)[:, None]
+    with np.errstate(invalid="ignore", over="ignore"):  # paths may hold infinity
+        return np.asarray(path[i] + part * (path[i + 1] - path[i]))
 
 
 class BranchContinuation:
-    """Follows a branch.
-
-    Args:
-        evaluation: The solution, with its branches.
-        branches: All of them.
-        joints: The joint of every step with two solutions.
-        turns: Coordinates that repeat after whole turns.
-        path: Inputs at successive samples, shape (N, inputs).
-        tolerance: Scaled discriminants below this count as branches that meet.
-    """
+    """Follows a branch along a path of inputs (N, inputs)."""
 
     def __init__(
         self,
@@ -112,7 +166,7 @@ class BranchContinuation:
         self._meetings: list[Meeting] = []
 
     def track(self, branch: Branch) -> Track:
-        """The whole path, beginning on a branch."""
+        """Follow the whole path, beginning on a branch."""
         start, last = 0, -1.0
         while start < len(self._path):
             # One sample before and one behind tell where discriminants are lowest.
@@ -147,15 +201,13 @@ class BranchContinuation:
             tuple(self._meetings),
         )
 
-    # Where discriminants reach zero --------------------------------------------------------------
-
     def _bifurcations(
         self, branch: Branch, margin: Array, low: int, last: float
     ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-        """Position and step of the first discriminants that touch zero, all at one place.
+        """Return the first discriminants that touch zero, all at one place, and slivers.
 
-        Then of those that are negative between two samples before them. Margins are those of
-        samples from ``low`` on, shape (K, steps); ``last`` is the position of the meeting before.
+        Each has its position and step; slivers are negative between two samples before. ``margin``
+        is that of samples from ``low`` on, and ``last`` the position of the meeting before.
         """
         found: list[tuple[float, int]] = []
         slivers: list[tuple[float, int]] = []
@@ -186,11 +238,11 @@ class BranchContinuation:
         rounds: int = 5,
         points: int = 33,
     ) -> tuple[float, float]:
-        """Position and value of a step's lowest discriminant between two, on ever finer grids."""
+        """Return position and value of a step's lowest discriminant between two positions."""
         ends = left, right
         for _ in range(rounds):
             positions = np.linspace(*ends, points)
-            margin = self._evaluation.margins(self._at(positions), branch)[:, k]
+            margin = self._evaluation.margins(between_samples(self._path, positions), branch)[:, k]
             margin = np.where(np.isfinite(margin), margin, np.inf)
             best = int(np.argmin(margin))
             step = positions[1] - positions[0]
@@ -198,7 +250,7 @@ class BranchContinuation:
         return float(positions[best]), float(margin[best])
 
     def _note_ends(self, branch: Branch, margin: Array, start: int) -> None:
-        """Enter where discriminants change their sign between samples, from ``start`` on."""
+        """Note where discriminants change their sign between samples from ``start`` on."""
         # A NaN margin belongs to an earlier step that has no solution there.
         inside, known = margin >= -EXACT.closed, np.isfinite(margin)
         changes = (inside[1:] != inside[:-1]) & known[1:] & known[:-1]
@@ -207,7 +259,7 @@ class BranchContinuation:
             self._note(branch, int(k), start + float(i + a / (a + b)), ends=True)
 
     def _note_borders(self) -> None:
-        """Enter branches that meet at the first or last sample."""
+        """Note branches that meet at the first or last sample."""
         for i in {0, len(self._path) - 1} if len(self._path) else ():
             if self._assembled[i]:
                 branch = self._branch_at(i)
@@ -224,12 +276,12 @@ class BranchContinuation:
         nearest = round(position)
         self._meetings.append(Meeting(nearest, position, pair, self._joints[k], ends, crosses))
 
-    # Through a meeting ---------------------------------------------------------------------------
-
     def _passed(self, branch: Branch, position: float, steps: Sequence[int]) -> Branch:
-        """The branch that goes on smoothly behind a meeting of some steps."""
+        """Return the branch that goes on smoothly behind a meeting of some steps."""
         # Steps whose solutions stay together on one side of the meeting part on the other.
-        margin = np.abs(self._evaluation.margins(self._at(np.array([position])), branch)[0])
+        margin = np.abs(
+            self._evaluation.margins(between_samples(self._path, np.array([position])), branch)[0]
+        )
         both = [int(k) for k in np.flatnonzero(margin <= self._tolerance) if k not in steps]
         among = [*steps, *both][:MOST]
         reach = min(position, len(self._path) - 1 - position, 2 * NEAR) / 2
@@ -260,20 +312,15 @@ class BranchContinuation:
         return best
 
     def _settle(self, i: int, expected: Array | None) -> None:
-        """Take what is near an expected configuration for a sample at which branches meet."""
+        """Move a sample at which branches meet to near an expected configuration."""
         if expected is not None:
             found = self._indeterminate.near(i, expected, self._branch_at(i))
             if found is not None:
                 self._q[i], self._assembled[i] = found, True
 
-    # Helpers -------------------------------------------------------------------------------------
-
-    def _at(self, positions: Array) -> Array:
-        return between_samples(self._path, positions)
-
     def _poses(self, branch: Branch, positions: Array) -> Array | None:
-        """Poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
-        found = self._evaluation.many(self._at(positions), branch)
+        """Return poses of all bodies, (K, nodes, 3, 4); None where any is not assembled."""
+        found = self._evaluation.many(between_samples(self._path, positions), branch)
         if not found.assembled.all():
             return None
         closure = self._evaluation.closure
@@ -283,7 +330,7 @@ class BranchContinuation:
         return self._all[int(self._branches[i])]
 
     def _flipped(self, branch: Branch, steps: Sequence[int]) -> Branch:
-        """The branch with other signs of some steps; the last step is the last bit of the index."""
+        """Return the branch with other signs of some steps; the last step is the last bit."""
         last = len(branch.signs) - 1
         other = sum(1 << (last - k) for k in steps)
         return self._all[branch.index ^ other]

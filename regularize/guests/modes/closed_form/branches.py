@@ -53,15 +53,7 @@ class Branch:
 
 
 class Branches(Sequence[Branch]):
-    """All combinations of both solutions of steps, each made when it is asked for.
-
-    Args:
-        steps: The steps with two solutions, the first of which changes last.
-        words: What their positive and negative ones are called.
-
-    Raises:
-        ModelError: There are more of them than can be numbered.
-    """
+    """All combinations of both solutions of steps, the last of which changes first."""
 
     def __init__(self, steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> None:
         if len(steps) > MOST_STEPS:
@@ -92,7 +84,7 @@ class Branches(Sequence[Branch]):
 
 
 def branch_words(steps: Sequence[Step], few: int = 8) -> Iterator[str]:
-    """What the index of a branch means, a line each: names of few, bits of many."""
+    """Yield what the index of a branch means, line by line: names of few, bits of many."""
     if 2 ** len(steps) <= few:
         for branch in Branches(steps, [WORDS[step.role] for step in steps]):
             yield f"branch {branch.index}: {branch.name}"
@@ -126,7 +118,7 @@ class Solutions(Configurations):
 
 
 def spread(array: Entries, shape: tuple[int, ...]) -> Entries:
-    """The first axis spread over several; read-only, as the original."""
+    """Return an array whose first axis is spread over several, read-only."""
     result = array.reshape(*shape, *array.shape[1:])
     result.setflags(write=False)
     return result

@@ -4,31 +4,75 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
+import numpy as np
+
+from regularize.dynamics.tape.languages import C99, PYTHON
+from regularize.dynamics.tape.program import Number, needed
 from regularize.errors import ModelError
 from regularize.escape import in_comment, in_docstring
 from regularize.guests.modes.closed_form.branches import branch_words
-from regularize.guests.modes.closed_form.elementary import C99, PYTHON, Line, Operations
+from regularize.guests.modes.closed_form.evaluation import CLOSED
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.program import CLOSED
 
 #: What the functions in Python use.
 HEAD = "from math import atan2, cos, isfinite, nan, remainder, sin, sqrt\n\n"
 
 
-@dataclass(frozen=True, eq=False)
-class Listing:
-    """The solution of a plan.
+#: Which kind of operation those are that are counted.
+_KINDS = {
+    **{"add": 0, "subtract": 0, "negative": 0, "remainder": 0, "multiply": 1, "divide": 2},
+    **{"root": 3, "sin": 4, "cos": 5, "atan2": 6},
+}
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Number of operations for one solution.
 
     Attributes:
-        plan: The plan, which finds every coordinate.
-        inputs: Names of the inputs.
-        names: Names of the coordinates.
+        additions: Additions, subtractions and changes of sign.
+        multiplications: Multiplications, squares included.
+        divisions: Divisions.
+        square_roots: Square roots.
+        sines: Sines.
+        cosines: Cosines.
+        arctangents: Arctangents of two arguments.
     """
+
+    additions: int
+    multiplications: int
+    divisions: int
+    square_roots: int
+    sines: int
+    cosines: int
+    arctangents: int
+
+    @classmethod
+    def of(cls, lines: Iterable[Number]) -> Operations:
+        """Count operations of each kind."""
+        kinds = [_KINDS[x.operation] for x in lines if x.operation in _KINDS]
+        return cls(*np.bincount(kinds, minlength=7).tolist())
+
+    def __str__(self) -> str:
+        counts = (
+            f"{count} {name.replace('_', ' ')}" for name, count in vars(self).items() if count
+        )
+        return ", ".join(counts) or "none"
+
+    @property
+    def total(self) -> int:
+        """Sum of all operations."""
+        return sum(astuple(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The source code of a plan that finds every coordinate."""
 
     plan: Plan
     inputs: Sequence[str]
@@ -36,54 +80,43 @@ class Listing:
 
     @property
     def operations(self) -> Operations:
-        """Number of operations of the formulas, decisions where solutions meet left aside."""
+        """Number of operations of the formulas, without decisions where solutions meet."""
         lowering = Lowering(careful=False)
         results = [line for each in self._results(lowering) for line in each]
-        return Operations.of(lowering.code.needed(results))
+        return Operations.of(needed(results))
 
-    def _results(self, lowering: Lowering) -> list[list[Line]]:
-        """Coordinates, closure errors that have to vanish, and divisors that must not."""
+    def _results(self, lowering: Lowering) -> list[list[Number]]:
+        """Return coordinates, closure errors that have to vanish, and divisors that must not."""
         plan = self.plan
         coordinates = [plan.known.coordinates[c] for c in range(len(self.names))]
         return [lowering.lines(plan.tape, x) for x in (coordinates, plan.gaps, plan.divisors)]
 
     @cached_property
-    def _careful(self) -> tuple[Lowering, list[list[Line]]]:
-        lowering = Lowering()
-        return lowering, self._results(lowering)
+    def _careful(self) -> list[list[Number]]:
+        return self._results(Lowering())
 
     @cached_property
-    def _needed(self) -> list[Line]:
-        lowering, results = self._careful
-        return lowering.code.needed(line for each in results for line in each)
-
-    def _body(self, language: Mapping[str, str]) -> list[str]:
-        """The assignments."""
-        return [text for x in self._needed if (text := x.assignment(language)) is not None]
+    def _needed(self) -> list[Number]:
+        return needed(x for each in self._careful for x in each)
 
     @property
     def _checks(self) -> list[tuple[str, str]]:
-        """What has to be nearly zero, and what must not be."""
-        _, gaps, divisors = self._careful[1]
-        return [*((gap.name, "<=") for gap in gaps), *((line.name, ">") for line in divisors)]
+        """What has to be nearly zero, and what must not be, with a relation each."""
+        _, gaps, divisors = self._careful
+        return [*((C99.name(x), "<=") for x in gaps), *((C99.name(x), ">") for x in divisors)]
 
     @property
     def _signs(self) -> list[tuple[str, str]]:
-        """Each sign that is used, and what gives it: a bit of the branch's index."""
+        """Each sign that is used, and the bit of the branch's index that gives it."""
         last = self.plan.tape.signs - 1
         every = ((f"s{i}", f"1 - 2 * (branch >> {last - i} & 1)") for i in range(last + 1))
-        used = {line.name for line in self._needed}
+        used = {x.data for x in self._needed}
         return [(symbol, value) for symbol, value in every if symbol in used]
 
     def python(self, name: str) -> str:
-        """A Python module with one function, which needs only ``math``.
-
-        Raises:
-            ModelError: The language does not allow the name, or the source uses it itself.
-        """
+        """Return a Python module with one function, which needs only ``math``."""
         name = python_name(name, [*re.findall(r"\w+", HEAD), "abs", "all", "map"])
         every, given = (in_docstring(", ".join(names)) for names in (self.names, self.inputs))
-        coordinates = "".join(f"{line.name}, " for line in self._careful[1][0])
         holds = ["all(map(isfinite, q))"]
         holds += [f"abs({value}) {relation} {CLOSED}" for value, relation in self._checks]
         nothing = f"(nan,) * {len(self.names)}"
@@ -101,8 +134,8 @@ class Listing:
             *(f"    x{i} = x[{i}]" for i in range(len(self.inputs))),
             *(f"    {symbol} = {value}" for symbol, value in self._signs),
             "    try:  # at some inputs formulas divide by zero",
-            *(f"        {line}" for line in self._body(PYTHON)),
-            f"        q = ({coordinates})",
+            *(f"        {line}" for line in PYTHON.assignments(self._needed)),
+            f"        q = ({PYTHON.listed(self._careful[0])})",
             "    except ZeroDivisionError:",
             f"        return {nothing}",
             f"    return q if {' and '.join(holds)} else {nothing}",
@@ -110,14 +143,14 @@ class Listing:
         return "\n".join([*lines, ""])
 
     def c(self, name: str) -> str:
-        """C99 source with one public function, which needs only ``math.h``; errors alike."""
+        """Return C99 source with one public function, which needs only ``math.h``."""
         name, count = c_name(name), len(self.names)
         body = [f"const double x{i} = x[{i}];" for i in range(len(self.inputs))]
         body += [f"const double {symbol} = {value};" for symbol, value in self._signs]
         body += [] if self.inputs else ["(void)x;"]
         body += [] if self._signs else ["(void)branch;"]
-        body += [f"const double {line};" for line in self._body(C99)]
-        body += [f"q[{i}] = {line.name};" for i, line in enumerate(self._careful[1][0])]
+        body += [f"const double {line};" for line in C99.assignments(self._needed)]
+        body += [f"q[{i}] = {C99.name(x)};" for i, x in enumerate(self._careful[0])]
         for value, relation in self._checks:
             body += [f"if (!(fabs({value}) {relation} {CLOSED}))", "    return 0;"]
         body += [f"for (int i = 0; i < {count}; i++)", "    if (!isfinite(q[i]))"]
@@ -184,11 +217,7 @@ C_RESERVED = _words(
 
 
 def python_name(name: str, used: Iterable[str]) -> str:
-    """The name, if it may be that of a Python function, and the source does not use it itself.
-
-    Raises:
-        ModelError: It may not.
-    """
+    """Return the name if a Python function may have it and the source does not use it."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(f"{name!r} cannot be the name of a Python function; choose another")
     if name in set(used):
@@ -197,7 +226,7 @@ def python_name(name: str, used: Iterable[str]) -> str:
 
 
 def c_name(name: str) -> str:
-    """The name, if it may be that of a function in C; errors alike."""
+    """Return the name if a function in C may have it."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ModelError(
             f"{name!r} cannot be the name of a function in C: letters, digits and _ only, "

@@ -14,49 +14,43 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.motions import (
-    Known,
+    KnownMotions,
     cosine_sine,
     direction_of,
     position_of,
 )
-from regularize.guests.modes.closed_form.tape import Scalar
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import Element, LoopProjection
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie.arrays import Array
 from regularize.tolerances import ROUNDING, VANISHING
 
-Coefficients: TypeAlias = tuple[Scalar, Scalar, Scalar]
+Coefficients: TypeAlias = tuple[Number, Number, Number]
 
 
 @dataclass(frozen=True, eq=False)
 class UnivariateEquation:
-    """An equation for one unknown.
-
-    Attributes:
-        turning: Whether the unknown is an angle.
-        coefficients: A, B and C.
-        size: Size of the terms, for what counts as rounding.
-    """
+    """An equation for one unknown: its coefficients A, B, C, and the size of its terms."""
 
     turning: bool
     coefficients: Coefficients
     size: float
 
     def vanishes(self, least: Callable[[Array], float] = np.min) -> bool:
-        """Whether the unknown drops out at generic inputs; ``least`` as of ``vanishes``."""
+        """Return whether the unknown drops out at generic inputs."""
         return vanishes(self.coefficients[:2], self.size, least)
 
-    def solved(self) -> tuple[Scalar, ...]:
-        """Both solutions, by a new choice: cosine and sine or translation; then discriminant."""
-        tape = self.coefficients[2].tape
+    def solved(self, tape: Tape) -> tuple[Number, ...]:
+        """Return both solutions by a new choice, cosine and sine or translation; discriminant."""
         solve = operations.circle if self.turning else operations.quadratic
         return solve(tape, *self.coefficients, tape.sign(), ROUNDING * self.size)
 
 
-def both_views(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Element, Element]:
-    """The element in front of and behind the unknown motion, which moves one into the other."""
+def both_views(chain: LoopChain, known: KnownMotions, p: LoopProjection) -> tuple[Element, Element]:
+    """Return an element seen from in front of and behind the unknown motion."""
     (segment,) = p.segments
     m, u = len(chain), p.unknown
     ahead = _turns(segment.first, 2 * u + 1, m)
@@ -67,17 +61,14 @@ def both_views(chain: LoopChain, known: Known, p: LoopProjection) -> tuple[Eleme
 
 
 def _turns(frame: int, least: int, m: int) -> int:
-    """Whole turns around the loop that bring ``frame`` to ``least`` or beyond, once around."""
+    """Return frames of whole turns that bring a frame to ``least`` or just beyond."""
     return 2 * m * -((frame - least) // (2 * m))
 
 
 def views(
-    chain: LoopChain, known: Known, p: LoopProjection
+    chain: LoopChain, known: KnownMotions, p: LoopProjection
 ) -> tuple[Element, Element, Element, Element]:
-    """The elements of two segments, seen from in front of and behind the unknown motion.
-
-    Then those that they meet around the rest of the loop, seen from in front of the first segment.
-    """
+    """Return elements of two segments seen from both sides of the unknown motion, and around."""
     m, frame = len(chain), 2 * p.unknown
     a, b = p.segments
     to_b = b.first + _turns(b.first, a.last, m)
@@ -93,8 +84,8 @@ def views(
     return left, right, other, known.carried(chain, a.base, a.first, a.first)
 
 
-def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEquation | None:
-    """The equation of two segments; None where it has not that form."""
+def equation(chain: LoopChain, known: KnownMotions, p: LoopProjection) -> UnivariateEquation | None:
+    """Return the equation of two segments; None where it has no such form."""
     left, right, other, base = views(chain, known, p)
     item = chain.items[p.unknown]
     across = item.kind == "R" and all(_along_z(e) for e in (left, right) if e.kind == "line")
@@ -106,14 +97,14 @@ def equation(chain: LoopChain, known: Known, p: LoopProjection) -> UnivariateEqu
     return coefficients and UnivariateEquation(item.kind == "R", coefficients, size_of(chain, p))
 
 
-def rotated(known: Known, item: ElementaryMotion, e: Element) -> Element:
-    """An element carried through the part of a prismatic motion that does not change."""
-    c, s = (known.tape.scalar(x) for x in cosine_sine(item.angle))
-    return motions.about_z(c, s, known.tape.scalar(item.shift)).element(e)
+def rotated(known: KnownMotions, item: ElementaryMotion, e: Element) -> Element:
+    """Return an element carried through the constant part of a prismatic motion."""
+    c, s = (known.tape.number(x) for x in cosine_sine(item.angle))
+    return motions.about_z(c, s, known.tape.number(item.shift)).element(e)
 
 
-def _measure(a: Element, b: Element, across: bool) -> Scalar:
-    """The value of the projection; ``across`` takes the distance of two lines, not their moment."""
+def _measure(a: Element, b: Element, across: bool) -> Number:
+    """Return the value of a projection; ``across`` takes the distance of two lines."""
     if a.position is None or b.position is None:
         return _scalar(direction_of(a) @ direction_of(b))
     gap, da, db = b.position - a.position, a.direction, b.direction
@@ -128,9 +119,9 @@ def _measure(a: Element, b: Element, across: bool) -> Scalar:
     return _scalar(gap @ gap) - along * along
 
 
-def _scalar(product: Any) -> Scalar:
-    """The product of two vectors, for which numpy knows no type."""
-    assert isinstance(product, Scalar)
+def _scalar(product: Any) -> Number:
+    """Return the product of two vectors with its type, which numpy does not know."""
+    assert isinstance(product, Number)
     return product
 
 
@@ -138,11 +129,11 @@ def _along_z(e: Element) -> bool:
     return e.direction is not None and all(x.constant == 0.0 for x in e.direction[:2])
 
 
-def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coefficients | None:
-    """Left and right measured with right turned by the unknown angle about z, minus the value."""
+def _turned(left: Element, right: Element, shift: float, value: Number) -> Coefficients | None:
+    """Return the coefficients in the angle about z by which the right element turns."""
 
-    def bilinear(a: motions.Vector, b: motions.Vector) -> tuple[Scalar, Scalar, Scalar]:
-        """Factors of cosine, sine and one in a . R b."""
+    def bilinear(a: motions.Vector, b: motions.Vector) -> tuple[Number, Number, Number]:
+        """Return the factors of cosine, sine and one in a . R b."""
         return a[0] * b[0] + a[1] * b[1], a[1] * b[0] - a[0] * b[1], a[2] * b[2]
 
     p, q, u, w = left.position, right.position, left.direction, right.direction
@@ -170,25 +161,25 @@ def _turned(left: Element, right: Element, shift: float, value: Scalar) -> Coeff
     return None
 
 
-def _slid(left: Element, right: Element, value: Scalar) -> Coefficients:
-    """Coefficients in the translation of right along z; the first is zero where it is linear."""
-    tape, u, w = value.tape, left.direction, right.direction
+def _slid(left: Element, right: Element, value: Number) -> Coefficients:
+    """Return the coefficients in the shift along z; the first is zero where they are linear."""
+    tape, u, w = value.recording, left.direction, right.direction
     gap = position_of(right) - position_of(left)
     if u is None and w is None:
-        return tape.scalar(1.0), gap[2], gap @ gap - value
+        return tape.number(1.0), gap[2], gap @ gap - value
     direction = u if u is not None else direction_of(right)
     if "plane" in (left.kind, right.kind) or (u is not None and w is not None):
         normal = direction if u is not None else -direction
         if u is not None and w is not None:
             normal = motions.cross(u, w)
-        return tape.scalar(0.0), normal[2] * 0.5, gap @ normal - value
+        return tape.number(0.0), normal[2] * 0.5, gap @ normal - value
     along = _scalar(gap @ direction)
-    A = tape.scalar(1.0) - direction[2] * direction[2]
+    A = tape.number(1.0) - direction[2] * direction[2]
     return A, gap[2] - along * direction[2], gap @ gap - along * along - value
 
 
 def size_of(chain: LoopChain, p: LoopProjection) -> float:
-    """Size of the terms of an equation, for what counts as rounding."""
+    """Return the size of the terms of an equation, by which rounding is judged."""
     kinds = {segment.base.kind for segment in p.segments}
     if kinds == {"direction"}:
         return 1.0
@@ -196,12 +187,11 @@ def size_of(chain: LoopChain, p: LoopProjection) -> float:
 
 
 def vanishes(
-    values: Sequence[Scalar], size: float, least: Callable[[Array], float] = np.min
+    values: Sequence[Number], size: float, least: Callable[[Array], float] = np.min
 ) -> bool:
-    """Whether quantities with terms of a size are all zero at generic inputs.
+    """Return whether numbers with terms of a size are zero at generic inputs.
 
-    Their smallest value at all inputs tells whether they vanish on any branch of what came before,
-    the largest, as ``least``, whether they do on all.
+    ``least`` is their smallest value over all branches, or the largest to ask for every branch.
     """
-    largest = reduce(np.maximum, [np.abs(v.probe) for v in values])
+    largest = reduce(np.maximum, [np.abs(v.value) for v in values])
     return not float(least(largest)) > VANISHING * size

@@ -1,31 +1,157 @@
 """A plan evaluated: all branches at one or many inputs, with what tells whether they exist.
 
+Plain formulas are compiled for numbers and for arrays. Where solutions meet, or digits are lost,
+careful ones solve again, on arrays alone.
+
 A plan is made of what holds at a few random inputs and choices of branches. In special dimensions
 something may hold there and not on every branch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.dynamics.tape.languages import PYTHON, Compiled, compiled, executed
+from regularize.dynamics.tape.program import needed
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE, Branch, Solutions
+from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.program import CLOSED, LOST, Programs
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT, ROUNDING
 
+#: Closure errors of solutions that are checked: roots near zero leave half the digits.
+CLOSED = 1e-9
+#: Divisors below this, and squares of lengths, lose digits of what they divide.
+LOST = 1e-4
+
+
+#: What compiled lines on numbers call.
+ON_NUMBERS = {
+    name: getattr(math, name)
+    for name in ("atan2", "cos", "isfinite", "nan", "remainder", "sin", "sqrt")
+}
 #: Change of the inputs, in radians and sizes of the loops, after which little is lost.
 ASIDE = 1e-3
 #: What is tried where any angle solves an equation and zero leads to no solution.
 ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
+
+
+class Programs:
+    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots.
+
+    Margins are scaled discriminants, and pivots are divisors and squares of lengths that lose
+    digits where they are small.
+    """
+
+    def __init__(self, plan: Plan, coordinates: int, inputs: int) -> None:
+        self._plan, self._steps = plan, len(plan.choices)
+        self._inputs = [f"x{i}" for i in range(inputs)]
+        self._coordinates = [plan.known.coordinates[c] for c in range(coordinates)]
+        self._margins = [
+            step.discriminant * (1.0 / step.size)
+            for step in plan.choices
+            if step.discriminant is not None
+        ]
+        self.pivots = [*plan.divisors, *plan.squares]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the compiled programs, which are made again."""
+        compiled = ("nested", "plain", "careful")
+        return {k: value for k, value in vars(self).items() if k not in compiled}
+
+    @cached_property
+    def nested(self) -> Compiled:
+        """Program of one input: all branches in loops within each other, on numbers.
+
+        A function of the inputs and the signs to try for every choice. What an earlier choice
+        settles is not computed again for a later one. It returns coordinates and margins of each
+        branch, whether it is assembled, and whether any needs a closer look.
+        """
+        lowering, tape, signs = Lowering(careful=False), self._plan.tape, self._plan.tape.signs
+        results, gaps, margins, pivots = (
+            lowering.lines(tape, each)
+            for each in (self._coordinates, self._plan.gaps, self._margins, self.pivots)
+        )
+        text: list[list[str]] = [[] for _ in range(signs + 1)]
+        levels: dict[int, int] = {}
+        for x in needed([*results, *margins, *gaps, *pivots]):
+            levels[x.index] = max((levels[a] for a in x.arguments), default=0)
+            if (name := PYTHON.name(x)).startswith("s"):
+                levels[x.index] = int(name[1:]) + 1
+            if (assignment := PYTHON.assignment(x)) is not None:
+                text[levels[x.index]].append(assignment)
+        head = ", ".join([*self._inputs, *(f"signs{i}" for i in range(signs))])
+        source = [f"def program({head}):", "    rows, assembled, near = [], [], False"]
+        for level, lines in enumerate(text):
+            if level:
+                source.append("    " * level + f"for s{level - 1} in signs{level - 1}:")
+            source += ["    " * (level + 1) + line for line in lines]
+        # A sum is finite where all its terms are.
+        total = " + ".join(map(PYTHON.name, results))
+        closed = [f"-{CLOSED} <= {PYTHON.name(line)} <= {CLOSED}" for line in gaps]
+        limits = [*((m, EXACT.same) for m in margins), *((p, LOST) for p in pivots)]
+        close = [f"-{limit} < {PYTHON.name(line)} < {limit}" for line, limit in limits]
+        inner = "    " * (signs + 1)
+        source += [
+            f"{inner}rows.append(({PYTHON.listed([*results, *margins])}))",
+            f"{inner}assembled.append({' and '.join([f'isfinite({total})', *closed])})",
+            f"{inner}near = near or {' or '.join(close) or False}",
+            "    return rows, assembled, near",
+        ]
+        return executed(source, ON_NUMBERS)
+
+    @cached_property
+    def plain(self) -> Compiled:
+        """Program of inputs and signs that returns all results, on arrays."""
+        return self._on_arrays(Lowering(careful=False), [])
+
+    @cached_property
+    def careful(self) -> Compiled:
+        """Program that also solves where solutions meet; it takes a free cosine and sine first."""
+        free = ("free_cosine", "free_sine")
+        return self._on_arrays(Lowering(free=free), [*free])
+
+    def _on_arrays(self, lowering: Lowering, first: Sequence[str]) -> Compiled:
+        tape = self._plan.tape
+        found = [*self._coordinates, *self._margins, *self._plan.gaps, *self.pivots]
+        names = [*first, *self._inputs, *(f"s{i}" for i in range(tape.signs))]
+        return compiled(lowering.lines(tape, found), names)
+
+    def evaluate(self, inputs: Array, branch: Branch | None, results: Array) -> None:
+        """Enter results (results, branches, N) of plain formulas at inputs (N, inputs)."""
+        k = self._steps
+        values = [[1.0, -1.0]] * k if branch is None else [[float(s)] for s in branch.signs]
+        signs = [
+            np.reshape(v, [*(len(v) if j == i else 1 for j in range(k)), 1])
+            for i, v in enumerate(values)
+        ]
+        # A view: one axis is split.
+        each = results.reshape(len(results), *map(len, values), len(inputs))
+        columns = [np.ascontiguousarray(x) for x in inputs.T]
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for i, result in enumerate(self.plain(*columns, *signs)):
+                each[i] = result
+
+    def at(self, inputs: Array, branches: NDArray[np.intp], free: float = 0.0) -> Array:
+        """Return results of careful formulas at inputs (N, inputs), shape (results, N).
+
+        Each has its branch, shape (N,); the free angle is taken where any solves an equation.
+        """
+        k = self._steps
+        signs = [1.0 - 2.0 * (branches >> (k - 1 - i) & 1) for i in range(k)]
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            found = self.careful(math.cos(free), math.sin(free), *inputs.T, *signs)
+            return np.stack([np.broadcast_to(result, len(inputs)) for result in found])
 
 
 class Evaluation:
@@ -49,15 +175,15 @@ class Evaluation:
         return LoopSystem(self._graph, unknown, length=length)
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Configurations without what rounding adds where branches meet, and which are closed.
+        """Return configurations without what rounding adds where branches meet; which close.
 
-        There the discriminant of an equation vanishes, and its square root turns errors of 1e-16
-        into 1e-8. What a projection leaves in the direction that is singular is of second order.
+        There the square root of a discriminant that vanishes turns errors of 1e-16 into 1e-8. What
+        a projection leaves in the direction that is singular is of second order.
         """
         return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:
-        """All branches, or one, at one input; see ``many`` for errors."""
+        """Solve for all branches, or one, at one input."""
         self._refuse_too_many(branch)
         try:
             rows, assembled, near = self._programs.nested(
@@ -79,11 +205,7 @@ class Evaluation:
         return Solutions(self._graph, results[:, :n], known, results[:, n:])
 
     def many(self, x: Array, branch: Branch | None) -> Solutions:
-        """All branches, or one, at many inputs of shape (N, inputs).
-
-        Raises:
-            ModelError: There are too many branches.
-        """
+        """Solve for all branches, or one, at many inputs of shape (N, inputs)."""
         self._refuse_too_many(branch)
         branches = 1 if branch is not None else 2**self._steps
         results = np.empty((self._rows, branches, len(x)))
@@ -102,7 +224,7 @@ class Evaluation:
             )
 
     def _solved(self, x: Array, branch: Branch | None, results: Array) -> NDArray[np.bool_]:
-        """Enter the results of some inputs, (results, branches, N); which are assembled."""
+        """Enter results (results, branches, N) of some inputs, and return which are assembled."""
         self._programs.evaluate(x, branch, results)
         assembled = self._assembled(results)
         q, margin = results[: self._n], self._margin(results)
@@ -132,7 +254,7 @@ class Evaluation:
         return assembled
 
     def margins(self, x: Array, branch: Branch) -> Array:
-        """Scaled discriminants of one branch at a few inputs, shape (N, steps)."""
+        """Return scaled discriminants of one branch at a few inputs, shape (N, steps)."""
         return self._margin(self._programs.at(x, np.full(len(x), branch.index))).T
 
     @property
@@ -140,18 +262,18 @@ class Evaluation:
         return self._checks.stop + len(self._programs.pivots)
 
     def _near(self, results: Array) -> NDArray[np.bool_]:
-        """Where solutions meet, or nearly so, (...)."""
+        """Return where solutions meet, or nearly so."""
         return np.asarray((np.abs(self._margin(results)) < EXACT.same).any(axis=0))
 
     def _lost(self, results: Array) -> NDArray[np.bool_]:
-        """Where digits are lost in a division, (...)."""
+        """Return where digits are lost in a division."""
         return np.asarray((np.abs(results[self._checks.stop :]) < LOST).any(axis=0))
 
     def _margin(self, results: Array) -> Array:
         return results[self._n : self._n + self._steps]
 
     def _assembled(self, results: Array) -> NDArray[np.bool_]:
-        """Where everything is known and the loops close, (...)."""
+        """Return where everything is found and the loops close."""
         # A sum is finite where all its terms are.
         with np.errstate(invalid="ignore", over="ignore"):
             assembled = np.isfinite(results[: self._n].sum(axis=0))
@@ -167,11 +289,7 @@ class Evaluation:
         assembled: NDArray[np.bool_],
         lost: NDArray[np.bool_],
     ) -> None:
-        """Solutions near divisions by zero, by projection from those there or a little aside.
-
-        Results (results, branches, N), from a first branch on, and which are assembled (branches,
-        N) are corrected where digits are lost.
-        """
+        """Correct results where digits are lost, by projection from there or a little aside."""
         n, columns, units = self._n, list(self.columns), self.closure.loops.units
         error = np.full(lost.shape, np.inf)
         b, s = np.nonzero(lost & assembled)
@@ -198,7 +316,7 @@ class Evaluation:
     def _where_any_angle_solves(
         self, x: Array, first: int, results: Array, assembled: NDArray[np.bool_]
     ) -> None:
-        """Try other angles where any one solves its equation but not all equations after it."""
+        """Try other angles where any solves its equation, but not all equations after it."""
         for angle in ANGLES:
             b, s = np.nonzero(~assembled & (self._margin(results) == 0.0).any(axis=0))
             if not len(b):
@@ -209,10 +327,10 @@ class Evaluation:
             assembled[b[found], s[found]] = True
 
     def derivatives(self, arrays: list[Array], branch: Branch | None) -> Array:
-        """Velocities, or accelerations, of all branches or one, shape (N, branches, n).
+        """Return velocities or accelerations of branches, shape (N, branches, n).
 
-        NaN where branches meet: there they have none. The arrays are inputs, their rates, and for
-        accelerations the rates of these, (N, inputs) each.
+        The arrays are inputs, their rates, and for accelerations the rates of these, (N, inputs)
+        each. NaN where branches meet.
         """
         x, branches = arrays[0], 1 if branch is not None else 2**self._steps
         derivatives = np.full((self._n, branches, len(x)), np.nan)
@@ -230,7 +348,7 @@ class Evaluation:
 
 
 def _parts(samples: int, branches: int) -> Iterator[slice]:
-    """A few samples at a time: what is needed on the way takes more room than the results."""
+    """Yield a few samples at a time, as intermediate results take more room than results."""
     # Of many branches as many solutions as of sixteen.
     size = max(1, min(CHUNK, 16 * CHUNK // branches))
     return (slice(k, k + size) for k in range(0, samples, size))
@@ -246,12 +364,7 @@ def unclosed_branch(
     samples: int = 8,
     most: int = 64,
 ) -> Branch | None:
-    """A branch on which some solution does not close the loops, or None.
-
-    Samples are tried at some distances of the inputs from the stored ones, shape (s,), in
-    ``units``: one radian, or the size of the loops, shape (s,). Up to ``most`` branches all of them
-    are tried at once, beyond as many at random.
-    """
+    """Return a branch on which some solution does not close the loops, or None."""
     rng = np.random.default_rng(0)
     reach = np.repeat(reaches, samples)[:, None]
     x = stored + reach * rng.uniform(-1.0, 1.0, size=(len(reach), len(stored))) * units

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.guests.modes.closed_form.elementary import Code, Line
-from regularize.guests.modes.closed_form.tape import (
-    PROBES,
-    Operation,
-    Probe,
-    Scalar,
-    Tape,
-)
+from regularize.dynamics.tape.program import ARITHMETIC, Number, Recording, needed
+from regularize.guests.modes.closed_form.tape import PROBES, Probe, Tape
 from regularize.tolerances import VANISHING
 
 #: Coefficients that vanish at random inputs come with this multiple of the rounding of one term.
@@ -30,20 +25,20 @@ FREE = 1e5
 
 
 def circle(
-    tape: Tape, A: Scalar, B: Scalar, C: Scalar, sign: Scalar, slack: float
-) -> tuple[Scalar, Scalar, Scalar]:
-    """Cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
+    tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
+) -> tuple[Number, Number, Number]:
+    """Enter cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
 
     A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; where all
     coefficients do, zero is the angle.
     """
-    free = np.maximum(np.abs(A.probe), np.abs(B.probe)) <= FREE * slack
-    square = np.where(free, 1.0, A.probe**2 + B.probe**2)
-    discriminant = np.where(free, 0.0, square - C.probe**2)
-    root = sign.probe * np.sqrt(discriminant)
+    free = np.maximum(np.abs(A.value), np.abs(B.value)) <= FREE * slack
+    square = np.where(free, 1.0, A.value**2 + B.value**2)
+    discriminant = np.where(free, 0.0, square - C.value**2)
+    root = sign.value * np.sqrt(discriminant)
     results = (
-        np.where(free, 1.0, (-A.probe * C.probe - B.probe * root) / square),
-        np.where(free, 0.0, (-B.probe * C.probe + A.probe * root) / square),
+        np.where(free, 1.0, (-A.value * C.value - B.value * root) / square),
+        np.where(free, 0.0, (-B.value * C.value + A.value * root) / square),
         discriminant,
     )
     c, s, d = tape.several("circle", (A, B, C, sign), results, slack)
@@ -51,50 +46,50 @@ def circle(
 
 
 def quadratic(
-    tape: Tape, A: Scalar, B: Scalar, C: Scalar, sign: Scalar, slack: float
-) -> tuple[Scalar, Scalar]:
-    """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
-    discriminant = B.probe**2 - A.probe * C.probe
-    results = ((-B.probe + sign.probe * np.sqrt(discriminant)) / A.probe, discriminant)
+    tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
+) -> tuple[Number, Number]:
+    """Enter solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
+    discriminant = B.value**2 - A.value * C.value
+    results = ((-B.value + sign.value * np.sqrt(discriminant)) / A.value, discriminant)
     s, d = tape.several("quadratic", (A, B, C, sign), results, slack)
     return s, d
 
 
-def unit(tape: Tape, x: Scalar, y: Scalar, size: Probe, slack: float) -> tuple[Scalar, Scalar]:
-    """(x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
+def unit(tape: Tape, x: Number, y: Number, size: Probe, slack: float) -> tuple[Number, Number]:
+    """Enter (x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
 
-    The size is about the length at the probes, to tell which complex square root is meant.
+    ``size`` is about the length at the probes, to tell which complex square root is meant.
     """
     for a, b in ((x, y), (y, x)):
         if a.constant == 0.0 and b.constant is not None:
             one = float(np.sign(b.constant))
-            return (tape.scalar(one), a) if b is x else (a, tape.scalar(one))
-    root = np.sqrt(x.probe**2 + y.probe**2)
+            return (tape.number(one), a) if b is x else (a, tape.number(one))
+    root = np.sqrt(x.value**2 + y.value**2)
     root = np.where(np.abs(root - size) <= np.abs(root + size), root, -root)
     free = np.abs(root) <= VANISHING * np.max(np.abs(root))
     root = np.where(free, 1.0, root)
-    results = np.where(free, 1.0, x.probe / root), np.where(free, 0.0, y.probe / root)
+    results = np.where(free, 1.0, x.value / root), np.where(free, 0.0, y.value / root)
     c, s = tape.several("unit", (x, y), results, slack)
     return c, s
 
 
-def across(tape: Tape, m: Sequence[Scalar], d: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
-    """Unit vector along m, perpendicular to d but for rounding; any such where m is zero."""
-    length = np.sqrt(sum(a.probe**2 for a in m))
-    x, y, z = tape.several("across", (*m, *d), tuple(a.probe / length for a in m))
+def across(tape: Tape, m: Sequence[Number], d: Sequence[Number]) -> tuple[Number, Number, Number]:
+    """Enter the unit vector along m, perpendicular to d; any such where m is zero."""
+    length = np.sqrt(sum(a.value**2 for a in m))
+    x, y, z = tape.several("across", (*m, *d), tuple(a.value / length for a in m))
     return x, y, z
 
 
-def rotation_vector(tape: Tape, R: NDArray[np.object_]) -> tuple[Scalar, Scalar, Scalar]:
-    """Rotation vector of a rotation matrix; nothing may be computed from it further."""
+def rotation_vector(tape: Tape, R: NDArray[np.object_]) -> tuple[Number, Number, Number]:
+    """Enter the rotation vector of a rotation matrix; a result only."""
     nothing = tape.rng.normal(size=(3, PROBES)).astype(complex)
     x, y, z = tape.several("rotation_vector", R.ravel().tolist(), tuple(nothing))
     return x, y, z
 
 
-def exponential(tape: Tape, twist: Sequence[Scalar]) -> list[Scalar]:
-    """Rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
-    given = [x.probe for x in twist]
+def exponential(tape: Tape, twist: Sequence[Number]) -> list[Number]:
+    """Enter rotation matrix by rows, then translation, of the exponential of a twist (v, w)."""
+    given = [x.value for x in twist]
     x, y, z = given[3:]
     square = x * x + y * y + z * z
     r: Probe = np.sqrt(square)
@@ -102,25 +97,24 @@ def exponential(tape: Tape, twist: Sequence[Scalar]) -> list[Scalar]:
     return [*tape.several("exponential", twist, _exponential(given, square, *factors))]
 
 
-def angle(tape: Tape, c: Scalar, s: Scalar, offset: float) -> Scalar:
-    """atan2(s, c) - offset between -pi and pi; nothing may be computed from it further."""
+def angle(tape: Tape, c: Number, s: Number, offset: float) -> Number:
+    """Enter atan2(s, c) - offset between -pi and pi; a result only."""
     constant = c.constant, s.constant
     if constant[0] is not None and constant[1] is not None:
         value = np.arctan2(constant[1], constant[0]) - offset
-        return tape.scalar(float(np.arctan2(np.sin(value), np.cos(value))))
-    probe = np.arctan2(s.probe.real, c.probe.real) + tape.rng.normal(size=PROBES)
-    operation = Operation("angle", (s.index, c.index), float(offset))
-    return tape.enter(operation, probe.astype(complex))
+        return tape.number(float(np.arctan2(np.sin(value), np.cos(value))))
+    probe = np.arctan2(s.value.real, c.value.real) + tape.rng.normal(size=PROBES)
+    return tape.enter("angle", s, c, data=float(offset), value=probe.astype(complex))
 
 
-Lines: TypeAlias = Sequence[Line]
-Entry = TypeVar("Entry", Probe, Line)
+Numbers: TypeAlias = Sequence[Number]
+Entry = TypeVar("Entry", Probe, Number)
 
 
 def _exponential(
     twist: Sequence[Entry], t: Entry, a: Entry, b: Entry, c: Entry
 ) -> tuple[Entry, ...]:
-    """The same from the square t of w and its functions sin r/r, (1 - cos r)/r², (r - sin r)/r³."""
+    """Return it from t = w² and the functions sin r/r, (1 - cos r)/r², (r - sin r)/r³."""
     u, v, w, x, y, z = twist
     d = x * u + y * v + z * w
     return (
@@ -144,25 +138,21 @@ NOTHING = 1e-28
 
 
 class Lowering:
-    """Elementary operations for those of a tape.
+    """Writes the operations of a tape in elementary ones.
 
-    Args:
-        careful: Whether equations are solved where their solutions meet, too.
-        free: Cosine and sine of the angle that is taken where any solves an equation.
-
-    Attributes:
-        code: What has been written so far.
+    Careful code also solves where solutions meet; ``free`` names cosine and sine of the angle that
+    is taken where any solves an equation.
     """
 
     def __init__(self, *, careful: bool = True, free: tuple[str, str] | None = None) -> None:
-        self.code, self._careful = Code(), careful
-        self._free = self.code.scalar(1.0), self.code.scalar(0.0)
+        self.code, self._careful = Recording(), careful
+        self._free = self.code.number(1.0), self.code.number(0.0)
         if free is not None:
             cosine, sine = free
             self._free = self.code.variable(cosine), self.code.variable(sine)
-        self._several: dict[int, Lines] = {}
-        self._lines: dict[int, Line] = {}
-        self._functions: dict[str, Callable[[Lines, float], Lines]] = {
+        self._several: dict[int, Numbers] = {}
+        self._lines: dict[int, Number] = {}
+        self._functions: dict[str, Callable[[Numbers, float], Numbers]] = {
             "circle": self._circle,
             "quadratic": self._quadratic,
             "unit": self._unit,
@@ -172,37 +162,37 @@ class Lowering:
             "rotation_vector": self._rotation_vector,
         }
 
-    def lines(self, tape: Tape, results: Iterable[Scalar]) -> list[Line]:
-        """The lines that give some quantities of a tape."""
+    def lines(self, tape: Tape, results: Iterable[Number]) -> list[Number]:
+        """Return the elementary numbers of some numbers of a tape."""
         wanted = list(results)
-        for x in tape.needed(wanted):
+        for x in needed(wanted):
             self._enter(x)
         return [self._lines[x.index] for x in wanted]
 
-    def _enter(self, x: Scalar) -> None:
-        name, data = x.operation.name, x.operation.data
-        found: Line
+    def _enter(self, x: Number) -> None:
+        """Record the elementary operations of one number."""
+        name = x.operation
         if name == "item":
-            found = self._several[x.operation.arguments[0]][int(data or 0)]
-        elif name == "constant":
-            found = self.code.scalar(x.constant or 0.0)
-        elif name in ("input", "sign"):
-            found = self.code.variable(f"{'x' if name == 'input' else 's'}{data}")
+            self._lines[x.index] = self._several[x.arguments[0]][int(x.data or 0)]
+        elif x.constant is not None:
+            self._lines[x.index] = self.code.number(x.constant)
+        elif name == "variable":
+            self._lines[x.index] = self.code.variable(str(x.data))
         else:
-            arguments = [self._lines[a] for a in x.operation.arguments]
-            if name not in self._functions:
-                found = self.code.enter(name, *arguments)
+            arguments = [self._lines[a] for a in x.arguments]
+            if name in self._functions:
+                several = self._functions[name](arguments, float(x.data or 0.0))
+                self._several[x.index], self._lines[x.index] = several, several[0]
             else:
-                found, *_ = several = self._functions[name](arguments, data or 0.0)
-                self._several[x.index] = several
-        self._lines[x.index] = found
+                operation = ARITHMETIC.get(name) or partial(self.code.function, name)
+                self._lines[x.index] = operation(*arguments)
 
-    def _if(self, special: Line, there: Line | float, else_: Line) -> Line:
-        """What careful code takes at special inputs; plain code does not look."""
+    def _if(self, special: Number, there: Number | float, else_: Number) -> Number:
+        """Return what careful code takes at special inputs; plain code does not look."""
         return special.where(there, else_) if self._careful else else_
 
-    def _circle(self, given: Lines, slack: float) -> Lines:
-        """Cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
+    def _circle(self, given: Numbers, slack: float) -> Numbers:
+        """Return cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
 
         A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; any
         angle solves 0 = 0 (all three below ``slack``).
@@ -225,8 +215,8 @@ class Lowering:
         chosen, across = self._free
         return self._if(free, chosen, cosine), self._if(free, across, sine), discriminant
 
-    def _quadratic(self, given: Lines, slack: float) -> Lines:
-        """Solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
+    def _quadratic(self, given: Numbers, slack: float) -> Numbers:
+        """Return solution and discriminant of A s² + 2 B s + C = 0; ``slack`` in units of C."""
         A, B, C, sign = given
         discriminant = B * B - A * C
         rounding, linear = (discriminant < 0.0) & (-discriminant <= A * slack), abs(A) <= 0.0
@@ -236,8 +226,8 @@ class Lowering:
         solution = numerator / self._if(linear, B, A)
         return *self.code.solve("quadratic", (A, B, C, root), solution), discriminant
 
-    def _unit(self, given: Lines, slack: float) -> Lines:
-        """(x, y) scaled to length one; (1, 0) where both vanish."""
+    def _unit(self, given: Numbers, slack: float) -> Numbers:
+        """Return (x, y) scaled to length one; (1, 0) where both vanish."""
         x, y = given
         length = (x * x + y * y).root()
         nothing = length <= slack
@@ -245,11 +235,12 @@ class Lowering:
         cosine, sine = self.code.solve("unit", (x, y, length), x / length, y / length)
         return self._if(nothing, 1.0, cosine), self._if(nothing, 0.0, sine)
 
-    def _across(self, given: Lines, _: float) -> Lines:
-        """Unit vector along (x, y, z), exactly perpendicular to (u, v, w); any where it vanishes.
+    def _across(self, given: Numbers, _: float) -> Numbers:
+        """Return the unit vector along (x, y, z), perpendicular to (u, v, w).
 
-        The vectors are sum and difference of two of equal length, hence perpendicular but for
-        rounding, which matters where the sum is the shorter one.
+        They are sum and difference of two vectors of equal length, hence perpendicular but for
+        rounding, which matters where the sum is the shorter one. Any perpendicular is taken where
+        it vanishes.
         """
         x, y, z, u, v, w = given
         square, other = x * x + y * y + z * z, u * u + v * v + w * w
@@ -266,32 +257,29 @@ class Lowering:
         length = (x * x + y * y + z * z).root()
         return x / length, y / length, z / length
 
-    def _angle(self, given: Lines, offset: float) -> Lines:
-        """The angle with the given sine and cosine less an offset, between -pi and pi."""
-        angle = self.code.enter("atan2", *given)
+    def _angle(self, given: Numbers, offset: float) -> Numbers:
+        """Return the angle with a sine and cosine less an offset, between -pi and pi."""
+        angle = self.code.function("atan2", *given)
         if not offset:
             return (angle,)
-        return (self.code.enter("remainder", angle - offset, self.code.scalar(2.0 * math.pi)),)
+        return (self.code.function("remainder", angle - offset, self.code.number(2.0 * math.pi)),)
 
-    def _exponential(self, given: Lines, _: float) -> Lines:
-        """Rotation matrix by rows, then translation, of the twist ((u, v, w), (x, y, z))."""
+    def _exponential(self, given: Numbers, _: float) -> Numbers:
+        """Return rotation by rows, then translation, of the twist ((u, v, w), (x, y, z))."""
         x, y, z = given[3:]
         t = x * x + y * y + z * z
         still = t <= 0.0
         square = self._if(still, 1.0, t)
         r = square.root()
-        half = self.code.enter("sin", r * 0.5)
-        sine = self.code.enter("sin", r)
+        half = self.code.function("sin", r * 0.5)
+        sine = self.code.function("sin", r)
         a = self._if(still, 1.0, sine / r)
         b = self._if(still, 0.5, half * half * 2.0 / square)
         c = self._if(still, 1 / 6, (r - sine) / (r * square))
         return _exponential(given, t, a, b, c)
 
-    def _rotation_vector(self, given: Lines, _: float) -> Lines:
-        """Rotation vector of the rotation matrix with the rows (a, b, c), (d, e, f), (g, h, i).
-
-        By the quaternion, whose largest entry is taken from the diagonal.
-        """
+    def _rotation_vector(self, given: Numbers, _: float) -> Numbers:
+        """Return the rotation vector of a matrix, by the quaternion with its largest entry."""
         a, b, c, d, e, f, g, h, i = given
         t = a + e + i
         plain = (a < t) & (e < t) & (i < t)
@@ -308,6 +296,6 @@ class Lowering:
         )
         sine = (x * x + y * y + z * z).root()
         still = sine <= 0.0
-        angle = self.code.enter("atan2", sine, abs(w)) * 2.0
+        angle = self.code.function("atan2", sine, abs(w)) * 2.0
         factor = angle / still.where(1.0, (w < 0.0).where(-sine, sine))
         return factor * x, factor * y, factor * z

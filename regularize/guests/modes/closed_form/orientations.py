@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.equation import (
     UnivariateEquation,
@@ -22,8 +23,7 @@ from regularize.guests.modes.closed_form.equation import (
     vanishes,
     views,
 )
-from regularize.guests.modes.closed_form.motions import Known, Matrix, Vector, position_of
-from regularize.guests.modes.closed_form.tape import Scalar
+from regularize.guests.modes.closed_form.motions import KnownMotions, Matrix, Vector, position_of
 from regularize.guests.modes.invariance import CENTER, Invariance, LoopProjection, UnmovedSegment
 from regularize.guests.modes.loop_chain import LoopChain
 
@@ -31,19 +31,16 @@ from regularize.guests.modes.loop_chain import LoopChain
 Orientation: TypeAlias = tuple[int, Matrix]
 
 
-def last_rotation(chain: LoopChain, known: Known) -> Orientation | None:
-    """That of a spherical joint that is the last unknown rotation of its loop."""
+def last_rotation(chain: LoopChain, known: KnownMotions) -> Orientation | None:
+    """Return the spherical joint that is the last unknown rotation of its loop, if it is."""
     left = [i for i, item in enumerate(chain.items) if item.kind != "P" and not known.has(item)]
     if len(left) != 1 or chain.items[left[0]].kind != "S":
         return None
     return left[0], np.column_stack([known.axis_around(chain, left[0], k) for k in range(3)])
 
 
-def rod(chain: LoopChain, known: Known) -> Orientation | None:
-    """That of the first of two spherical joints that are left in a loop.
-
-    The body between them does not rotate about their line.
-    """
+def rod(chain: LoopChain, known: KnownMotions) -> Orientation | None:
+    """Return the first of two spherical joints that are left in a loop, with no spin between."""
     left = [i for i, item in enumerate(chain.items) if not known.has(item)]
     if len(left) != 2 or any(chain.items[i].kind != "S" for i in left):
         return None
@@ -57,7 +54,7 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
     # The turn from v to the goal about their common normal: two reflections. Where they are
     # opposite to each other, any normal will do.
     middle = motions.array([*operations.across(tape, v + goal, v - goal)])
-    first = v * (tape.scalar(-2.0) / length)
+    first = v * (tape.number(-2.0) / length)
     second = middle * -2.0
     x, y, z = (
         _reflected(_reflected(e, v, first), middle, second)
@@ -67,12 +64,12 @@ def rod(chain: LoopChain, known: Known) -> Orientation | None:
 
 
 def _reflected(x: Vector, normal: Vector, scaled: Vector) -> Vector:
-    """X + (normal . x) scaled, where scaled is normal by -2 over its square."""
+    """Return x + (normal . x) scaled, where scaled is normal by -2 over its square."""
     return np.asarray(x + scaled * (normal @ x))
 
 
 #: Ways to find an orientation, by the reason that is given for it; the first come first.
-ORIENTATIONS: dict[str, Callable[[LoopChain, Known], Orientation | None]] = {
+ORIENTATIONS: dict[str, Callable[[LoopChain, KnownMotions], Orientation | None]] = {
     "orientation of the rest": last_rotation,
     "direction of the rod, no spin": rod,
 }
@@ -80,27 +77,24 @@ ORIENTATIONS: dict[str, Callable[[LoopChain, Known], Orientation | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class PassiveRotation:
-    """A spherical joint known up to a turn.
+    """A spherical joint found up to a turn about an axis, a unit vector in the child's frame.
 
-    Attributes:
-        columns: Coordinates of the joint.
-        turn: Rotation from the child's to the parent's frame without the turn.
-        axis: Unit vector of the turn in the child's frame.
+    ``turn`` is the rotation from the child's to the parent's frame without that turn.
     """
 
     columns: tuple[int, ...]
     turn: Matrix
     axis: Vector
 
-    def turned(self, c: Scalar, s: Scalar) -> Matrix:
-        """Rotation from the child's to the parent's frame with the turn."""
+    def turned(self, c: Number, s: Number) -> Matrix:
+        """Return the rotation from the child's to the parent's frame with the turn."""
         return np.asarray(self.turn @ _rotation(self.axis, c, s))
 
 
 def passive_rotations(
-    loops: Sequence[Invariance], known: Known
+    loops: Sequence[Invariance], known: KnownMotions
 ) -> Iterator[tuple[PassiveRotation, UnivariateEquation, LoopChain, LoopProjection]]:
-    """All spins that one more loop determines: each with what is equated there, and how."""
+    """Yield turns that one more loop determines, with the equation, its loop and projection."""
     for loop in loops:
         passive = _known_up_to_a_turn(loop.chain, known)
         if passive is None:
@@ -110,8 +104,8 @@ def passive_rotations(
                 yield passive, _equation(other.chain, known, p, passive), other.chain, p
 
 
-def _known_up_to_a_turn(chain: LoopChain, known: Known) -> PassiveRotation | None:
-    """A spherical joint of a loop with two, its rotation without the turn and the axis of that."""
+def _known_up_to_a_turn(chain: LoopChain, known: KnownMotions) -> PassiveRotation | None:
+    """Return the spherical joint of a loop with two that is found up to a turn, if any."""
     found = rod(chain, known)
     if found is None:
         return None
@@ -131,9 +125,9 @@ def _known_up_to_a_turn(chain: LoopChain, known: Known) -> PassiveRotation | Non
 
 
 def _distances(
-    loop: Invariance, known: Known, columns: tuple[int, ...]
+    loop: Invariance, known: KnownMotions, columns: tuple[int, ...]
 ) -> Iterator[LoopProjection]:
-    """Pairs of points of a loop between which nothing but one spherical joint is unknown."""
+    """Yield pairs of points between which nothing but one spherical joint is unknown."""
     items, m = loop.chain.items, len(loop.chain)
     unknown = sum(1 << i for i, item in enumerate(items) if not known.has(item))
     own = next((i for i, item in enumerate(items) if item.columns == columns), None)
@@ -152,9 +146,9 @@ def _distances(
 
 
 def _equation(
-    chain: LoopChain, known: Known, p: LoopProjection, passive: PassiveRotation
+    chain: LoopChain, known: KnownMotions, p: LoopProjection, passive: PassiveRotation
 ) -> UnivariateEquation:
-    """That of the distance of two points, one of them turned by the unknown angle."""
+    """Return the equation of the distance of two points, one turned by the unknown angle."""
     turn, axis = passive.turn, passive.axis
     left, right, other, base = (position_of(e) for e in views(chain, known, p))
     forward = chain.items[p.unknown].sign > 0
@@ -166,8 +160,8 @@ def _equation(
     return UnivariateEquation(True, coefficients, size_of(chain, p))
 
 
-def _rotation(axis: Vector, c: Scalar, s: Scalar) -> Matrix:
-    """Rotation about a unit vector (Rodrigues)."""
+def _rotation(axis: Vector, c: Number, s: Number) -> Matrix:
+    """Return the rotation about a unit vector (Rodrigues)."""
     x, y, z = axis
     around = motions.array([[c, -z * s, y * s], [z * s, c, -x * s], [-y * s, x * s, c]])
-    return np.asarray(np.outer(axis, axis) * (c.tape.scalar(1.0) - c) + around)
+    return np.asarray(np.outer(axis, axis) * (c.recording.number(1.0) - c) + around)

@@ -8,10 +8,11 @@ from functools import reduce
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.guests.modes.closed_form import motions
 from regularize.guests.modes.closed_form.equation import size_of
-from regularize.guests.modes.closed_form.motions import Known
-from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.closed_form.motions import KnownMotions
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import AXES, CENTER, LoopProjection
 from regularize.guests.modes.loop_chain import LoopChain, linear_terms
 from regularize.mechanism.cycles import Cycle
@@ -21,18 +22,10 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One unknown found.
+    """One unknown that was found: joint, letter of its motion, and what it follows from.
 
-    Attributes:
-        joint: Name of the joint.
-        kind: ``R``, ``P`` or ``S``; the letter of the motion.
-        reason: What it follows from, in words.
-        solutions: 1 or 2.
-        cycle: The loop that was used.
-        discriminant: Positive where two solutions are real; None where there is one.
-        size: Size of the discriminant's terms.
-        columns: Coordinates that it gives.
-        role: What the choice means: ``elbow``, ``shoulder``, ``wrist``, ``stroke`` or empty.
+    ``size`` is that of the discriminant's terms, ``role`` is ``elbow``, ``shoulder``, ``wrist``,
+    ``stroke`` or empty.
     """
 
     joint: str
@@ -41,15 +34,15 @@ class Step:
     solutions: int
     cycle: Cycle | None
     columns: tuple[int, ...]
-    discriminant: Scalar | None = None
+    discriminant: Number | None = None
     size: float = 1.0
     role: str = ""
 
 
 def step_of(
-    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Scalar | None = None
+    chain: LoopChain, p: LoopProjection, solutions: int, discriminant: Number | None = None
 ) -> Step:
-    """The step that a projection gives."""
+    """Return the step of a projection."""
     item = chain.items[p.unknown]
     ends = [
         " ".join(
@@ -81,26 +74,19 @@ def step_of(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Program and order of the solution.
+    """The program of a solution and the order of its steps.
 
-    Attributes:
-        tape: The program.
-        known: What it computes.
-        steps: One per unknown found, in order.
-        chains: The loops that were looked at.
-        divisors: Scaled quantities that unique slides are divided by.
-        squares: Squares of scaled vectors that unique angles are seen by.
-        gaps: Closure errors of solutions that are not solutions of all equations, if there are.
-        inconsistent: Whether no choice of branches closes all loops.
+    ``divisors`` and ``squares`` are scaled numbers that unique slides are divided by and unique
+    angles are seen by; ``gaps`` are closure errors that not all solutions fulfil.
     """
 
     tape: Tape
-    known: Known
+    known: KnownMotions
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Scalar, ...]
-    squares: tuple[Scalar, ...]
-    gaps: list[Scalar]
+    divisors: tuple[Number, ...]
+    squares: tuple[Number, ...]
+    gaps: list[Number]
     inconsistent: bool
 
     @property
@@ -110,12 +96,12 @@ class Plan:
 
 
 def closure_gaps(
-    known: Known, chains: Iterable[LoopChain], couplings: Iterable[CouplingRow], plain: Set[int]
-) -> tuple[list[Scalar], bool]:
-    """Errors that do not vanish for all choices of branches, and whether they do for none.
-
-    Couplings are those that gave no coordinate, plain columns no angles up to whole turns.
-    """
+    known: KnownMotions,
+    chains: Iterable[LoopChain],
+    couplings: Iterable[CouplingRow],
+    plain: Set[int],
+) -> tuple[list[Number], bool]:
+    """Return errors that do not vanish for all choices of branches, and whether for none."""
     gaps = [gap for chain in chains for gap in _gaps(known, chain)]
     turned = []
     for row in couplings:
@@ -123,15 +109,15 @@ def closure_gaps(
             gap = _coupling_gap(known, row, plain)
             if not set(row.columns) <= plain:
                 turned.append(gap)
-            elif not float(np.max(np.abs(gap.probe))) <= EXACT.singular:
+            elif not float(np.max(np.abs(gap.value))) <= EXACT.singular:
                 gaps.append(gap)
-    worst = reduce(np.maximum, [np.abs(gap.probe) for gap in gaps], np.zeros(1))
+    worst = reduce(np.maximum, [np.abs(gap.value) for gap in gaps], np.zeros(1))
     return [*gaps, *turned], bool(np.all(worst > EXACT.singular))
 
 
-def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scalar:
-    """Error of a coupling of known coordinates; angles that were found count up to whole turns."""
-    total = known.tape.scalar(-coupling.offset)
+def _coupling_gap(known: KnownMotions, coupling: CouplingRow, plain: Set[int]) -> Number:
+    """Return the error of a coupling; angles that were found count up to whole turns."""
+    total = known.tape.number(-coupling.offset)
     turns = []
     if coupling.curve is not None:
         total = total + coupling.curve.of(known.coordinates[coupling.columns[-1]])
@@ -146,8 +132,8 @@ def _coupling_gap(known: Known, coupling: CouplingRow, plain: Set[int]) -> Scala
     return known.tape.cosine_sine(total * (0.5 / turn))[1] * (2.0 * turn)
 
 
-def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
-    """Closure errors of a solved loop, relative to its size, that are more than rounding."""
+def _gaps(known: KnownMotions, chain: LoopChain) -> Iterator[Number]:
+    """Yield closure errors of a solved loop, by its size, that are more than rounding."""
     if not all(known.has(item) for item in chain.items):
         return
     # Two axes of a frame tell where the third one is.
@@ -155,5 +141,5 @@ def _gaps(known: Known, chain: LoopChain) -> Iterator[Scalar]:
         start, end = (known.carried(chain, place, 0, frame) for frame in (0, 2 * len(chain)))
         of = motions.direction_of if place.kind == "direction" else motions.position_of
         for x in of(end) - of(start):
-            if not float(np.max(np.abs(x.probe))) <= EXACT.singular * size:
+            if not float(np.max(np.abs(x.value))) <= EXACT.singular * size:
                 yield x * (1.0 / size)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form import motions, operations
 from regularize.guests.modes.closed_form.equation import (
@@ -16,7 +17,7 @@ from regularize.guests.modes.closed_form.equation import (
     vanishes,
 )
 from regularize.guests.modes.closed_form.motions import (
-    Known,
+    KnownMotions,
     Matrix,
     SymbolicMotion,
     direction_of,
@@ -29,7 +30,7 @@ from regularize.guests.modes.closed_form.plan import (
     closure_gaps,
     step_of,
 )
-from regularize.guests.modes.closed_form.tape import Scalar, Tape
+from regularize.guests.modes.closed_form.tape import Tape
 from regularize.guests.modes.invariance import (
     Invariance,
     LoopProjection,
@@ -43,10 +44,9 @@ from regularize.tolerances import ROUNDING
 
 
 class Planner:
-    """Looks for one unknown after the other.
+    """Finds the unknowns of a mechanism's loops one after the other.
 
-    Joints outside all loops that are no inputs keep their stored coordinates. Angles, and distances
-    relative to the size of a loop, below ``rtol`` count as none.
+    Angles, and distances by the size of a loop, below ``rtol`` count as none.
     """
 
     def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
@@ -60,11 +60,11 @@ class Planner:
                 f"{', '.join(tables)}"
             )
         self.tape = Tape()
-        self.known = Known(self.tape)
+        self.known = KnownMotions(self.tape)
         self.steps: list[Step] = []
-        self._divisors: list[Scalar] = []
-        self._squares: list[Scalar] = []
-        given: dict[int, Scalar] = {}
+        self._divisors: list[Number] = []
+        self._squares: list[Number] = []
+        given: dict[int, Number] = {}
         sizes = {
             column: loop.chain.size
             for loop in self.loops
@@ -76,7 +76,7 @@ class Planner:
             given[column] = self.tape.input(sizes.get(column, 1.0))
         in_loops = {c for cell in graph.cells for c in graph.columns(cell)}
         for column in set(range(graph.freedoms)) - in_loops - set(inputs):
-            given[column] = self.tape.scalar(float(graph.position[column]))
+            given[column] = self.tape.number(float(graph.position[column]))
         self._plain = set(given)
         self._used: set[str] = set()
         self._ways: dict[Invariance, dict[int, list[LoopProjection]]] = {}
@@ -97,7 +97,7 @@ class Planner:
     def plan(self, *, folding: bool = True) -> Plan:
         """Find as many unknowns as possible.
 
-        With folding, equations may be used that leave an angle free on some branches.
+        With ``folding``, equations may be used that leave an angle free on some branches.
         """
         while self._plainly():
             pass
@@ -112,19 +112,18 @@ class Planner:
             self.tape, self.known, self.steps, chains, divisors, squares, gaps, inconsistent
         )
 
-    # One step each; true where an unknown was found -----------------------------------------------
-
     def _plainly(self) -> bool:
+        """Find one more unknown by an equation that holds on all branches."""
         return self._coupled() or self._projected() or self._ball() or self._by_passive_rotation()
 
     def _coupled(self) -> bool:
-        """A coupling with one coordinate left, the others not being angles up to whole turns."""
+        """Find a coordinate by a coupling whose others are no angles up to whole turns."""
         values = self.known.coordinates
         found = next_coupled(self.graph.couplings, values.keys(), self._plain)
         if found is None:
             return False
         coupling, column = found
-        values[column] = coupled(coupling, column, values, self.tape.scalar(0.0))
+        values[column] = coupled(coupling, column, values, self.tape.number(0.0))
         self._plain.add(column)
         self._used.add(coupling.name)
         joint = next(e.joint.name for e in self.graph.edges if column in e.columns)
@@ -132,16 +131,13 @@ class Planner:
         return True
 
     def _projected(self) -> bool:
-        """The cheapest projection that determines an unknown, unique ones first.
-
-        Sums of loops are looked at where independent ones determine nothing uniquely.
-        """
+        """Find an unknown by the cheapest projection, unique ones first."""
         return (
             self._any(self.loops, 1) or self._any(self.all_loops, 1) or self._any(self.all_loops, 2)
         )
 
     def _any(self, loops: Sequence[Invariance], solutions: int) -> bool:
-        """The cheapest projection of some loops with so many solutions."""
+        """Find an unknown by the cheapest projection of loops with so many solutions."""
         options = [(loop.chain, p) for loop in loops for p in self._of(loop, solutions)]
         for chain, p in sorted(options, key=lambda option: option[1].cost):
             if (self._by_views if len(p.segments) == 1 else self._equated)(chain, p):
@@ -151,7 +147,7 @@ class Planner:
         return False
 
     def _folded(self) -> bool:
-        """An equation that leaves the angle free on some branches only: where axes coincide."""
+        """Find an angle by an equation that leaves it free on branches where axes coincide."""
         return any(
             len(p.segments) == 2
             and loop.chain.items[p.unknown].kind == "R"
@@ -161,7 +157,7 @@ class Planner:
         )
 
     def _of(self, loop: Invariance, solutions: int) -> list[LoopProjection]:
-        """Ways to find one more unknown of a loop that were not tried in vain."""
+        """Return projections that determine an unknown of a loop and were not tried in vain."""
         unknown = self._unknown(loop)
         if unknown not in self._ways.setdefault(loop, {}):
             self._ways[loop] = {unknown: list(projections(loop, unknown))}
@@ -172,12 +168,12 @@ class Planner:
         ]
 
     def _unknown(self, loop: Invariance) -> int:
-        """Motions of a loop that are not known as a set of bits."""
+        """Return the motions of a loop that are not found, as a set of bits."""
         items = enumerate(loop.chain.items)
         return sum(1 << i for i, item in items if not self.known.has(item))
 
     def _ball(self) -> bool:
-        """A spherical joint that is the last unknown rotation of its loop, or has a rod behind."""
+        """Find the last unknown rotation of a loop, or a spherical joint with a rod behind."""
         for reason, orientation in ORIENTATIONS.items():
             for loop in self.all_loops:
                 found = orientation(loop.chain, self.known)
@@ -189,17 +185,17 @@ class Planner:
         return False
 
     def _by_passive_rotation(self) -> bool:
-        """A spherical joint of a body that turns about the line to another one."""
+        """Find a spherical joint of a body that turns about the line to another one."""
         for passive, found, chain, p in passive_rotations(self.all_loops, self.known):
             if not found.vanishes():
-                c, s, discriminant = found.solved()
+                c, s, discriminant = found.solved(self.tape)
                 self._give_rotation(passive.columns, passive.turned(c, s))
                 self.steps.append(step_of(chain, p, 2, discriminant))
                 return True
         return False
 
     def _rotates_passively(self, chain: LoopChain) -> bool:
-        """Whether the two spherical joints left in a loop are all that holds what is between."""
+        """Return whether the two spherical joints left in a loop alone hold what is between."""
         left = {item.columns for item in chain.items if not self.known.has(item)}
         graph, cycle = self.graph, chain.cycle
         cut = [e for e in cycle.edges if graph.edges[e].columns in left]
@@ -208,15 +204,13 @@ class Planner:
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
 
     def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
-        """Whether the orientation of the rest of a loop is known."""
+        """Return whether the orientation of the rest of a loop is found."""
         return all(
             i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
         )
 
-    # Solutions -----------------------------------------------------------------------------------
-
     def _by_views(self, chain: LoopChain, p: LoopProjection) -> bool:
-        """The unknown motion that carries one view of an element into the other."""
+        """Solve for the motion that carries one view of an element into the other."""
         item, tape = chain.items[p.unknown], self.tape
         left, right = both_views(chain, self.known, p)
         if item.kind == "P":
@@ -244,11 +238,11 @@ class Planner:
             across, size = False, 1.0
             v = motions.constants(tape, np.eye(3)[0])
             w = self.known.axis_around(chain, p.unknown, 0)
-            square = tape.scalar(1.0)
+            square = tape.number(1.0)
         x, y = v[0] * w[0] + v[1] * w[1], v[0] * w[1] - v[1] * w[0]
         if square.constant is None:
             self._squares.append(square * (1.0 / size**2))
-        c, s = operations.unit(tape, x, y, square.probe, (10 * ROUNDING * size) ** 2)
+        c, s = operations.unit(tape, x, y, square.value, (10 * ROUNDING * size) ** 2)
         self.known.give_angle(item, c, s)
         self.steps.append(step_of(chain, p, 1))
         return True
@@ -256,7 +250,7 @@ class Planner:
     def _equated(
         self, chain: LoopChain, p: LoopProjection, least: Callable[[Array], float] = np.min
     ) -> bool:
-        """Solutions of the equation of two segments."""
+        """Solve the equation of two segments."""
         item, found = chain.items[p.unknown], equation(chain, self.known, p)
         if found is None or found.vanishes(least):
             return False
@@ -265,7 +259,7 @@ class Planner:
             self.known.coordinates[item.columns[0]] = self._quotient(-C, B * 2.0)
             self.steps.append(step_of(chain, p, 1))
             return True
-        *solution, discriminant = found.solved()
+        *solution, discriminant = found.solved(self.tape)
         if found.turning:
             self.known.give_angle(item, *solution)
         else:
@@ -273,8 +267,8 @@ class Planner:
         self.steps.append(step_of(chain, p, 2, discriminant))
         return True
 
-    def _quotient(self, a: Scalar, b: Scalar) -> Scalar:
-        """A slide as a quotient, whose divisor may vanish at special inputs."""
+    def _quotient(self, a: Number, b: Number) -> Number:
+        """Return a slide as a quotient, whose divisor may vanish at special inputs."""
         if b.constant is None:
             self._divisors.append(b)
         return a / b

@@ -22,8 +22,7 @@ from regularize.guests.modes.closed_form.branches import (
     Track,
     spread,
 )
-from regularize.guests.modes.closed_form.codegen import Listing
-from regularize.guests.modes.closed_form.elementary import Operations
+from regularize.guests.modes.closed_form.codegen import Listing, Operations
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.closed_form.planner import Planner
@@ -204,8 +203,6 @@ class ClosedForm:
         self._require_solved()
         return Listing(self.plan, self.inputs, self._names)
 
-    # Inputs --------------------------------------------------------------------------------------
-
     def _branch(self, position: int) -> Branch:
         return self.branches[index_of(position, len(self.branches), "branch")]
 
@@ -233,7 +230,7 @@ class ClosedForm:
         return Evaluation(self.plan, self.graph, self.columns)
 
     def _unclosed(self) -> Branch | None:
-        """A branch that does not close the loops, if there is one."""
+        """Return a branch that does not close the loops, if there is one."""
         columns = list(self.columns)
         stored, units = self.graph.position[columns], self._compiled.closure.loops.units[columns]
         return unclosed_branch(self._compiled, self.branches, stored, units)
@@ -293,7 +290,7 @@ def closed_form(
 def solved_loops(
     graph: Graph, plan: Plan, names: Sequence[str], refuted: Branch | None
 ) -> tuple[LoopSolution, ...]:
-    """How each independent loop is solved, or why not; the solution may be refuted on a branch."""
+    """Return how each independent loop is solved, or why not."""
     basis, _ = loops_of(graph)
     solutions: list[LoopSolution] = []
     used: set[int] = set()
@@ -320,7 +317,7 @@ def solved_loops(
 
 
 def why_not(loops: Sequence[LoopSolution], unknowns: Sequence[str], refuted: Branch | None) -> str:
-    """Why there is no closed form, and what to do."""
+    """Return why there is no closed form, and what to do."""
     open_ = [loop for loop in loops if not loop.solved]
     reasons = [f"{' '.join(loop.joints)}: {loop.reason}" for loop in open_]
     if refuted is not None:

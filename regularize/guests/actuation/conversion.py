@@ -14,18 +14,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from regularize.dynamics.tape.derivatives import copied, derivatives, solved
+from regularize.dynamics.tape.languages import Compiled, columns, compiled
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
 from regularize.guests.actuation.chart import Chart
-from regularize.guests.actuation.formulas import (
-    Program,
-    compiled,
-    copied,
-    derivatives,
-    product,
-    solved,
-    total,
-)
-from regularize.guests.modes.closed_form.elementary import Code, Line
 from regularize.lie.arrays import Array
 
 #: Degrees of the polynomials that steps begin with, by the number of variables.
@@ -40,7 +33,7 @@ BEYOND = 0.25
 
 
 def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
-    """Exponents of all monomials of k variables up to a degree."""
+    """Return exponents of all monomials of k variables up to a degree."""
     found = []
     for d in range(degree + 1):
         for chosen in combinations_with_replacement(range(k), d):
@@ -49,15 +42,8 @@ def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """Polynomials in u = (x - center) / scale.
-
-    Attributes:
-        center: Shape (k,).
-        scale: Shape (k,).
-        powers: Exponents of each monomial.
-        weights: Their coefficients, shape (monomials, results).
-    """
+class PolynomialFit:
+    """Polynomials in u = (x - center) / scale, with weights (monomials, results)."""
 
     center: Array
     scale: Array
@@ -65,8 +51,8 @@ class Fit:
     weights: Array
 
     @classmethod
-    def of(cls, x: Array, y: Array, degree: int) -> Fit:
-        """By least squares at samples (S, k) of results (S, r)."""
+    def of(cls, x: Array, y: Array, degree: int) -> PolynomialFit:
+        """Fit polynomials of a degree to results (S, r) at samples (S, k) by least squares."""
         low, high = x.min(axis=0), x.max(axis=0)
         center, scale = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
         powers = exponents(x.shape[1], degree)
@@ -76,35 +62,32 @@ class Fit:
         )
 
     def __call__(self, x: Array) -> Array:
-        """Results at (N, k), shape (N, r)."""
+        """Return results (N, r) at (N, k)."""
         return np.asarray(monomials((x - self.center) / self.scale, self.powers) @ self.weights)
 
-    def lines(self, x: Sequence[Line]) -> list[Line]:
-        """The same as lines, by Horner's rule."""
-        code = x[0].code
-        u = [
-            product(total(v, code.scalar(float(c)), -1.0), code.scalar(1.0 / float(s)))
-            for v, c, s in zip(x, self.center, self.scale, strict=True)
-        ]
+    def lines(self, x: Sequence[Number]) -> list[Number]:
+        """Return the polynomials as formulas, by Horner's rule."""
+        numbers = zip(x, self.center.tolist(), self.scale.tolist(), strict=True)
+        u = [(v - c) / s for v, c, s in numbers]
         tables = [dict(zip(self.powers, column, strict=True)) for column in self.weights.T]
         return [_horner(u, table, 0) for table in tables]
 
 
-def _horner(u: Sequence[Line], table: dict[tuple[int, ...], float], axis: int) -> Line:
-    """A polynomial in the variables from an axis on."""
-    code = u[0].code
+def _horner(u: Sequence[Number], table: dict[tuple[int, ...], float], axis: int) -> Number:
+    """Return a polynomial in the variables from an axis on."""
+    code = u[0].recording
     if axis == len(u):
         (value,) = table.values()
-        return code.scalar(float(value))
-    result = code.scalar(0.0)
+        return code.number(float(value))
+    result = code.number(0.0)
     for power in range(max(p[axis] for p in table), -1, -1):
         part = {p: w for p, w in table.items() if p[axis] == power}
-        result = total(product(result, u[axis]), _horner(u, part, axis + 1))
+        result = result * u[axis] + _horner(u, part, axis + 1)
     return result
 
 
 def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
-    """Values of monomials at (N, k), shape (N, monomials)."""
+    """Return values of monomials at (N, k), shape (N, monomials)."""
     top = max(max(p, default=0) for p in powers)
     tables = [np.stack([x**d for d in range(top + 1)]) for x in u.T]
     columns = [np.prod([t[d] for t, d in zip(tables, p, strict=True)], axis=0) for p in powers]
@@ -112,34 +95,27 @@ def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """From one side of a chart to the parameters and the other side.
+class Conversion:
+    """Formulas from one side of a chart to the other and the parameters.
 
-    Attributes:
-        given: Variables of the given side, ``x0``, ``x1`` …
-        found: The other side.
-        parameters: The chart's parameters.
-        steps: Lengths of the last step: nearly zero where it has arrived.
+    ``steps`` are lengths of the last of Newton's steps: nearly zero where it has arrived.
     """
 
-    given: tuple[Line, ...]
-    found: tuple[Line, ...]
-    parameters: tuple[Line, ...]
-    steps: tuple[Line, ...]
+    given: tuple[Number, ...]
+    found: tuple[Number, ...]
+    parameters: tuple[Number, ...]
+    steps: tuple[Number, ...]
 
     @classmethod
-    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Way:
-        """The way from motors to joints, or back, from samples of what is given and parameters.
+    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Conversion:
+        """Return the conversion from motors to joints, or back, that arrives at all samples.
 
-        Raises:
-            ModelError: Newton's steps do not arrive.
+        Samples are values of the given side (N, k) and parameters (N, n).
         """
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
-            check = compiled([*way.parameters, *way.steps], [line.name for line in way.given])
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                values = np.stack([np.broadcast_to(v, len(x)) for v in check(*x.T)], axis=-1)
+            values = columns(compiled([*way.parameters, *way.steps], way.given), x)
             n = z.shape[1]
             # Newton's steps may end where rounding of the formulas ends, not of the numbers.
             off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
@@ -148,23 +124,23 @@ class Way:
         raise ModelError("Newton's steps do not find the map all over its domain")
 
     @classmethod
-    def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Way]:
-        """Ways of more and more steps."""
+    def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Conversion]:
+        """Yield conversions of more and more steps."""
         known, wanted = chart.side(back), chart.motors if back else chart.joints
-        k, n, code = len(wanted), len(chart.parameters), Code()
+        k, n, code = len(wanted), len(chart.parameters), Recording()
         given = tuple(code.variable(f"x{i}") for i in range(k))
-        goal = [*given, *(code.scalar(0.0) for _ in chart.closures)]
+        goal = [*given, *(code.number(0.0) for _ in chart.closures)]
         if known == list(chart.parameters):
             names = dict(zip(chart.given, given, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), given, ())
             return
         rates = derivatives(known, chart.parameters)
-        slopes = chart.arrays(chart.program([y for row in rates for y in row]), z[:1])
+        slopes = columns(chart.program([y for row in rates for y in row]), z[:1])
         inverse = np.asarray(np.linalg.inv(slopes.reshape(n, n)), np.float64)
         least = DEGREES.get(k, 3)
-        fits = [Fit.of(x, z, degree) for degree in (least, 2 * least)]
+        fits = [PolynomialFit.of(x, z, degree) for degree in (least, 2 * least)]
         for fit, full, chord in ((f, s, c) for f in fits for s in range(1, MOST) for c in (0, 1)):
-            now, matrix, step = fit.lines(given), [], list[Line]()
+            now, matrix, step = fit.lines(given), [], list[Number]()
             for i in range(full + chord):
                 names = dict(zip(chart.given, now, strict=True))
                 if i < full:
@@ -172,26 +148,24 @@ class Way:
                     values, matrix = flat[:n], [flat[n + n * r : 2 * n + n * r] for r in range(n)]
                 else:
                     values = copied(known, code, names)
-                error = [total(a, b, -1.0) for a, b in zip(values, goal, strict=True)]
+                error = [a - b for a, b in zip(values, goal, strict=True)]
                 step = solved(matrix, error, inverse)
-                now = [total(a, b, -1.0) for a, b in zip(now, step, strict=True)]
+                now = [a - b for a, b in zip(now, step, strict=True)]
             names = dict(zip(chart.given, now, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
 
     def found_at(self, x: Array) -> Array:
-        """What is found where it can be, (N, k) to (M, k)."""
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            values = self.program(*np.ascontiguousarray(x.T))[: len(self.found)]
-        found = np.stack([np.broadcast_to(v, len(x)) for v in values], axis=-1)
+        """Return results (M, k) at those of the values (N, k) that have some."""
+        found = columns(self.program, x)[:, : len(self.found)]
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
-    def within(self, x: Array) -> Way:
-        """The same for values about some, (N, k): a turn more is not what they are formulas of."""
+    def within(self, x: Array) -> Conversion:
+        """Return it for values about some (N, k): a turn more is not what formulas hold for."""
         low, high = x.min(axis=0), x.max(axis=0)
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6
         beyond = [
-            ((v < a) | (v.code.scalar(b) < v)).where(1.0, 0.0)
+            ((v < a) | (v.recording.number(b) < v)).where(1.0, 0.0)
             for v, a, b in zip(
                 self.given, (low - more).tolist(), (high + more).tolist(), strict=True
             )
@@ -199,7 +173,7 @@ class Way:
         return replace(self, steps=(*self.steps, *beyond))
 
     @cached_property
-    def program(self) -> Program:
-        """What is found, the parameters, and the last step, on arrays."""
+    def program(self) -> Compiled:
+        """Program of the other side, the parameters, and the last step, on arrays."""
         results = [*self.found, *self.parameters, *self.steps]
-        return compiled(results, [line.name for line in self.given])
+        return compiled(results, self.given)

@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.dynamics.step.clusters import Cluster, Row, clusters_of, rows_of
 from regularize.dynamics.step.multibody import Link, MultibodyTree, frame_about
-from regularize.dynamics.tape.graph import Number, Recording
+from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
     Vector,
     cross,
@@ -36,21 +36,16 @@ WHOLE = 2e-15
 
 
 def whole(values: Array) -> Array:
-    """Numbers, where they are whole but for their last digit without that."""
+    """Return numbers that are whole but for their last digit without that."""
     near = np.rint(values)
     return np.where(np.abs(values - near) <= WHOLE, near, values)
 
 
 class TracedTree:
-    """A tree's tables as constants of a program.
+    """A tree's tables as constants of a program, with the first axis on the ground as z."""
 
-    Args:
-        tape: The program.
-        tree: The tree.
-    """
-
-    def __init__(self, tape: Recording, tree: MultibodyTree) -> None:
-        self.tape, self.tree = tape, tree
+    def __init__(self, recording: Recording, tree: MultibodyTree) -> None:
+        self.recording, self.tree = recording, tree
         _, sections = tree.sections()
         self.parent = [int(x) for x in sections["parent"]]
         self.column = [int(x) for x in sections["column"]]
@@ -58,7 +53,7 @@ class TracedTree:
         self.own = [bool(x) for x in sections["own"]]
         self.ratio = [float(x) for x in sections["ratio"]]
         self.links = len(self.parent)
-        self.zero, self.one = tape.number(0.0), tape.number(1.0)
+        self.zero, self.one = recording.number(0.0), recording.number(1.0)
         poses = np.asarray(sections["placement"]).reshape(-1, 4, 3)
         axis = next((poses[b, :3, 2] for b in range(1, self.links) if not self.parent[b]), None)
         turn = np.eye(3) if axis is None else _onto_z(axis)
@@ -98,27 +93,27 @@ class TracedTree:
             poses[:, :3], poses[:, 3] = whole(poses[:, :3]), _clean(poses[:, 3])
 
     def numbers(self, values: Array) -> Vector:
-        """Constants."""
-        return [self.tape.number(float(x)) for x in np.ravel(values)]
+        """Return constants."""
+        return [self.recording.number(float(x)) for x in np.ravel(values)]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """All rows: of loops, of couplings, and of what follows others."""
+        """All rows: of loops, of couplings, and of links that follow others."""
         return rows_of(self.tree)
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        """Parts that loops couple, from the leaves inwards."""
+        """Links that loops couple, from the leaves inwards."""
         return clusters_of(self.tree, self.rows)
 
 
 def _clean(values: Array) -> Array:
-    """Numbers without those that are rounding beside the largest one."""
+    """Return numbers without those that are rounding beside the largest one."""
     return np.where(np.abs(values) <= WHOLE * np.max(np.abs(values), initial=0.0), 0.0, values)
 
 
 def _turned_poses(turn: Array, poses: Array) -> Array:
-    """Poses (n, 4, 3) in turned axes."""
+    """Return poses (n, 4, 3) in turned axes."""
     result = poses.copy()
     result[:, :3] = turn @ poses[:, :3]
     result[:, 3] = poses[:, 3] @ turn.T
@@ -126,22 +121,14 @@ def _turned_poses(turn: Array, poses: Array) -> Array:
 
 
 def _onto_z(axis: Array) -> Array:
-    """A rotation that takes an axis onto z."""
+    """Return a rotation that takes an axis onto z."""
     return np.asarray(whole(frame_about(axis / np.linalg.norm(axis))[:3, :3].T))
 
 
 class PlacedLinks:
-    """Where all links are.
+    """Rotations R and origins p of all links, their arms from the parents, and motions.
 
-    Attributes:
-        R: Rotations of the links.
-        p: Their origins.
-        arm: From the origins of their parents.
-        motion: Twist of each column about its link's origin.
-
-    Args:
-        of: The tree.
-        q: The configuration.
+    ``motion`` is the twist of each column about its link's origin.
     """
 
     def __init__(self, of: TracedTree, q: Sequence[Number]) -> None:
@@ -162,7 +149,7 @@ class PlacedLinks:
                 if _turns_about_z(of.rotation[b]) and link.kind == "revolute":
                     placed = self.R[parent]
                     more = float(np.arctan2(of.rotation[b][1, 0], of.rotation[b][0, 0]))
-                    c, s = (of.tape.unary(name, value + more) for name in ("cos", "sin"))
+                    c, s = (of.recording.function(name, value + more) for name in ("cos", "sin"))
                 R = turned(placed, c, s)
                 axis = R[2::3]
                 along = times(link.pitch, axis)
@@ -191,29 +178,29 @@ class PlacedLinks:
             self.motion += columns
 
     def _placed(self, b: int) -> Vector:
-        """Rotation of a link's placement."""
+        """Return the rotation of a link before its own motion."""
         of, fixed = self.of, self.of.rotation[b]
         if np.array_equal(fixed, np.eye(3)):
             return self.R[of.parent[b]]
         return product(self.R[of.parent[b]], of.numbers(fixed))
 
     def _angle(self, link: Link, at: Sequence[Number]) -> tuple[Number, Number, Number]:
-        """Value, cosine and sine of a turning link."""
-        tape, scaling, offset = self.of.tape, link.scaling, link.offset
+        """Return value, cosine and sine of a turning link."""
+        recording, scaling, offset = self.of.recording, link.scaling, link.offset
         if link.kind == "continuous":
             if scaling == 1.0 and offset == 0.0 and not link.pitch:
                 return self.of.zero, at[0], at[1]
-            value = tape.binary("atan2", at[1], at[0]) * scaling + offset
+            value = recording.function("atan2", at[1], at[0]) * scaling + offset
         else:
             value = at[0] * scaling + offset
-        return value, tape.unary("cos", value), tape.unary("sin", value)
+        return value, recording.function("cos", value), recording.function("sin", value)
 
     def point(self, b: int, place: Array) -> Vector:
-        """Where a point of a link is."""
+        """Return the position of a point of a link."""
         return plus(self.p[b], rotate(self.R[b], self.of.numbers(place)))
 
     def covectors(self, i: int) -> list[Vector]:
-        """Rows of a closure in ground axes."""
+        """Return the rows of a closure in ground axes."""
         R, of = self.R[self.of.tree.loops[i].first], self.of
         return [
             [*rotate(R, of.numbers(w[:3])), *rotate(R, of.numbers(w[3:]))]
@@ -221,7 +208,7 @@ class PlacedLinks:
         ]
 
     def row_entries(self, i: int) -> dict[int, Vector]:
-        """Entries of a closure's rows by column."""
+        """Return the entries of a closure's rows by column."""
         of, loop = self.of, self.of.tree.loops[i]
         x, rows = self.point(loop.first, of.row_point[i]), self.covectors(i)
         result: dict[int, Vector] = {}
@@ -236,37 +223,37 @@ class PlacedLinks:
         return result
 
     def rows_on_velocities(self) -> list[dict[int, Number]]:
-        """All rows on velocities."""
+        """Return all rows on velocities."""
         of = self.of
         rows: list[dict[int, Number]] = [{} for _ in range(of.tree.rows)]
         for i in range(len(of.tree.loops)):
             for k, entries in self.row_entries(i).items():
                 for r, entry in enumerate(entries, start=of.row[i]):
-                    if not entry.is_number(0.0):
+                    if entry.constant != 0.0:
                         known = rows[r].get(of.rate[k], of.zero)
                         rows[r][of.rate[k]] = known + entry * of.ratio[k]
         for r, coupling in enumerate(of.tree.couplings, start=of.row[-1]):
-            rows[r] = {int(j): of.tape.number(coupling[j]) for j in np.flatnonzero(coupling)}
+            rows[r] = {int(j): of.recording.number(coupling[j]) for j in np.flatnonzero(coupling)}
         for (r, j), (_, slope, _) in self.curves.items():
             rows[r][j] = slope
         return rows
 
     @cached_property
     def curves(self) -> dict[tuple[int, int], Vector]:
-        """Of each row and velocity where couplings have a function: it and two derivatives."""
+        """Value and two derivatives of couplings' functions, by row and velocity."""
         of, found = self.of, {}
         links = {link.rate: link for link in of.tree.links if not link.follows}
         for row, velocity, curve in of.tree.curves:
             link = links[velocity]
             x = self.q[link.coordinate]
             if link.kind == "continuous":
-                x = of.tape.binary("atan2", self.q[link.coordinate + 1], x)
+                x = of.recording.function("atan2", self.q[link.coordinate + 1], x)
             found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
         return found
 
 
 def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
-    """A derivative of a function; behind each break its cubic grows by what it has more there."""
+    """Return a derivative of a function in pieces, each the one before plus a cubic."""
     cubes = [0.0, *np.diff([piece[3] for piece in curve.pieces])]
     parts = [(curve.origins[0], curve.pieces[0])]
     parts += [(b, (0.0, 0.0, 0.0, c, 0.0)) for b, c in zip(curve.breaks, cubes[1:], strict=True)]
@@ -274,7 +261,7 @@ def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
     for k, (origin, piece) in enumerate(parts):
         d = x - origin
         if k:
-            d = of.tape.binary("maximum", d, of.zero)
+            d = of.recording.function("maximum", d, of.zero)
         value = of.zero
         for power in range(TERMS - 1, order - 1, -1):
             value = value * d + piece[power] * factorial(power) / factorial(power - order)
@@ -283,11 +270,12 @@ def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
 
 
 def _moves(a: Sequence[Number]) -> bool:
-    return not all(x.is_number(0.0) for x in a)
+    """Return whether a vector is not always zero."""
+    return not all(x.constant == 0.0 for x in a)
 
 
 def _way(of: TracedTree, b: int) -> list[int]:
-    """A link and all that it hangs on."""
+    """Return a link and all that it hangs on."""
     way = []
     while b:
         way.append(b)
@@ -296,16 +284,12 @@ def _way(of: TracedTree, b: int) -> list[int]:
 
 
 def _turns_about_z(R: Array) -> bool:
-    """Whether a rotation is one about z, but none of nothing."""
+    """Return whether a rotation is one about z other than the identity."""
     return bool(R[2, 2] == 1.0 and not np.array_equal(R, np.eye(3)))
 
 
 def require_known(tree: MultibodyTree) -> None:
-    """Refuse a tree whose equations have no factors by an order that is found once.
-
-    Raises:
-        UnsupportedExport: Its rows depend on each other, or its mass matrix is singular.
-    """
+    """Refuse a tree whose equations have no factors by an order that is found once."""
     if not tree.massive or tree.rank != tree.rows:
         raise UnsupportedExport(
             "straight-line code needs independent rows and a tree in which every joint moves mass; "
