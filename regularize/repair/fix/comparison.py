@@ -20,10 +20,7 @@ from regularize.words import is_slack
 def unwanted(
     before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
 ) -> list[str]:
-    """What a changed model, as it was read, has that nobody wanted, or lacks; in words.
-
-    ``reduction`` is that of the changed model; None where its counts are known to be as meant.
-    """
+    """What a changed model, as it was read, has that nobody wanted, or lacks; in words."""
     if planned.expected is not None:
         before = planned.expected
         after = _named(after, before)
@@ -68,10 +65,7 @@ def other_counts(one: Reduction, other: Reduction) -> str:
 
 
 def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
-    """The changed model under the names that are expected of closing joints.
-
-    Some files name none, and readers call them after their links.
-    """
+    """The changed model under the names that are expected of closing joints."""
     known = {joint.name for joint in after.joints}
     names = {(j.parent, j.child): j.name for j in expected.joints if j.name not in known}
     joints = (replace(j, name=names.get((j.parent, j.child), j.name)) for j in after.joints)

@@ -43,20 +43,7 @@ FLOATING = "floating_base"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fix:
-    """A model with some joints changed, verified, and not yet written.
-
-    Attributes:
-        path: The model file as it was read.
-        mechanism: The changed model, read again from the changed files.
-        changes: The joints that change, with their new kinds.
-        findings: What the new kinds cannot hold, and what to know.
-        reduction: Analysis of the changed model.
-        placing: The files and their edits; None for objects that are changed themselves.
-        slack: Links that are put in and closing joints that are taken out, where other kinds of
-            joints do not suffice.
-        moves: By how many metres and radians frames of joints are moved to absorb gaps.
-        object: Where the model is an object in memory: a new one of the same type.
-    """
+    """A model with some joints changed, verified, and not yet written."""
 
     path: str
     mechanism: Mechanism
@@ -85,18 +72,7 @@ class Fix:
         return self.placing.diff().replace(self.placing.main, self.path)
 
     def write(self, path: str | PathLike[str]) -> Path:
-        """Write the model: in its own place only what changes, elsewhere with what belongs to it.
-
-        Args:
-            path: The file; or a folder, for a file of the same name in it. A folder as the source
-                gives a folder.
-
-        Returns:
-            The file or folder written.
-
-        Raises:
-            RegularizeError: A file cannot be written, or was changed since it was read.
-        """
+        """Write the model: in its own place only what changes, elsewhere with what belongs to it."""
         if self.placing is None:
             raise ModelError(f"{self.path} is an object, which stands in no file: take `.object`")
         given = Path(path)
@@ -248,16 +224,7 @@ def _changed(
 
 
 def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:
-    """Write the file of a mechanism with some joints changed elsewhere, read and analyse it.
-
-    Args:
-        reduction: Of the mechanism as it was read.
-        changes: What joints become.
-        left: Equations that stay redundant.
-
-    Raises:
-        RegularizeError: The file cannot hold it without loss, or does not read as meant.
-    """
+    """Write the file of a mechanism with some joints changed elsewhere, read and analyse it."""
     _, path, options = _loaded(reduction.mechanism, {})
     before = read(path, **options)  # as the command will, without what was made of it since
     patcher = _patcher(before, {})
@@ -346,11 +313,7 @@ def _by_hand(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> s
 def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
-    """The changed model, read from a place of its own, and its analysis.
-
-    Raises:
-        ModelError: It does not read, its own program refuses it, or it is not what was meant.
-    """
+    """The changed model, read from a place of its own, and its analysis."""
     with _read_again(placing, before, options) as (after, files):
         reduction = reduce(after)
         if planned.placed:

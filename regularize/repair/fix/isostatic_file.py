@@ -27,14 +27,7 @@ SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 @dataclass(frozen=True)
 class TriedReduction:
-    """What came of dropping redundant equations.
-
-    Attributes:
-        command: What does it, with exit status 0; empty where nothing does, or was tried.
-        lost: Warnings of what the new file does not hold, or what is not proved.
-        dropped: Equations that go.
-        reason: Why it cannot be done; empty where it can, and where it was not tried.
-    """
+    """What came of dropping redundant equations."""
 
     command: str = ""
     lost: int = 0
@@ -66,11 +59,7 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
 
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; what the file cannot hold, and what was found on the way.
-
-    Raises:
-        UnsupportedExport: What would be written is another machine, or cannot be read.
-    """
+    """Write an isostatic model; what the file cannot hold, and what was found on the way."""
     found = write_verified(report.mechanism, path, format, reduction=report.result)
     return (*report.findings, *found)
 

@@ -22,11 +22,7 @@ EXACT, READ = 1e-15, 1e-12
 
 
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
-    """The model with gaps absorbed by frames that its file can hold.
-
-    Raises:
-        UnsupportedExport: A loop stays open.
-    """
+    """The model with gaps absorbed by frames that its file can hold."""
     found = absorb_gaps(mechanism, movable=patcher.movable)
     if not found.left:
         return found
@@ -62,11 +58,7 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
-    """The joints with their places as they were designed, those that move.
-
-    Files of trees write where a joint is on its parent, and the frame of its child follows. So
-    frames of bodies are moved with their joints, by as little as these are.
-    """
+    """The joints with their places as they were designed, those that move."""
     moved: dict[str, Array] = {}
     for old, new in zip(before.joints, meant.mechanism.joints, strict=True):
         if not old.closure and old.child != before.ground and old.child not in moved:
@@ -87,10 +79,7 @@ def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ..
 
 
 def other_places(after: Mechanism, wanted: tuple[WantedKind, ...]) -> list[str]:
-    """Joints of a changed model that do not lie where they should, in words.
-
-    Both frames may be moved alike along the joint's own freedoms: readers choose them.
-    """
+    """Joints of a changed model that do not lie where they should, in words."""
     joints: dict[str, Joint] = {joint.name: joint for joint in after.joints}
     return [
         f"joint `{each.joint.name}` is not where it was meant to be"

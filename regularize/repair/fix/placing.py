@@ -14,13 +14,7 @@ from regularize.errors import RegularizeError
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Files of a model on their way to a place.
-
-    Attributes:
-        patcher: Of the format.
-        edits: Changes of their texts.
-        main: The model file as it was read.
-    """
+    """Files of a model on their way to a place."""
 
     patcher: Patcher
     edits: Sequence[Edit]

@@ -31,11 +31,7 @@ from regularize.words import LISTED, counted, listed
 
 
 def of_another_kind(joint: Joint, words: str) -> Joint:
-    """The joint that another one becomes, of a kind such as ``helical:0.002``, metres per turn.
-
-    Raises:
-        ModelError: The kind needs more than the joint tells.
-    """
+    """The joint that another one becomes, of a kind such as ``helical:0.002``, metres per turn."""
     kind, _, more = words.partition(":")
     if kind in ("slotted", *HIGHER_PAIRS):
         raise ModelError(f"joint {joint.name!r} is {joint.kind} and cannot be made {kind}")
@@ -70,18 +66,7 @@ def _axis(joint: Joint) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class FixPlan:
-    """What is to be changed, and what is known of the model before.
-
-    Attributes:
-        reduction: Of the model as it is.
-        wanted: The joints to change, in their order.
-        isostatic: Whether nothing may be redundant afterwards, and the motion has to stay.
-        findings: What to know about the choice.
-        left: Redundant equations that may stay, for special dimensions make them so.
-        slack: Links to put in and closing joints to take out beside these changes.
-        expected: The model that the changed files are to hold, where links are put in.
-        placed: Whether joints get other places, in place of other kinds.
-    """
+    """What is to be changed, and what is known of the model before."""
 
     reduction: Reduction
     wanted: tuple[WantedKind, ...]
@@ -101,14 +86,7 @@ def plan(
     remove: bool = False,
     slack: bool = False,
 ) -> FixPlan:
-    """The changes for a model.
-
-    Closing joints are taken out, and links put in, only where ``remove`` and ``slack`` say so.
-
-    Raises:
-        ModelError: A joint is unknown, or cannot be made what it should be.
-        UnsupportedExport: The file cannot hold any set of joints that makes the model isostatic.
-    """
+    """The changes for a model."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
         return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)

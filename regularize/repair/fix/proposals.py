@@ -53,19 +53,7 @@ Kinds = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Changes of joints that take redundancy away and leave the motion, verified.
-
-    Attributes:
-        changes: The changes, in the order of the joints.
-        removes: Redundant equations that they take away.
-        left: Those that stay.
-        mobility: Mobility then; that of the mechanism, but of a locked one.
-        in_file: Whether the mechanism's own file can hold them, which was tried.
-        model: The model as words of a command line, where that is.
-        verified: Whether the changed mechanism was looked at; of large ones what is left is counted
-            from the self-stress that changes take away.
-        reduction: Of the mechanism as it is.
-    """
+    """Changes of joints that take redundancy away and leave the motion, verified."""
 
     changes: tuple[JointChange, ...]
     removes: int
@@ -164,15 +152,7 @@ def proposals(
     held: Kinds,
     sources: Sequence[Kinds] | None = None,
 ) -> list[Advice]:
-    """The proposals that keep the motion and take something away, in no order.
-
-    Args:
-        reduction: Of the mechanism.
-        cures: Those that were found before.
-        held: Kinds of joints that its file can hold.
-        sources: Kinds to choose from, one set after the other; by default what textbooks propose,
-            what the file holds, and all.
-    """
+    """The proposals that keep the motion and take something away, in no order."""
     mobility = (
         reduction.mobility if reduction.finite_mobility is None else reduction.finite_mobility
     )
@@ -302,10 +282,7 @@ def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
 
 
 def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Joints of one sort between the same two bodies: the one that locates, and the others.
-
-    Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
-    """
+    """Joints of one sort between the same two bodies: the one that locates, and the others."""
     graph, driven = reduction.graph, _driven(reduction)
     edges = [(e, graph.edges[e]) for cell in reduction.cells for e in cell.edges]
     same = DisjointSets(node for _, edge in edges for node in (edge.parent, edge.child))

@@ -31,11 +31,7 @@ REGION = 396
 def provable_changes(
     reduction: Reduction, kinds: Mapping[str, Collection[str]]
 ) -> tuple[JointChange, ...] | None:
-    """Changes after which no more is redundant than what special dimensions make so.
-
-    The closing joints that gain most among their kinds are taken first, as long as every new
-    freedom takes a state of self-stress away. None where they do not do it.
-    """
+    """Changes after which no more is redundant than what special dimensions make so."""
     found = gaining_changes(reduction, kinds)
     if not 0 < sum(change.gain for change in found) <= reduction.redundant:
         return None
@@ -64,13 +60,7 @@ def gaining_changes(
 def taking(
     stressed: Stressed, cells: Sequence[CellMobility], options: Sequence[Sequence[JointChange]]
 ) -> list[list[JointChange]]:
-    """Of each cell one change per joint at most, whose freedoms all take self-stress away.
-
-    Args:
-        stressed: The mechanism's self-stress.
-        cells: The loops concerned.
-        options: Changes of their joints, the preferred ones first.
-    """
+    """Of each cell one change per joint at most, whose freedoms all take self-stress away."""
     found: list[list[JointChange]] = [[] for _ in cells]
     alike: dict[object, list[_Taking]] = {}
     for taken, cell, own in zip(found, cells, options, strict=True):
@@ -86,14 +76,7 @@ def taking(
 
 @dataclass(frozen=True, eq=False)
 class _Taking:
-    """Changes of the joints of one cell, and which of them are taken.
-
-    Attributes:
-        options: All of them, the preferred ones first.
-        found: Those that are taken.
-        block: What the states of self-stress see of its new freedoms, shape (states, gain).
-        states: How many there are.
-    """
+    """Changes of the joints of one cell, and which of them are taken."""
 
     options: Sequence[JointChange]
     found: list[JointChange]
@@ -108,11 +91,7 @@ class _Taking:
 
 
 def _across(every: _Taking, stressed: Stressed, edges: Sequence[EdgeId]) -> _Taking:
-    """Take what regions of many states have by themselves, so that no matrix is of all states.
-
-    Returns:
-        What joints see that lie across regions, of the states that are left of each.
-    """
+    """Take what regions of many states have by themselves, so that no matrix is of all states."""
     held, joints = stressed.states(edges).held, stressed.reduction.graph.edges
     regions = {
         joints[e].joint.name: {
@@ -156,11 +135,7 @@ def _take(
     first: int = 0,
     taken: Set[int] = frozenset(),
 ) -> None:
-    """Take what cells of one shape have independent of what they took before, all of them at once.
-
-    They took the same options so far, and go on with the ``first``. What is left of their states
-    is ``free``, as projectors that are changed in place, (cells, states, states); by default all.
-    """
+    """Take what cells of one shape have independent of what they took before, all of them at once."""
     (states, *places), taken = cells[0].shape, {*taken}
     free = np.tile(np.eye(states), (len(cells), 1, 1)) if free is None else free
     left = round(float(np.trace(free[0])))
@@ -195,15 +170,7 @@ def without_implied(
     kinds: Mapping[str, Collection[str]],
     removable: Callable[[Joint], bool],
 ) -> tuple[Reduction, tuple[Joint, ...]]:
-    """The model without closing joints all of whose equations provably follow from others.
-
-    Of closing joints that do the same, one stays that can become most other kinds, the first of
-    these. A joint that the file does not let go stays as well. ``slack_plan`` chooses rows, and
-    which of two equal rows it keeps is up to rounding.
-
-    Returns:
-        Analysis of what is left, and the joints that can go.
-    """
+    """The model without closing joints all of whose equations provably follow from others."""
     removed: list[Joint] = []
     q = np.array(reduction.q)
     for cell in reduction.cells:

@@ -20,14 +20,7 @@ from regularize.repair.statics.welds import chosen_welds
 
 @dataclass(frozen=True, eq=False)
 class SlackPlan:
-    """What makes a model isostatic where its file has too few kinds of joints.
-
-    Attributes:
-        changes: Joints that become another kind; taken out or with slack links beside it or not.
-        wanted: Slack links, and joints to take out.
-        expected: The model that the changed file is to hold.
-        numerical: Redundant equations seen at the configurations visited, and not proved.
-    """
+    """What makes a model isostatic where its file has too few kinds of joints."""
 
     changes: tuple[JointChange, ...]
     wanted: WantedSlack
@@ -36,11 +29,7 @@ class SlackPlan:
 
 
 def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> SlackPlan | None:
-    """Other kinds of joints as far as they go, then slack links beside closing joints.
-
-    A closing joint all of whose equations follow from others is taken out instead. None where the
-    plan would not keep the motion, or leave more than what special dimensions make redundant.
-    """
+    """Other kinds of joints as far as they go, then slack links beside closing joints."""
     gaining = gaining_changes(reduction, kinds)
     if sum(change.gain for change in gaining) > reduction.redundant:
         gaining = []

@@ -42,14 +42,7 @@ Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]
 
 @dataclass(frozen=True)
 class ClosedLoops:
-    """Loops that contradicted themselves and close now.
-
-    Attributes:
-        joints: Names of their joints.
-        motions: Their mobility.
-        redundant: Their redundant equations.
-        meant: The mobility that they may have been meant to have.
-    """
+    """Loops that contradicted themselves and close now."""
 
     joints: tuple[str, ...]
     motions: int
@@ -59,15 +52,7 @@ class ClosedLoops:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Absorbed(ShortRepr):
-    """A mechanism whose loops close, but for what cannot.
-
-    Attributes:
-        mechanism: With joint frames moved; what was given where nothing was open or nothing helps.
-        moves: By how many metres and radians every joint was moved at most.
-        gaps: What stayed open, of the loops that close now.
-        left: What stays open: coordinates would have to close it, and cannot.
-        closed: The loops that close now, and what they are.
-    """
+    """A mechanism whose loops close, but for what cannot."""
 
     mechanism: Mechanism
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -203,13 +188,7 @@ class _Found(NamedTuple):
 def _closed(
     mechanism: Mechanism, loops: LoopKinematics, q: Array, movable: Movable | None, seed: int
 ) -> _Found | None:
-    """The least change after which some loops close and move, or None.
-
-    Least changes of all frames can make another special mechanism of a planar or a spherical one.
-    So of two ways that which leaves more axes parallel and meeting is what was meant: shifts, with
-    axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
-    moves are made where neither closes the loops.
-    """
+    """The least change after which some loops close and move, or None."""
     counts = motions_meant(loops, q)
     for motions in dict.fromkeys(counts):
         ways: list[tuple[Mask, float | None]] = [
@@ -246,11 +225,7 @@ def _gap(loops: LoopKinematics, q: Array) -> float:
 
 
 def motions_meant(loops: LoopKinematics, q: Array) -> list[int]:
-    """Numbers of motions that the loops may have when they close, what was likely meant first.
-
-    Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values
-    as small as itself say nothing.
-    """
+    """Numbers of motions that the loops may have when they close, what was likely meant first."""
     s = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units, compute_uv=False)[
         : loops.freedoms
     ]

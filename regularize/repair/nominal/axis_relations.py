@@ -29,13 +29,7 @@ Element: TypeAlias = tuple[EdgeId, int]
 
 @dataclass(frozen=True, eq=False)
 class AxisGeometry:
-    """Axes of joints as directions, points of axes and points where they meet.
-
-    Attributes:
-        directions: Unit vectors, shape (d, 3).
-        points: A point of every axis, shape (p, 3).
-        meeting: Points where axes meet, and centres of balls, shape (v, 3).
-    """
+    """Axes of joints as directions, points of axes and points where they meet."""
 
     directions: Array
     points: Array
@@ -44,19 +38,7 @@ class AxisGeometry:
 
 @dataclass(frozen=True, eq=False)
 class AxisRelations:
-    """Relations of the axes of some joints.
-
-    Attributes:
-        edges: The joints, by edge.
-        screws: Their screws, lengths scaled, shape (6, f) each.
-        geometry: How they are.
-        direction: Number of the direction of every axis or slide, and its sign.
-        axis: Number of the axis of every rotation.
-        ball: Number of the centre of every ball joint among the meeting points.
-        across: Pairs of directions at right angles.
-        flat: Triples of directions of slides in one plane.
-        through: Meeting points and the axes and directions through them.
-    """
+    """Relations of the axes of some joints."""
 
     edges: Mapping[EdgeId, Edge]
     screws: Mapping[EdgeId, Array]
@@ -72,15 +54,7 @@ class AxisRelations:
     def of(
         cls, edges: Iterable[Edge], screws: Mapping[EdgeId, Array], moved: Array, rtol: float
     ) -> AxisRelations:
-        """The relations that hold.
-
-        Args:
-            edges: The joints.
-            screws: Scaled screws by edge at the assembled pose, shape (6, f) each.
-            moved: Directions of all elements in the order of ``elements`` at some configurations,
-                shape (N, elements, 3).
-            rtol: Tolerance of geometric relations.
-        """
+        """The relations that hold."""
         edges = list(edges)
         every = elements(edges)
         ends = _ends(edges)

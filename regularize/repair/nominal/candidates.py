@@ -22,16 +22,7 @@ SHOWN = 4.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """Motions that the closure equations of some loops nearly allow.
-
-    Attributes:
-        joints: Names of the joints of the loops.
-        motions: How many.
-        size: The largest of their singular values over the largest of all.
-        searched: Whether a mechanism that has them was looked for nearby.
-        missed: By which part of the distances of their frames from it the axes miss the point in
-            which they may be meant to meet; 0 where the equations are weak by themselves.
-    """
+    """Motions that the closure equations of some loops nearly allow."""
 
     joints: tuple[str, ...]
     motions: int
@@ -43,17 +34,7 @@ class Candidate:
 def nearly_closed(
     graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
-    """Loops of a cell, and coordinates (n,) where they are closed but for what noise takes away.
-
-    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
-    there is no pose that anybody meant. The stored one is near it.
-
-    Args:
-        graph: The mechanism.
-        assembled: Coordinates of all joints at the assembled pose, shape (n,).
-        edges: Edges of the cell.
-        near: Closure errors of that size may be left.
-    """
+    """Loops of a cell, and coordinates (n,) where they are closed but for what noise takes away."""
     columns = list(graph.columns(edges))
     assembled, stored = assembled[columns], graph.position[columns]
     loops = sized_loops(graph, assembled, edges)
@@ -66,13 +47,7 @@ def nearly_closed(
 
 
 def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
-    """Whether there can be candidates: somewhere equations are weak that are wherever it moves.
-
-    Args:
-        cell: The cell's mobility as written.
-        near: Largest change of a joint's place or axis that is looked for.
-        proved: Whether what is known of the motions that they have is beyond doubt.
-    """
+    """Whether there can be candidates: somewhere equations are weak that are wherever it moves."""
     elsewhere = cell.generic.singular_values
     if not len(elsewhere):
         return True
@@ -99,21 +74,7 @@ def candidates(
     proved: bool,
     cycles: Sequence[Cycle],
 ) -> list[Candidate]:
-    """Motions that noise may have taken away, those that can be looked for first, many before few.
-
-    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In
-    a long chain small ones follow each other closely and mean nothing. And they stay small
-    wherever the loops move to.
-
-    Args:
-        loops: The loops.
-        q: Where they are nearly closed, shape (n,).
-        cell: Their mobility as written.
-        near: Largest change of a joint's place or axis that is looked for.
-        proved: Whether what is known of the motions that they have is beyond doubt; if not, as many
-            may be found again.
-        cycles: Short independent loops of the cell.
-    """
+    """Motions that noise may have taken away, those that can be looked for first, many before few."""
     least = _least(cell, proved)
     if loops.freedoms == least:
         return []
@@ -126,17 +87,7 @@ def candidates(
 def meeting_candidates(
     loops: LoopKinematics, q: Array, near: float, missed: float
 ) -> list[Candidate]:
-    """Motions that loops have if their axes are meant to meet in one point.
-
-    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
-    lie is no part of the mechanism, and yet the only hint of what is small for it.
-
-    Args:
-        loops: The loops, with frames where the file has them.
-        q: Where they are nearly closed, shape (n,).
-        near: Largest change of a joint's place or axis that is looked for.
-        missed: By which part of the distances of their frames from it axes miss the point.
-    """
+    """Motions that loops have if their axes are meant to meet in one point."""
     found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
     return [replace(candidate, missed=missed) for candidate in found]
 
@@ -164,11 +115,7 @@ def _names(loops: LoopKinematics) -> tuple[str, ...]:
 
 
 def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:
-    """Whether each of many loops, and all together, are far from having more motions.
-
-    Measured by its own size no loop has a singular value that noise may keep from zero, and the
-    loops are clearly independent of each other.
-    """
+    """Whether each of many loops, and all together, are far from having more motions."""
     from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
 
     each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)

@@ -37,13 +37,7 @@ from regularize.validation import POSITIVE, WHOLE, relative, validated
 
 
 class OtherIdeal(NamedTuple):
-    """Another mechanism that may have been meant.
-
-    Attributes:
-        mobility: Of the whole mechanism.
-        redundant: Its redundant equations.
-        distance: Largest move of a joint's place in metres and turn of its frame in radians.
-    """
+    """Another mechanism that may have been meant."""
 
     mobility: int
     redundant: int
@@ -232,12 +226,7 @@ def _explains_more(one: Reduction, other: Reduction) -> bool:
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
-    """Singular values up to which the numbers themselves make noise likely.
-
-    They have few digits, or loops that close are stored open: of numbers that close their loops to
-    the last digit nothing is likely. What is further off is no rounding, however few digits there
-    are, and of loops that stay open that is said alone.
-    """
+    """Singular values up to which the numbers themselves make noise likely."""
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
@@ -260,10 +249,7 @@ def _near(
 
 
 def _chosen(found: Sequence[_Found]) -> _Found | None:
-    """The nearest mechanism with the most motions that noise explains as well.
-
-    Where fewer motions are much nearer, the noise is as small as these say.
-    """
+    """The nearest mechanism with the most motions that noise explains as well."""
     least = min((each.change.distance for each in found), default=0.0)
     return next((each for each in found if each.change.distance <= SHOWN * least), None)
 
@@ -271,12 +257,7 @@ def _chosen(found: Sequence[_Found]) -> _Found | None:
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
 ) -> _Found | None:
-    """The nearest mechanism with so many motions, where it is near and has them.
-
-    Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
-    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
-    of one body that are as nearly one.
-    """
+    """The nearest mechanism with so many motions, where it is near and has them."""
     # What is one axis in the file is one that was rounded.
     found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
     if found is None:

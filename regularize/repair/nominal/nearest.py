@@ -35,14 +35,7 @@ from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """A mechanism with its joints moved.
-
-    Attributes:
-        mechanism: The changed mechanism, its coordinates where the loops close.
-        moves: Moves of the joints, scaled, shape (12 joints,).
-        places: What they refer to.
-        error: Largest closure error left at the configurations that were looked at.
-    """
+    """A mechanism with its joints moved."""
 
     mechanism: Mechanism
     moves: Array
@@ -50,10 +43,7 @@ class Nearest:
     error: float
 
     def too_far(self, near: float) -> bool:
-        """Whether errors are left on a way that moves of a size have not taken away.
-
-        Along longer ways the least moves are seldom smaller, and never by a third.
-        """
+        """Whether errors are left on a way that moves of a size have not taken away."""
         left = self.error > EXACT.same
         return left and (self.error > near or self.distance > 1.5 * near)
 
@@ -88,26 +78,7 @@ def nearest(
     ways: tuple[float, ...] = (0.3, 1.0, 2.0),
     rounds: int = 5,
 ) -> Nearest:
-    """Move the joints of some loops as little as possible so that they have some motions.
-
-    Args:
-        mechanism: The mechanism.
-        edges: Edges of the loops.
-        q: Coordinates of the edges at which the loops are nearly closed, shape (n,).
-        motions: Dimension of the motion that is wanted.
-        aligned: Make axes of one body parallel first that differ by at most the first, an angle in
-            radians, and one axis of parallel ones that are less than the second apart, scaled; and
-            move the joints as little as possible from there, so that these stay one.
-        near: Largest moves that are of use; longer ways are not followed where those do not do. By
-            default all are followed.
-        movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
-            default all.
-        stored: Whether frames take up what the stored coordinates are off by, where that is little,
-            so that these stay as they are.
-        as_placed: Whether frames that lie far off along their axes say how large the loops are.
-        ways: How far the motion is followed, one after the other, in radians or sizes.
-        rounds: Number of improvements on each but the last, which gets up to four times as many.
-    """
+    """Move the joints of some loops as little as possible so that they have some motions."""
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
     places = JointPlaces(loops, loops.state(q))
     free = np.ones(12 * len(places.joints), dtype=bool) if movable is None else movable
@@ -160,10 +131,7 @@ def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
 
 
 def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """The mechanism with loops closed at its stored coordinates, where these are near q (n,).
-
-    Frames on parents take up what the coordinates differ by, which moves no axis.
-    """
+    """The mechanism with loops closed at its stored coordinates, where these are near q (n,)."""
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
     found = _closed(mechanism, loops, q)
@@ -194,19 +162,7 @@ def follow(
     stride: float = 0.1,
     enough: int = 40,
 ) -> Array:
-    """Configurations along candidate motions to either side, shape (N, n).
-
-    A walker stops where another motion begins: what is small there is no noise.
-
-    Args:
-        loops: The loops.
-        q: Coordinates at which the loops are nearly closed, shape (n,).
-        motions: Number of candidate motions, those of the smallest singular values.
-        far: How far they are followed, radians or sizes.
-        stride: Largest length of a step.
-        enough: Number of equations that are asked for along the ways, several times those that a
-            special single loop fulfils: 13 for six hinges that are normal and meet in turn.
-    """
+    """Configurations along candidate motions to either side, shape (N, n)."""
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
     if not motions:

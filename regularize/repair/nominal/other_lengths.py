@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
-    """The reduction with its topological redundancy as other lengths show it.
-
-    Args:
-        reduction: From ``reduce``.
-        tries: Number of mechanisms with other lengths for each block that has equations left over.
-    """
+    """The reduction with its topological redundancy as other lengths show it."""
     parts = tuple(_tried(reduction, part, tries) for part in reduction.parts)
     return replace(reduction, parts=parts)
 

@@ -25,17 +25,7 @@ Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
-    """The joints of some loops, as things that can be moved.
-
-    Args:
-        loops: The loops; twists are about the centre and lengths divided as there.
-        reference: State at the assembled pose.
-        at_origins: Whether moves are turns about the origins of joint frames; by default about the
-            points of their axes that are nearest to the centre.
-
-    Attributes:
-        joints: The joints that can be moved: all in the loops, welds that close one too.
-    """
+    """The joints of some loops, as things that can be moved."""
 
     def __init__(
         self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
@@ -99,15 +89,7 @@ class JointPlaces:
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Moves that make axes of one body parallel, or one axis, which nearly are so.
-
-        Args:
-            parallel: Largest angle in radians between axes that are meant to be parallel.
-            coaxial: Below which distance, scaled, parallel axes of hinges are meant to be one.
-
-        Returns:
-            The moves, shape (12 joints,), and which frames have one axis then.
-        """
+        """Moves that make axes of one body parallel, or one axis, which nearly are so."""
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]

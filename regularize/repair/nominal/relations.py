@@ -24,15 +24,7 @@ Miss: TypeAlias = Callable[[int, int], tuple[float, float]]
 
 @dataclass(frozen=True)
 class AxisRelation:
-    """What has to be true of some joints.
-
-    Attributes:
-        kind: ``parallel axes``, ``normal axes``, ``meeting axes``, ``coaxial joints``, ``axes in
-            one plane``, ``equal pitches``, ``equal lengths`` or ``equal angles``.
-        joints: Names of the joints; of lengths and angles, those of the pairs one after the other.
-        translation: By how many metres the written geometry misses it.
-        rotation: By how many radians.
-    """
+    """What has to be true of some joints."""
 
     kind: str
     joints: tuple[str, ...]
@@ -47,16 +39,7 @@ class AxisRelation:
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Axes of the joints that have one axis, at the assembled pose, world coordinates.
-
-    Attributes:
-        names: The joints.
-        directions: Unit vectors, shape (k, 3).
-        points: The point of each that is nearest to the middle of the mechanism, from there, in
-            metres; not a number for slides, shape (k, 3).
-        bodies: Nodes of each, parent first.
-        pitches: Metres per radian, not a number for slides, shape (k,).
-    """
+    """Axes of the joints that have one axis, at the assembled pose, world coordinates."""
 
     names: tuple[str, ...]
     directions: Array
@@ -110,14 +93,7 @@ class Axes:
 
 
 def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
-    """What holds of the axes that were meant and does not of those that were written.
-
-    Args:
-        written: Axes of the model.
-        meant: The same axes in the changed mechanism.
-        length: Size in metres.
-        near: Largest miss that is one.
-    """
+    """What holds of the axes that were meant and does not of those that were written."""
     pairs = [(i, j) for i, j in combinations(range(len(meant.names)), 2)]
     found: list[AxisRelation] = []
 
@@ -174,10 +150,7 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
 
 
 def _planes(axes: Axes, coaxial: Iterable[Sequence[int]], length: float) -> list[list[int]]:
-    """Sets of three or more axes of one body that lie in a plane: no pose makes or undoes them.
-
-    Two axes in a plane are parallel or meet. Of coaxial ones the first stands for all.
-    """
+    """Sets of three or more axes of one body that lie in a plane: no pose makes or undoes them."""
     again = {i for group in coaxial for i in group[1:]}
     turns = [i for i in range(len(axes.names)) if i not in again and np.isfinite(axes.pitches[i])]
 

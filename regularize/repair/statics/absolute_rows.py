@@ -63,13 +63,7 @@ def with_cuts_alone(reduction: Reduction) -> Reduction:
 
 @dataclass(frozen=True, eq=False)
 class PlacedJoints:
-    """The joints of a reduced mechanism at a configuration, each in its frame on its parent.
-
-    Attributes:
-        reduction: The reduction, with rows of cuts alone.
-        nodes: Poses of the nodes in the ground frame, shape (nodes, 4, 4).
-        screws: Screws of all coordinates in the ground frame, shape (6, n).
-    """
+    """The joints of a reduced mechanism at a configuration, each in its frame on its parent."""
 
     reduction: Reduction
     nodes: Array
@@ -111,12 +105,7 @@ class PlacedJoints:
         return np.asarray(to_joint @ self.screws[:, columns])
 
     def rows(self, name: str, implied: bool = False) -> Array:
-        """Kept covectors of a joint in its frame on its parent, orthonormal, shape (6, m).
-
-        Args:
-            name: The joint.
-            implied: Those that follow from the kept ones of all joints instead.
-        """
+        """Kept covectors of a joint in its frame on its parent, orthonormal, shape (6, m)."""
         joint, cut = self.reduction.mechanism.joint(name), self.cut(name)
         if joint in self.reduction.graph.rigid_loops:
             return np.eye(6) if implied else np.zeros((6, 0))

@@ -31,15 +31,7 @@ Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cure(ShortRepr):
-    """A verified set of changes.
-
-    Attributes:
-        changes: The changes, in the order of the joints.
-        mobility: Mobility of the changed mechanism.
-        idle: Bodies that can now spin without moving anything else; as many as mobility is gained.
-        written: Reduction of the mechanism as it is.
-        freed: Freedoms that a mechanism gains which its closures locked; 0 for other cures.
-    """
+    """A verified set of changes."""
 
     changes: tuple[JointChange, ...]
     mobility: int
@@ -70,12 +62,7 @@ class Cure(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoCure(ShortRepr):
-    """Changes that are no cure; false where a truth value is asked for.
-
-    Attributes:
-        changes: The changes, in the order of the joints.
-        reason: Why they are none.
-    """
+    """Changes that are no cure; false where a truth value is asked for."""
 
     changes: tuple[JointChange, ...]
     reason: str
@@ -105,13 +92,7 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
-    """The cure that some changes are, or why they are none.
-
-    The changed mechanism is analysed from scratch: nothing may be redundant, and nothing but idle
-    freedoms may move that did not move before. Where all its equations are independent at the
-    assembled pose, nothing more has to be known. Where several motions
-    meet at that pose, one of those of the highest rank is enough.
-    """
+    """The cure that some changes are, or why they are none."""
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
     found = NoCure(ordered, "")
@@ -149,11 +130,7 @@ def _judged(
 
 
 def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
-    """The changed mechanism on each motion of the highest rank that the original has there.
-
-    Where several meet, each change would have to find all of them again. Where the pose is singular
-    and only one is there, ranks are told where a walk came to.
-    """
+    """The changed mechanism on each motion of the highest rank that the original has there."""
     mechanism = changed(reduction, changes)
     replaced = {change.joint: change.replacement for change in changes}
     best = _best(reduction)
@@ -192,16 +169,7 @@ def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
 def left_after(
     reduction: Reduction, changes: Sequence[JointChange], known: Ranks | None = None
 ) -> int | None:
-    """Equations that stay redundant after some changes; None where the motion is another one.
-
-    Where no more moves than before, what moved before is all of it, and what is generic there was
-    generic before: ranks where the mechanism as it is has its own rank tell.
-
-    Args:
-        reduction: Of the mechanism.
-        changes: The changes.
-        known: Ranks at the assembled pose, by joints and changes, of which more become known.
-    """
+    """Equations that stay redundant after some changes; None where the motion is another one."""
     ways = (left_here(reduction, each, changes, known) for each in _on_motions(reduction, changes))
     return next((left for left in ways if left is not None), None)
 
@@ -212,12 +180,7 @@ def left_here(
     changes: Sequence[JointChange] = (),
     known: Ranks | None = None,
 ) -> int | None:
-    """Redundant equations of a changed mechanism of the same mobility; None where ranks differ.
-
-    Looser joints allow all motions of the mechanism as it was. Where the equations leave no more
-    velocities at the assembled pose than these motions have freedoms, there are no others, and the
-    rank is the same along them.
-    """
+    """Redundant equations of a changed mechanism of the same mobility; None where ranks differ."""
     graph = build(mechanism)
     edges = graph.edges
     q, assembled, rank = graph.position, False, 0

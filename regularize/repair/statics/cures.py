@@ -118,14 +118,7 @@ def cures(
 def freeing(
     reduction: Reduction, *, limit: int = 5, keep: Collection[str] = (), tries: int = 20
 ) -> tuple[Cure, ...]:
-    """Smallest changes of closures that free a mechanism which they lock, the best first.
-
-    Args:
-        reduction: From ``regularize.reduce``.
-        limit: Number of proposals.
-        keep: Names of closures that must stay as they are.
-        tries: Largest number of candidates that are analysed to verify them.
-    """
+    """Smallest changes of closures that free a mechanism which they lock, the best first."""
     found: list[Cure] = []
     for changes in islice(releases(reduction), tries):
         if not {change.joint for change in changes} & set(keep):
@@ -175,11 +168,7 @@ def _proposable(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def in_kinds(words: str) -> str:
-    """``KIND`` or ``KIND:DIRECTION`` with the kind by its own name, whatever the user calls it.
-
-    Raises:
-        ModelError: There is no such kind.
-    """
+    """``KIND`` or ``KIND:DIRECTION`` with the kind by its own name, whatever the user calls it."""
     word, colon, more = words.partition(":")
     kind = kind_of(word)
     if kind not in KNOWN:

@@ -36,13 +36,7 @@ def node_incidence(loops: LoopTree) -> Array:
 
 
 class Equilibrium:
-    """Joint wrenches of a mechanism, or of one of its cells, at one configuration.
-
-    Args:
-        reduction: Of the mechanism.
-        q: Coordinates of all joints, or of those of the edges, shape (n,).
-        edges: The edges that take part; by default all.
-    """
+    """Joint wrenches of a mechanism, or of one of its cells, at one configuration."""
 
     def __init__(
         self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
@@ -57,10 +51,7 @@ class Equilibrium:
 
     @cached_property
     def jacobian(self) -> Array:
-        """Closure equations and couplings on the velocities, shape (6 L + C, n).
-
-        Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
-        """
+        """Closure equations and couplings on the velocities, shape (6 L + C, n)."""
         return np.asarray(self.loops.jacobian(self.state)[0])
 
     @cached_property
@@ -69,11 +60,7 @@ class Equilibrium:
         return self.loops.edge_incidence.T
 
     def fields(self, unknowns: Array) -> Array:
-        """Wrench in every edge from those of the chords, shape (edges, 6, k).
-
-        Args:
-            unknowns: Chords' wrenches and the couplings' forces, shape (6 L + C, k).
-        """
+        """Wrench in every edge from those of the chords, shape (edges, 6, k)."""
         chords = unknowns[: self.equations].reshape(len(self.loops.chords), 6, unknowns.shape[1])
         return np.asarray(-np.einsum("el,lik->eik", self.signs, chords))
 
@@ -92,13 +79,7 @@ class Equilibrium:
         return signs @ (v[:, None] * screws[0]), signs @ carried
 
     def complete(self, v: Array, a: Array, given: Mask) -> tuple[Array, Array]:
-        """Velocities and accelerations of all coordinates from some of them.
-
-        Args:
-            v: Velocities, shape (n,); entries that are not given are replaced.
-            a: Accelerations, shape (n,).
-            given: Which coordinates are given, shape (n,).
-        """
+        """Velocities and accelerations of all coordinates from some of them."""
         v, a = np.where(given, v, 0.0), np.where(given, a, 0.0)
         rest = self.jacobian[:, ~given]
         v[~given] = -np.linalg.lstsq(rest, self.jacobian @ v, rcond=self.rtol)[0]
@@ -107,13 +88,7 @@ class Equilibrium:
         return v, a
 
     def needed(self, v: Array, a: Array, loads: Mapping[str, Array]) -> dict[NodeId, Array]:
-        """Wrench that the joints of every node have to bring: inertia less gravity and loads.
-
-        Args:
-            v: Velocities of all coordinates, shape (n,).
-            a: Their accelerations, shape (n,).
-            loads: Wrench on bodies, at the origin of the body, world axes, force first.
-        """
+        """Wrench that the joints of every node have to bring: inertia less gravity and loads."""
         graph, mechanism = self.graph, self.graph.mechanism
         twist, acceleration = self.motion(v, a)
         needed = {node: np.zeros(6) for node in self.loops.nodes}
@@ -149,10 +124,7 @@ class Equilibrium:
         return result
 
     def origin(self, edge: EdgeId) -> Array:
-        """Pose of a joint's frame on its parent as the file has it, world axes, shape (4, 4).
-
-        Kinematics may have its origin elsewhere on the axis.
-        """
+        """Pose of a joint's frame on its parent as the file has it, world axes, shape (4, 4)."""
         graph, own = self.graph, self.graph.edges[edge]
         pose, joint = self.state.T_world_node[0, self.loops.row(own.parent)], own.joint
         if graph.node_of[joint.parent] != own.parent:  # a further joint of several in series
@@ -179,17 +151,7 @@ class Equilibrium:
         return tau
 
     def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
-        """Unknowns in balance, the self-stress beside them, and what stays out of balance.
-
-        Args:
-            open_tree: From ``open_tree``, shape (edges, 6).
-            tau: Known forces along the freedoms, shape (n,).
-            held: Coordinates whose forces are whatever is needed, shape (n,).
-
-        Returns:
-            One solution, shape (6 L + C,); a basis of what may be added, shape (6 L + C, states);
-            and the forces along the freedoms that nothing balances, shape (n,).
-        """
+        """Unknowns in balance, the self-stress beside them, and what stays out of balance."""
         units = self.loops.units
         matrix = (self.jacobian * units)[:, ~held]
         right = ((self.along_freedoms(open_tree) - tau) * units)[~held]

@@ -95,23 +95,7 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a script that makes the global ``mbs``, assembled and not solved.
-
-    Bodies have the names of links, reference points at their frames, and the pose as assembled;
-    gravity is that of the model. Springs and dampers of hinges and slides are written.
-
-    Args:
-        model: The mechanism, or its reduction; rows that it leaves redundant are left out on
-            numerical evidence.
-        path: The script.
-
-    Returns:
-        What is not written.
-
-    Raises:
-        UnsupportedExport: EXUDYN has no such joint, or the mechanism has couplings.
-        NoInertia: A body states no mass properties.
-    """
+    """Write a script that makes the global ``mbs``, assembled and not solved."""
     given = as_reduction(model)
     reduction = with_cuts_alone(given)
     findings = []

@@ -112,11 +112,7 @@ def slack(
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
-    """The body to put the slack joints on, and the frame of their axes on it.
-
-    The cut's own body, unless that is the ground and the other one serves as well because the
-    cut joint's motion does not turn the directions.
-    """
+    """The body to put the slack joints on, and the frame of their axes on it."""
     cut, loops = weld.cut, reduction.loops
     other = cut.edge.other(cut.node)
     invariant = subalgebra.saturation(twist_space(cut), cut.freedoms).shape[1]
@@ -132,15 +128,7 @@ def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
 
 @dataclass(frozen=True)
 class ClosureChange:
-    """One change of the mechanism.
-
-    Attributes:
-        joint: The joint that closes the loop.
-        kind: ``lowered`` or ``slack``.
-        before: Kind of the joint, or the body on which the slack joints are put.
-        after: Kind that it becomes, or the body that they carry.
-        added: Names of the slack joints.
-    """
+    """One change of the mechanism."""
 
     joint: str
     kind: str
@@ -160,15 +148,7 @@ class ClosureChange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Isostatic(ShortRepr):
-    """A mechanism with independent constraints and the motion of another.
-
-    Attributes:
-        mechanism: The changed mechanism.
-        reduction: The reduction of the original from which the changes follow.
-        changes: What was changed.
-        result: The reduction of the changed mechanism: the proof that nothing is redundant.
-        findings: What to know.
-    """
+    """A mechanism with independent constraints and the motion of another."""
 
     mechanism: Mechanism
     reduction: Reduction

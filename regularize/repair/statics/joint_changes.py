@@ -66,17 +66,7 @@ CHOICE = {
 
 @dataclass(frozen=True, eq=False)
 class JointChange:
-    """Another type for one joint.
-
-    Attributes:
-        joint: Name of the joint.
-        before: Its kind.
-        after: The kind to make it.
-        make: Makes the changed joint.
-        added: World screws of its new freedoms at the assembled pose, shape (6, added).
-        choice: Where the new kind leaves a choice, the direction chosen: the second axis, the slot,
-            the line, or the plane's normal; ground axes, assembled pose, shape (3,). Else None.
-    """
+    """Another type for one joint."""
 
     joint: str
     before: str
@@ -132,11 +122,7 @@ class JointChange:
 
 
 class Stressed:
-    """The self-stress of a mechanism at a configuration that is not singular.
-
-    Attributes:
-        known: What became of the sets of changes that were verified.
-    """
+    """The self-stress of a mechanism at a configuration that is not singular."""
 
     def __init__(self, reduction: Reduction) -> None:
         """Take the assembled pose, or one met on a walk where that is singular."""
@@ -275,15 +261,7 @@ class Stressed:
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """States of self-stress of one cell.
-
-    Attributes:
-        count: How many.
-        held: What each edge holds of which, wrenches in the frame of the cell's root.
-        loops: The cell's loops.
-        ground: Pose of the ground in that frame.
-        known: New freedoms of joints in that frame, scaled, shape (gain, 6).
-    """
+    """States of self-stress of one cell."""
 
     count: int
     held: dict[EdgeId, list[tuple[slice, Array]]]
@@ -294,16 +272,7 @@ class _States:
 
 @dataclass(frozen=True, eq=False)
 class _Replacement:
-    """What a joint may become.
-
-    Attributes:
-        after: The kind.
-        screws: Its freedoms in its frame, shape (6, f).
-        shift: Of the joint's frame.
-        own: The one of its freedoms that the single one of the joint becomes, if any.
-        gained: Screws that the joint gains, in its frame on its parent, shape (6, gained).
-        choice: The direction chosen, in the frame of the joint as it is.
-    """
+    """What a joint may become."""
 
     after: str
     screws: Array
@@ -325,10 +294,7 @@ _Changes: TypeAlias = tuple[
 
 
 def _replacements(joint: Joint, forces: Array, q: Array) -> Iterator[_Replacement]:
-    """Kinds with more freedoms in the same position.
-
-    A ball may give way along ``forces`` in the joint's frame, (k, 3); freedoms are looked at at q.
-    """
+    """Kinds with more freedoms in the same position."""
     at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, shift, choice in _looser(joint, forces):
         own = own_freedom(joint, screws)

@@ -102,15 +102,7 @@ def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForce(Reaction):
-    """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
-
-    Attributes:
-        wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
-            force in newtons first, moment in newton metres, shape (6,).
-        motor: Generalised forces of motors along the joint's freedoms. ``wrench`` includes them,
-            and what acts within the joint: damping, dry friction, springs, and rotors.
-        determined: The part of ``wrench`` that equilibrium determines, shape (6,).
-    """
+    """The wrench that a joint transmits, and in which directions equilibrium leaves it open."""
 
     wrench: Array
     motor: Array
@@ -119,13 +111,7 @@ class JointForce(Reaction):
 
 @dataclass(frozen=True, eq=False)
 class EliminatedForce:
-    """Force in a constraint that the reduction removed.
-
-    Attributes:
-        joint: Name of the cut joint.
-        direction: The constraint's direction at the joint's origin, ground axes.
-        value: Force along it in newtons, or moment in newton metres.
-    """
+    """Force in a constraint that the reduction removed."""
 
     joint: str
     direction: Direction
@@ -134,15 +120,7 @@ class EliminatedForce:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForces(ShortRepr):
-    """Wrenches in all joints in balance with motion, gravity, motors and loads.
-
-    Attributes:
-        joints: One entry per joint with freedoms, and per welded closure.
-        eliminated: Forces in the removed constraints.
-        states: Number of independent self-stress states.
-        method: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
-        tau: Generalised forces of all coordinates, those of the held ones included, shape (n,).
-    """
+    """Wrenches in all joints in balance with motion, gravity, motors and loads."""
 
     joints: tuple[JointForce, ...]
     eliminated: tuple[EliminatedForce, ...]

@@ -23,14 +23,7 @@ WEIGHTLESS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PassiveBody:
-    """One body, or several in a row that move as one, with a freedom of their own.
-
-    Attributes:
-        bodies: Names of the bodies in the order of the leg.
-        joints: Joints at its ends.
-        axis: Direction of the line at the assembled pose, world frame, shape (3,).
-        slides: Whether it slides along the line; it spins about it otherwise.
-    """
+    """One body, or several in a row that move as one, with a freedom of their own."""
 
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
@@ -45,16 +38,7 @@ class PassiveBody:
 
 
 def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
-    """Bodies of loops that can move while all their neighbours stand still, wherever these are.
-
-    What a row of bodies can do by itself with the joints inside it at rest is the intersection of
-    the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
-    body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a body does
-    that one other body alone guides, as columns guide the ram of a press: it moves for its own
-    sake, but for the spin of a rod between two balls. Three hinges through one point with nothing
-    but massless frames between them are a ball joint, as formats without one write it.
-    """
+    """Bodies of loops that can move while all their neighbours stand still, wherever these are."""
     if not reduction.assembly.closed:
         return
     for part in reduction.parts:
@@ -85,18 +69,7 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
 def spinning(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Array]]:
-    """Rows of bodies that can move while their neighbours stand still, at one configuration.
-
-    Args:
-        graph: The mechanism's graph.
-        edges: Edges of the loops.
-        screws: Scaled screws of each, shape (6, f).
-        rtol: Tolerance of what the joints have in common.
-
-    Yields:
-        The nodes, the edges of each joint at their ends, outwards, and the screws of what they can
-        do, shape (6, k), shortest rows first.
-    """
+    """Rows of bodies that can move while their neighbours stand still, at one configuration."""
     mechanism = graph.mechanism
     meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
     meant |= {each.joint for each in mechanism.actuators}
@@ -132,11 +105,7 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common
 def balls_of(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
-    """Each of three hinges through one point in a row of massless frames, with all three.
-
-    Neighbouring axes are at right angles where three hinges stand for a ball; at other angles they
-    are a leg of a spherical mechanism, which does not reach every attitude.
-    """
+    """Each of three hinges through one point in a row of massless frames, with all three."""
     hinges = {e for e in edges if graph.edges[e].joint.kind in ("revolute", "continuous")}
     inner = {
         node

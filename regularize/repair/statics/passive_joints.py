@@ -24,12 +24,7 @@ from regularize.mechanism.mechanism import Mechanism
 
 
 def dynamics_of(mechanism: Mechanism, key: str) -> Array:
-    """A value of ``Joint.dynamics`` for every joint coordinate, zero where it is not stated, (n,).
-
-    Args:
-        mechanism: The mechanism.
-        key: Name of the value, such as ``damping``.
-    """
+    """A value of ``Joint.dynamics`` for every joint coordinate, zero where it is not stated, (n,)."""
     parts = [np.zeros(0)]
     for joint in mechanism.joints:
         values = getattr(joint.dynamics, key)
@@ -38,13 +33,7 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Array:
 
 
 def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Array:
-    """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,).
-
-    Args:
-        mechanism: The mechanism.
-        key: ``lower``, ``upper``, ``velocity`` or ``effort``.
-        unstated: What position bounds are where the limits state none; infinite if None.
-    """
+    """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,)."""
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]
@@ -56,17 +45,7 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
-    """What acts within the joints of a mechanism.
-
-    Attributes:
-        graph: The mechanism's graph.
-        damping: Of every joint coordinate, shape (n,).
-        friction: Dry friction, shape (n,).
-        stiffness: Of springs, shape (n,).
-        rest_position: Where springs have no force, shape (n,).
-        armature: Inertia of rotors, shape (n,).
-        slip: Rate in rad/s and m/s below which dry friction falls off.
-    """
+    """What acts within the joints of a mechanism."""
 
     graph: Graph = field(repr=False)
     damping: Array
@@ -96,21 +75,12 @@ class PassiveJoints:
         return bool(np.any(self.stiffness))
 
     def dissipative(self, rates: Array, slip: float | None = None) -> Array:
-        """Forces of damping and friction at joint rates, both of shape (..., n).
-
-        Args:
-            rates: In rad/s and m/s; of ball joints the twist in the moving frame.
-            slip: Rate below which dry friction falls off; by default that of the joints.
-        """
+        """Forces of damping and friction at joint rates, both of shape (..., n)."""
         slid = np.tanh(rates / (slip or self.slip))
         return np.asarray(-self.damping * rates - self.friction * slid)
 
     def springs(self, x: Array) -> Array:
-        """Forces of springs against joint rates at joint coordinates, both of shape (..., n).
-
-        They are minus the slope of the energy. Of ball joints and free ones rates are the twist in
-        the moving frame, by which the stretch does not change as it does by its own numbers.
-        """
+        """Forces of springs against joint rates at joint coordinates, both of shape (..., n)."""
         stretch = self.stretch(x)
         force = -self.stiffness * stretch
         for edge, columns in self._sprung:

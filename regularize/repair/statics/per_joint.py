@@ -30,20 +30,7 @@ OWN = "file"
 def per_joint(
     given: PerJoint | Iterable[PerJoint], quantity: Quantity, mechanism: Mechanism
 ) -> dict[str, tuple[float, float]]:
-    """The values of every joint that has some, in SI units.
-
-    Args:
-        given: A pair for all joints, a table for some, ``file`` for what the model's own joints
-            state, or several of these in any order: a table counts before the model, and the model
-            before a pair for all.
-        quantity: What they are.
-        mechanism: Whose joints they are.
-
-    Raises:
-        ModelError: A value is no positive number with a known unit; a joint is unknown or named
-            twice; the model states nothing.
-        ReadError: A table cannot be read.
-    """
+    """The values of every joint that has some, in SI units."""
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}
     named: dict[str, tuple[float, float]] = {}

@@ -45,13 +45,7 @@ from regularize.validation import ARRAY, validated, vector
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction(ShortRepr):
-    """What is known of the wrench that a joint transmits.
-
-    Attributes:
-        joint: Name of the joint.
-        indeterminate: Directions in which self-stress is possible, about the joint's origin, ground
-            axes; empty where the reaction is unique.
-    """
+    """What is known of the wrench that a joint transmits."""
 
     joint: str
     indeterminate: tuple[Direction, ...]
@@ -114,14 +108,7 @@ def _fields(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelfStress(ShortRepr):
-    """One state of self-stress.
-
-    Attributes:
-        joints: Names of the joints that take part.
-        direction: The wrench in the first of them, about ``point``, ground axes.
-        point: World coordinates in metres, shape (3,).
-        one_loop: Whether it circulates in one short loop, the same wrench through every joint.
-    """
+    """One state of self-stress."""
 
     joints: tuple[str, ...]
     direction: Direction
@@ -225,16 +212,7 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
 
 @dataclass(frozen=True, eq=False)
 class StressedJoints:
-    """States of self-stress of a cell as wrenches in its joints.
-
-    Attributes:
-        names: The joints.
-        places: The frame of each, on its parent, world, shape (joints, 4, 4).
-        wrenches: In every joint at its place along these axes, force in newtons first, moment in
-            newton metres, shape (joints, 6, states).
-        chords: In the closing joints, by edge: about the origin, axes of the world, as the bodies
-            that carry the cut frames stand at the assembled pose, shape (6, states).
-    """
+    """States of self-stress of a cell as wrenches in its joints."""
 
     names: tuple[str, ...]
     places: Array
@@ -253,11 +231,7 @@ class StressedJoints:
 
 
 def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
-    """The states of self-stress of a cell.
-
-    Where the assembled pose is singular, they are those of the least singular configuration that
-    was visited.
-    """
+    """The states of self-stress of a cell."""
     equilibrium = Equilibrium(reduction, _regular(reduction, cell), cell.edges)
     loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
     unknowns = equilibrium.self_stress

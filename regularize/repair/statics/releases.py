@@ -35,14 +35,7 @@ LOOSER = ("revolute", "prismatic", "spherical", "cylindrical", "planar")
 
 
 class OpenClosure:
-    """A closure of a mechanism, opened at the assembled pose.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        part: The biconnected part with the closure.
-        edge: The closure.
-        alone: Whether all other loops stay closed; otherwise those of the part are open as well.
-    """
+    """A closure of a mechanism, opened at the assembled pose."""
 
     def __init__(self, reduction: Reduction, part: Block, edge: Edge, *, alone: bool) -> None:
         graph = reduction.graph
@@ -89,11 +82,7 @@ class OpenClosure:
         return self._directions(np.eye(6)[:, :3])
 
     def _directions(self, screws: Array) -> list[Array]:
-        """Directions whose combination of three screws is possible: all, or those that stand out.
-
-        Args:
-            screws: World screws, one per ground axis, shape (6, 3).
-        """
+        """Directions whose combination of three screws is possible: all, or those that stand out."""
         scaled = self._scaled(screws)
         common = subalgebra.intersection(subalgebra.span(scaled), self.twists)
         space = np.linalg.lstsq(scaled, common, rcond=None)[0]
@@ -138,12 +127,7 @@ class OpenClosure:
             yield change
 
     def change(self, kind: str, axis: Array) -> JointChange:
-        """The closure made another kind in the same place.
-
-        Args:
-            kind: One of ``LOOSER``.
-            axis: Direction of its axis, ground axes at the assembled pose, shape (3,).
-        """
+        """The closure made another kind in the same place."""
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
@@ -169,10 +153,7 @@ def _cleaned(axis: Array) -> Array:
 
 
 def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
-    """The closures of each part that may be too stiff: their loops hold joints, and all are locked.
-
-    A weld that holds a free body is meant as it is, and so is one that holds a single joint.
-    """
+    """The closures of each part that may be too stiff: their loops hold joints, and all are locked."""
     if not reduction.assembly.closed:
         return []
     found, graph = [], reduction.graph
@@ -207,11 +188,7 @@ def _cut_body(graph: Graph, edge: Edge) -> bool:
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
-    """Sets of changes of closures that may free what they lock, small ones first.
-
-    Of several parts all closures alike come first, for what frees one may be held by another; of
-    one part a closure alone, then all of them alike.
-    """
+    """Sets of changes of closures that may free what they lock, small ones first."""
     parts = stiff_closures(reduction)
     if len(parts) > 1:
         yield from _alike(reduction, [each for stiff in parts for each in stiff])
@@ -237,17 +214,7 @@ def _alike(
 
 
 def named_releases(reduction: Reduction, name: str, words: str) -> list[JointChange]:
-    """Every way to make a closure another kind that lets it go.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        name: Name of the closure.
-        words: The kind, and where it matters the ground direction of its axis at the assembled
-            pose, as in ``revolute:0,1,0``.
-
-    Raises:
-        ModelError: The direction is none.
-    """
+    """Every way to make a closure another kind that lets it go."""
     kind, _, direction = words.partition(":")
     axis = direction_in(name, direction) if direction else None
     found: list[JointChange] = []
@@ -271,12 +238,7 @@ WORDS = {
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
-    """What to say of the welds that lock a mechanism: nothing where no cure frees it.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        cures: From ``cures``, the best first.
-    """
+    """What to say of the welds that lock a mechanism: nothing where no cure frees it."""
     # Which hinge of a locked loop closes it is for the file to choose; a weld is one everywhere.
     ways = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
     if not ways:

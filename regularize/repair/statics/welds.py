@@ -25,14 +25,7 @@ from regularize.tolerances import PARALLEL
 
 @dataclass(frozen=True, eq=False)
 class Weld:
-    """A cut closed by rows along the axes of one frame.
-
-    Attributes:
-        cut: The cut.
-        T_node_frame: The frame on the cut's body, shape (4, 4).
-        rows: Rows that are kept, of six, or of three for a point.
-        point: Whether the joint's centre is held instead of a frame.
-    """
+    """A cut closed by rows along the axes of one frame."""
 
     cut: Cut
     T_node_frame: Array
@@ -57,15 +50,7 @@ class Weld:
 
 
 def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
-    """The coordinate rows that stand for the kept rows of every cut, by cut.
-
-    Args:
-        reduction: The reduction.
-        anyway: Whether to take rows that are missed somewhere where no choice serves everywhere.
-
-    Raises:
-        UnsupportedExport: They are missed somewhere, and those of the reduction are not.
-    """
+    """The coordinate rows that stand for the kept rows of every cut, by cut."""
     welds = [_weld(cut) for cut in reduction.cuts]
     for part in reduction.parts:
         mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
@@ -103,10 +88,7 @@ def _dropped(cut: Cut) -> int:
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """The first choice among rows of the chosen welds that serves everywhere, or the best.
-
-    Tried are several configurations at which to choose, each with frames of other directions.
-    """
+    """The first choice among rows of the chosen welds that serves everywhere, or the best."""
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
@@ -187,14 +169,7 @@ def twist_space(cut: Cut) -> Array:
 
 
 def aligned_frame(covectors: Array) -> Array | None:
-    """A frame in which a space of covectors is spanned by coordinate covectors.
-
-    Args:
-        covectors: Basis, linear part first, lengths scaled to order one, shape (6, r).
-
-    Returns:
-        The frame's pose, shape (4, 4), or None where there is none.
-    """
+    """A frame in which a space of covectors is spanned by coordinate covectors."""
     if covectors.shape[1] in (0, 6):
         return np.eye(4)
     u, s, vt = np.linalg.svd(covectors[:3])
@@ -234,11 +209,7 @@ def _common_axes(first: Array, second: Array) -> Array | None:
 
 
 def coordinate_frame(cut: Cut) -> Array:
-    """Frame on the cut's body in which its rows are coordinate rows.
-
-    Returns:
-        The pose in the cut frame, in metres, shape (4, 4); the identity where no frame is aligned.
-    """
+    """Frame on the cut's body in which its rows are coordinate rows."""
     frame = aligned_frame(cut.removed)
     if frame is None:
         return np.eye(4)
@@ -259,12 +230,7 @@ def weld_rows(cut: Cut, T_cut_frame: Array) -> list[int]:
 
 
 def point_frame(cut: Cut, T_cut_center: Array) -> tuple[Array, list[int]]:
-    """Frame at the centre of a spherical cut, and the translation rows that imply all others.
-
-    Args:
-        cut: A cut with the freedoms of a spherical joint.
-        T_cut_center: Frame at the joint's centre, in the cut frame, shape (4, 4).
-    """
+    """Frame at the centre of a spherical cut, and the translation rows that imply all others."""
     space = seen_from(cut, T_cut_center)[:3]
     u, s, _ = np.linalg.svd(space)
     count = int(np.sum(s > PARALLEL))

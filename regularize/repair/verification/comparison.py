@@ -22,14 +22,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A comparison of two paired mechanisms.
-
-    Attributes:
-        pairing: Their bodies and joints.
-        places: Where these are.
-        target: What findings call the second one.
-        rtol: Differences that count as none.
-    """
+    """A comparison of two paired mechanisms."""
 
     pairing: Pairing
     places: Placement
@@ -170,16 +163,7 @@ def _force(what: str, joint: Joint, index: int) -> Array:
 
 
 class Datum(NamedTuple):
-    """What joints state of a freedom.
-
-    Attributes:
-        code: Of the finding where two of them differ.
-        words: What it is called.
-        value: Takes its name, a joint and the number of a freedom.
-        power: Of the file's coordinate by that of the model, by which the file's value is to be
-            multiplied.
-        counted: Whether it counts from the zero of the coordinate.
-    """
+    """What joints state of a freedom."""
 
     code: str
     words: str

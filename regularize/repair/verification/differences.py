@@ -43,25 +43,7 @@ def differences(
     rtol: float = SAME,
     motions: bool = True,
 ) -> list[Diagnostic]:
-    """What a mechanism has lost or changed on its way, one finding for each datum.
-
-    Bodies and joints are compared by name, through the rows and halves that writers make of them;
-    places and masses in the world at the reference pose, so that frames may lie elsewhere. Loops,
-    mobility and redundancy are compared last: where all joints stand where they stood, they are
-    the same, and are not computed again.
-
-    Args:
-        before: What was meant.
-        after: What was read back.
-        target: What the findings call ``after``, such as ``URDF``.
-        reduction: That of ``before``, if it is known.
-        rtol: Differences that count as none: radians, lengths by the size of the mechanism, masses
-            and other numbers relative to themselves.
-        motions: Whether loops, mobility and redundancy are compared.
-
-    Returns:
-        Findings REG320 (errors: another machine) to REG329.
-    """
+    """What a mechanism has lost or changed on its way, one finding for each datum."""
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
     places = Placement.of(pair(before, after))
     zeroed = Placement.of(pair(before.with_positions(at_zero), after))

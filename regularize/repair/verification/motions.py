@@ -27,12 +27,7 @@ def motion_differences(
     target: str,
     reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
-    """Compare what moves.
-
-    Joints of the same kind at the same places have the same loops, mobility and redundancy. Where
-    there is a difference already, or joints became rows and bodies halves, all are computed, from
-    the stored coordinates of ``before``, which the second mechanism may have lost.
-    """
+    """Compare what moves."""
     pairing = places.pairing
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(pairing):
@@ -68,10 +63,7 @@ def motion_differences(
 
 
 def _without_idle_free_joints(before: Mechanism, pairing: Pairing) -> Mechanism:
-    """The first mechanism without free joints that are not in the file and hold nothing together.
-
-    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
-    """
+    """The first mechanism without free joints that are not in the file and hold nothing together."""
     for joint in before.joints:
         if joint.kind == "free" and not pairing.joints[joint.name]:
             rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))

@@ -20,12 +20,7 @@ UNNAMED = ("fixed", "free")
 
 
 class Freedom(NamedTuple):
-    """A freedom of a joint of the file, which leads the same way as the model's own joint.
-
-    Attributes:
-        joint: The joint.
-        number: Number of its freedom.
-    """
+    """A freedom of a joint of the file, which leads the same way as the model's own joint."""
 
     joint: Joint
     number: int
@@ -33,17 +28,7 @@ class Freedom(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two mechanisms that ought to be one machine.
-
-    Attributes:
-        before: What was meant.
-        after: What was read back.
-        bodies: Body of ``before`` that each body of ``after`` is, or is a part of.
-        joints: Joints of ``after`` that are a joint of ``before``, one after the other, each as it
-            is seen from its parent there; none where there is none.
-        slides: Slide that follows a hinge where the two are a screw, by the name of the hinge.
-        added: Joints of ``after`` that are none of ``before``.
-    """
+    """Two mechanisms that ought to be one machine."""
 
     before: Mechanism
     after: Mechanism

@@ -21,14 +21,7 @@ SPACES = ("spherical", "planar", "free")
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Two paired mechanisms at their reference poses.
-
-    Attributes:
-        pairing: Their bodies and joints.
-        before: The one that was meant.
-        after: The one that was read back.
-        size: Length by which distances are divided, metres.
-    """
+    """Two paired mechanisms at their reference poses."""
 
     pairing: Pairing
     before: Reference
@@ -42,10 +35,7 @@ class Placement:
         return cls(pairing, before, Reference.of(pairing.after), before.size)
 
     def off(self, joint: Joint) -> float:
-        """How far the freedoms of a joint lie from where they ought to; radians, scaled lengths.
-
-        Infinite where their number differs.
-        """
+        """How far the freedoms of a joint lie from where they ought to; radians, scaled lengths."""
         worst = 0.0
         # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
         ends = self.pairing.joints[joint.name][-1:]
@@ -133,13 +123,7 @@ def _gap(reference: Reference, joint: Joint) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A mechanism at its reference pose.
-
-    Attributes:
-        mechanism: The mechanism.
-        poses: World pose of each body, shape (4, 4) each.
-        closures: Names of the joints that close its loops.
-    """
+    """A mechanism at its reference pose."""
 
     mechanism: Mechanism
     poses: Mapping[str, Array]
@@ -172,10 +156,7 @@ class Reference:
         return joint_position(joint, inverse(first) @ second)
 
     def screws(self, joint: Joint, *, child: bool = False) -> Array:
-        """Screws of a joint's freedoms in the world, shape (6, freedoms).
-
-        Its place on the child is not that on the parent where a loop is open.
-        """
+        """Screws of a joint's freedoms in the world, shape (6, freedoms)."""
         q = self.coordinates(joint)
         frame = self.poses[joint.parent] @ joint.T_parent_joint
         if child:

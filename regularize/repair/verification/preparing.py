@@ -26,15 +26,7 @@ INSIDE = "#"
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """The model with names, meshes and at a pose that a format can hold in a file of a folder.
-
-    Returns:
-        The model, and a finding for each name that changes, each shape that is left out and each
-        joint that is moved.
-
-    Raises:
-        UnsupportedExport: The loops are open, cannot be closed, and the format holds no open ones.
-    """
+    """The model with names, meshes and at a pose that a format can hold in a file of a folder."""
     bodies = _body_names(mechanism, adapter)
     joints = _joint_names(mechanism, adapter, bodies)
     findings = [
@@ -125,10 +117,7 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
 def with_meshes_from(
     mechanism: Mechanism, adapter: Adapter, folder: Path, findings: list[Diagnostic]
 ) -> Mechanism:
-    """The model with its meshes named as they are found from a folder.
-
-    Adds a finding for each shape that the format cannot refer to, which is left out.
-    """
+    """The model with its meshes named as they are found from a folder."""
     bodies = []
     for body in mechanism.bodies:
         shapes, left_out = [], set()

@@ -59,22 +59,7 @@ def write_verified(
     *,
     reduction: Reduction | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a model beside its place, read it back, compare it, and only then put it there.
-
-    Args:
-        mechanism: What to write.
-        path: The file; files that belong to it get its name with other endings.
-        format: Name of a format that can be written.
-        reduction: That of the mechanism, if it is known.
-
-    Returns:
-        What the file does not hold, one finding for each datum, and what the format forces.
-
-    Raises:
-        UnsupportedExport: The file cannot be read back, its own program refuses it, or it is
-            another machine. The file that was there before is as it was.
-        RegularizeError: The file cannot be written.
-    """
+    """Write a model beside its place, read it back, compare it, and only then put it there."""
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
     else:
@@ -168,10 +153,7 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
 
 
 def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Findings about what stays behind in the file that a mechanism was read from.
-
-    Nothing is found if that file is gone; what stands in the new one word for word has not stayed.
-    """
+    """Findings about what stays behind in the file that a mechanism was read from."""
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
@@ -251,14 +233,7 @@ def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> b
 
 
 def try_engine(path: Path, format: str) -> str | None:
-    """Let the program that a format belongs to read a file.
-
-    Returns:
-        Its name; None where there is none, or it is not installed.
-
-    Raises:
-        UnsupportedExport: It refuses the file; the message has its own words.
-    """
+    """Let the program that a format belongs to read a file."""
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, module, reads = ENGINES[format]
