@@ -22,10 +22,10 @@ from regularize.mechanism.joint import (
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import best_held
-from regularize.repair.fix.provable import provable_changes, without_implied
-from regularize.repair.statics.cure import Cure
-from regularize.repair.statics.cures import TRIES, cure, cures, in_kinds, of_kind
-from regularize.repair.statics.joint_changes import JointChange, Stressed
+from regularize.repair.fix.slack import gaining_changes, same_motion, slack_plan, without_implied
+from regularize.repair.statics.cure import Cure, changed
+from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
+from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.releases import named_releases
 from regularize.words import LISTED, counted, listed
 
@@ -134,13 +134,25 @@ def _by_kinds(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Fix
         wanted = wanted_kinds(mechanism, found.changes)
         return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
     left = reduction.remaining
-    changes = provable_changes(reduction, kinds) if reduction.removed else ()
+    changes = _provable(reduction, kinds) if reduction.removed else ()
     if changes is None or (left == 0 and not changes):
         return None
     wanted = wanted_kinds(mechanism, changes)
     return FixPlan(
         reduction, wanted, isostatic=True, findings=_kept(left) if left else (), left=left
     )
+
+
+def _provable(
+    reduction: Reduction, kinds: Mapping[str, Collection[str]]
+) -> tuple[JointChange, ...] | None:
+    """Find changes after which no more is redundant than what special dimensions make so."""
+    found = gaining_changes(reduction, kinds)
+    if not 0 < sum(change.gain for change in found) <= reduction.redundant:
+        return None
+    after = reduce(changed(reduction, found), rtol=reduction.rtol, seed=reduction.seed)
+    same = same_motion(after, reduction)
+    return tuple(found) if same and after.redundant <= reduction.remaining else None
 
 
 def _removable(patcher: Patcher, joint: Joint) -> bool:
@@ -155,8 +167,6 @@ def _with_slack(
     reduction: Reduction, patcher: Patcher, kinds: Mapping[str, Collection[str]], remove: bool
 ) -> FixPlan:
     """Slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
-    from regularize.repair.fix.slack import slack_plan  # Pinocchio, where no other kinds do
-
     found, reason = slack_plan(reduction, kinds), ""
     if found is not None and found.wanted.removed and not remove:
         names = listed([f"`{joint.name}`" for joint in found.wanted.removed])
@@ -307,12 +317,11 @@ def _offered(reduction: Reduction, joints: Mapping[str, str]) -> dict[str, Joint
     """Joints that gain freedoms in their place; those that together cure, where some do."""
     if not joints or not reduction.assembly.closed:
         return {}
-    stressed = Stressed.of(reduction)
     options = {}
     for name, words in joints.items():
         try:
             loose = named_releases(reduction, name, words)
-            options[name] = loose or of_kind(stressed, name, words)
+            options[name] = loose or changes_to(reduction, name, words)
         except ModelError:
             if ":" in words and not words.startswith("helical"):
                 raise

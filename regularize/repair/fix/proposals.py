@@ -19,15 +19,9 @@ from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.provable import taking
 from regularize.repair.statics.cure import Cure, Ranks, left_after
-from regularize.repair.statics.joint_changes import (
-    COST,
-    COST_OF_PAIRS,
-    EQUATIONS,
-    JointChange,
-    Stressed,
-)
+from regularize.repair.statics.joint_changes import COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.stress_search import EQUATIONS, SelfStress, independent_changes
 from regularize.tolerances import VANISHING
 from regularize.words import listed
 
@@ -47,7 +41,6 @@ SEVERAL = {
     "cylindrical": ((), ("line_in_plane", "point_on_line")),
 }
 
-ORIGIN = np.zeros(3)
 Kinds = Mapping[str, Collection[str]]
 
 
@@ -187,27 +180,30 @@ def proposals(
 def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
-    """Sets of changes that may do: standard ones, the fewest, and those that the file can hold."""
+    """Find sets of changes: standard ones, the fewest, and those that the file can hold."""
     cells = [cell for cell in reduction.cells if cell.redundant]
     if not cells:
         return
-    stressed, driven = Stressed.of(reduction), _driven(reduction)
-    standard, apart = _standard(reduction), _apart(stressed)
+    stress, driven = SelfStress.of(reduction), _driven(reduction)
+    standard, aside = _standard(reduction), _aside(stress)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
-    usual = [{n: tuple(k for k in each if k not in ODD) for n, each in s.items()} for s in sources]
-    every_source = (*usual, *sources)
-    for i, kinds in enumerate(every_source):
-        if kinds in every_source[:i] or not any(kinds.values()):
+    usual = [{n: tuple(k for k in ks if k not in ODD) for n, ks in s.items()} for s in sources]
+    sources = [*usual, *sources]
+    for i, kinds in enumerate(sources):
+        if kinds in sources[:i] or not any(kinds.values()):
             continue
         for motors in (False, True) if driven else (False,):
-            options = [
-                _options(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
+            changes = [
+                change
+                for cell in cells
+                for change in independent_changes(
+                    stress.cell(cell),
+                    _options(stress, cell, kinds, standard, driven, motors, aside),
+                )
             ]
-            found = taking(stressed, cells, options)
-            changes = [change for each in found for change in each]
             if changes:
                 yield changes
             if len(changes) > 1 and not motors:
@@ -217,54 +213,52 @@ def _candidates(
 
 
 def _options(
-    stressed: Stressed,
+    stress: SelfStress,
     cell: CellMobility,
     kinds: Kinds,
     usual: Kinds,
-    apart: Mapping[str, Array],
     driven: Collection[str],
     motors: bool,
+    aside: Mapping[str, Array],
 ) -> list[JointChange]:
-    """Changes in one cell, of several joints of a sort first, closing joints before others."""
-    edges = stressed.reduction.graph.edges
-    options: list[JointChange] = []
+    """List the changes in one cell, of several joints of a sort first, closing joints first."""
+    joints = {e: stress.reduction.graph.edges[e].joint for e in reversed(cell.edges)}
+    closing = {joint.name for joint in joints.values() if joint.closure}
 
     def across(option: JointChange) -> float:
-        """Least where the play of a rail is along what parts it from the one that guides."""
+        """Order rails by where their play is: least along what parts them from the guide."""
         if option.after != "line_in_plane" or option.choice is None:
             return np.inf
-        return round(abs(float(apart.get(option.joint, ORIGIN) @ option.choice)), 9)
-
-    for e in reversed(cell.edges):
-        joint = edges[e].joint
-        if motors or joint.name not in driven:
-            given = stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
-            options += sorted(given, key=across)
-    closing = {edges[e].joint.name for e in cell.edges if edges[e].joint.closure}
+        return round(abs(float(aside.get(option.joint, np.zeros(3)) @ option.choice)), 9)
 
     def key(option: JointChange) -> tuple[int, ...]:
-        several = usual.get(option.joint, SINGLE) != SINGLE
         return (
             option.joint in driven,
-            not several,
+            usual.get(option.joint, SINGLE) == SINGLE,
             -option.gain,
             option.joint not in closing,
             option.cost,
             option.before != "prismatic",  # a piston turns in its cylinder
         )
 
+    options = [
+        option
+        for e, joint in joints.items()
+        if motors or joint.name not in driven
+        for option in sorted(stress.changes([e], kinds, motors=True), key=across)
+    ]
     return sorted(options, key=key)
 
 
-def _apart(stressed: Stressed) -> dict[str, Array]:
-    """How far each of several rails is from the one that guides, across it, in metres."""
+def _aside(stress: SelfStress) -> dict[str, Array]:
+    """Return how far each of several rails is from the one that guides, across it, in metres."""
     found: dict[str, Array] = {}
-    for first, others in _several(stressed.reduction):
-        place = stressed.equilibrium.origin(first)
-        axis = place[:3, :3] @ stressed.reduction.graph.edges[first].joint.screws[:3, 0]
+    for first, others in _several(stress.reduction):
+        place = stress.equilibrium.origin(first)
+        axis = place[:3, :3] @ stress.reduction.graph.edges[first].joint.screws[:3, 0]
         for e in others:
-            far = stressed.equilibrium.origin(e)[:3, 3] - place[:3, 3]
-            name = stressed.reduction.graph.edges[e].joint.name
+            far = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
+            name = stress.reduction.graph.edges[e].joint.name
             found[name] = far - axis * (far @ axis) / max(float(axis @ axis), VANISHING)
     return found
 

@@ -1,20 +1,26 @@
-"""Slack links for files whose joint kinds alone cannot take away what is redundant."""
+"""Closing joints that others make superfluous, and slack links in place of looser joints."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from regularize.adapters.common.edits import SlackLinks, WantedSlack
 from regularize.errors import UnsupportedExport
+from regularize.lie.subalgebra import decide_rank
+from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.provable import gaining_changes, referred, same_motion
 from regularize.repair.statics.isostatic import ClosureChange, slack
 from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.stress_search import SelfStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
 
 
@@ -26,6 +32,18 @@ class SlackPlan:
     wanted: WantedSlack
     expected: Mechanism
     numerical: int
+
+
+def gaining_changes(
+    reduction: Reduction, kinds: Mapping[str, Collection[str]]
+) -> list[JointChange]:
+    """Take changes that gain most first, as long as each new freedom takes self-stress away."""
+    stress, found = SelfStress.of(reduction), []
+    for cell in (cell for cell in reduction.cells if cell.redundant):
+        options = stress.changes(reversed(cell.edges), kinds)
+        options.sort(key=lambda option: -option.gain)
+        found += independent_changes(stress.cell(cell), options)
+    return found
 
 
 def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> SlackPlan | None:
@@ -108,3 +126,60 @@ def _shares(before: Mechanism, expected: Mechanism) -> dict[str, float]:
         if one is not None and two is not None and two.mass != one.mass:
             shares[body.name] = two.mass / one.mass
     return shares
+
+
+def without_implied(
+    reduction: Reduction,
+    kinds: Mapping[str, Collection[str]],
+    removable: Callable[[Joint], bool],
+) -> tuple[Reduction, tuple[Joint, ...]]:
+    """The model without closing joints all of whose equations provably follow from others."""
+    removed: list[Joint] = []
+    q = np.array(reduction.q)
+    for cell in reduction.cells:
+        q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
+    placed = with_coordinates(reduction.mechanism, q)
+    free = _freedoms(placed, reduction.rtol)
+    joints = reduction.mechanism.joints[::-1]
+    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
+        count = 6 - joint.freedoms
+        mechanism = reduction.mechanism
+        if not joint.closure or reduction.removed < count or referred(mechanism, joint):
+            continue
+        without = _without(placed, joint)
+        if not removable(joint) or _freedoms(without, reduction.rtol) > free:
+            continue
+        less = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
+        if same_motion(less, reduction) and less.removed == reduction.removed - count:
+            reduction, placed = less, without
+            removed.append(joint)
+    return reduction, tuple(removed)
+
+
+def _without(mechanism: Mechanism, joint: Joint) -> Mechanism:
+    joints = tuple(other for other in mechanism.joints if other.name != joint.name)
+    return replace(mechanism, joints=joints)
+
+
+def _freedoms(mechanism: Mechanism, rtol: float) -> int:
+    """How many velocities are possible where a mechanism is stored."""
+    graph = build(mechanism)
+    freedoms = graph.freedoms
+    for cell in graph.cells:
+        loops = sized_loops(graph, graph.position, cell)
+        jacobian = loops.jacobian(loops.state(graph.position[loops.columns]))[0] * loops.units
+        freedoms -= decide_rank(np.linalg.svd(jacobian, compute_uv=False), rtol).rank
+    return freedoms
+
+
+def same_motion(one: Reduction, other: Reduction) -> bool:
+    """Whether two reductions find the same mobility."""
+    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
+
+
+def referred(mechanism: Mechanism, joint: Joint) -> bool:
+    """Whether anything else in the model names a joint."""
+    named = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
+    named += [each.joint for each in mechanism.actuators]
+    named += [each.joint for each in mechanism.motions]
+    return joint.name in named
