@@ -21,7 +21,7 @@ from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 from regularize.mechanism.diagnostic import Source
-from regularize.repair.fix import provable
+from regularize.repair.fix import slack
 from regularize.repair.fix.comparison import unwanted
 from regularize.repair.fix.moving import closed_in_file
 from regularize.repair.fix.plan import FixPlan, named_kinds
@@ -311,7 +311,7 @@ def test_joints_that_hold_something_are_told_without_an_analysis(
     joints = tuple(replace(joint, closure=True) for joint in mechanism.joints)
     reduction = rg.reduce(replace(mechanism, joints=joints))
     assert reduction.removed > 5
-    monkeypatch.setattr(provable, "reduce", None)
+    monkeypatch.setattr(slack, "reduce", None)
     kinds: dict[str, tuple[str, ...]] = {joint.name: () for joint in joints}
-    found = provable.without_implied(reduction, kinds, lambda joint: True)
+    found = slack.without_implied(reduction, kinds, lambda joint: True)
     assert found == (reduction, ())
