@@ -21,10 +21,12 @@ from regularize.mechanism.joint import reversed_joint
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 from regularize.repair.verification import writing
-from regularize.repair.verification.differences import differences, mesh_place
-from regularize.repair.verification.motions import motion_differences
-from regularize.repair.verification.pairing import pair
-from regularize.repair.verification.places import Placement
+from regularize.repair.verification.comparison import Comparison
+from regularize.repair.verification.differences import (
+    differences,
+    mesh_place,
+    motion_differences,
+)
 from regularize.repair.verification.preparing import _reference, prepared
 from regularize.repair.verification.writing import _called
 
@@ -383,11 +385,10 @@ def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
     marked = with_joint(plain, "two", closure=True)
     for one, two in ((plain, marked), (marked, plain)):
         assert [f for f in differences(one, two) if f.code == "REG320"] == []
-        places = Placement.of(pair(one, two))
         serious = [Diagnostic("REG323", "warning", "forced")]
-        assert list(motion_differences(places, one, serious, "there")) == []
+        assert list(motion_differences(Comparison(one, two), one, serious)) == []
     single = replace(plain, joints=(welds[0], hinge))
-    found = motion_differences(Placement.of(pair(plain, single)), plain, serious, "there")
+    found = motion_differences(Comparison(plain, single, "there"), plain, serious)
     assert [f.message for f in found] == [
         "there: independent loops 0 instead of 1: this is another machine",
         "there: redundant constraint equations 0 instead of 6: this is another machine",
@@ -452,9 +453,9 @@ def test_a_slide_follows_the_hinge_that_it_is_coupled_with(gripper: rg.Mechanism
     hinge, other, third = [joint.name for joint in gripper.joints][:3]
     row = rg.Coupling("pair", "gear", ((hinge, 0, 1.0), (other, 0, -4.0)))
     after = replace(gripper, couplings=(row,))
-    places = Placement.of(pair(gripper, after))
-    assert places.pitch(hinge, other) == 0.25
-    assert places.pitch(hinge, third) == 0.0
+    comparison = Comparison(gripper, after)
+    assert comparison.pitch(hinge, other) == 0.25
+    assert comparison.pitch(hinge, third) == 0.0
 
 
 @pytest.mark.parametrize(("target", "name"), [("json", "../m.usda#/Part"), ("urdf", None)])

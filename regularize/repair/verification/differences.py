@@ -9,15 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.write import capsule_parts
+from regularize.errors import ModelError
 from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Coupling, Mechanism
-from regularize.reduction.reduce import Reduction
-from regularize.repair.verification.comparison import (
-    SAME,
-    Comparison,
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.verification.comparison import SAME, Comparison
+from regularize.repair.verification.joint_differences import (
     actuator_differences,
     freedom_differences,
     instead,
@@ -25,11 +26,10 @@ from regularize.repair.verification.comparison import (
     numbers,
     place_differences,
 )
-from regularize.repair.verification.motions import motion_differences
-from regularize.repair.verification.pairing import pair
-from regularize.repair.verification.places import Placement
 from regularize.repair.verification.preparing import INSIDE
 
+#: Findings after which the joints can no longer be said to be the same ones.
+MOVING = ("REG321", "REG323", "REG327")
 #: Coefficients by coordinate, the largest one 1, and the offset under no coordinate.
 Row = dict[tuple[str, int], float]
 
@@ -45,13 +45,12 @@ def differences(
 ) -> list[Diagnostic]:
     """What a mechanism has lost or changed on its way, one finding for each datum."""
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
-    places = Placement.of(pair(before, after))
-    zeroed = Placement.of(pair(before.with_positions(at_zero), after))
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
-    ways = [(max(each.worst(), rtol), each.apart()) for each in (places, zeroed)]
-    forgotten = ways[1] < ways[0]
-    places = zeroed if forgotten else places
-    comparison = Comparison(places.pairing, places, target, rtol)
+    stored, zeroed = (
+        Comparison(each, after, target, rtol) for each in (before, before.with_positions(at_zero))
+    )
+    forgotten = zeroed.apart() < stored.apart()
+    comparison = zeroed if forgotten else stored
     lost = [
         comparison.find(
             "REG323",
@@ -72,23 +71,31 @@ def differences(
         *shape_differences(comparison),
         *setting_differences(comparison),
     ]
-    moving = motion_differences(places, before, found, target, reduction) if motions else ()
+    moving = motion_differences(comparison, before, found, reduction) if motions else ()
     return [*moving, *found]
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Bodies and joints that are called otherwise, that are not there, or that were added."""
-    pairing, find = comparison.pairing, comparison.find
-    for name in pairing.lost_bodies():
-        yield find("REG321", f"body `{name}` is not there")
-    for name in pairing.added_bodies():
-        yield find("REG321", f"body `{name}` is there as well")
-    for old, new in pairing.renamed_bodies():
-        still = old == pairing.before.ground
+    find, bodies = comparison.find, comparison.bodies
+    there = {body.name for body in comparison.after.bodies}
+    for body in comparison.before.bodies:
+        if body.name not in bodies.values():
+            yield find("REG321", f"body `{body.name}` is not there")
+    # Links between joints in a row are no bodies of their own.
+    rows = [part for parts in comparison.joints.values() for part in parts]
+    between = {name for part in rows for name in (part.parent, part.child)}
+    for body in comparison.after.bodies:
+        if body.name not in bodies.keys() | between:
+            yield find("REG321", f"body `{body.name}` is there as well")
+    for new, old in bodies.items():
+        if old in there:
+            continue
+        still = old == comparison.before.ground
         message = f"{'the ground' if still else 'body'} `{old}` is called `{new}`"
         yield find("REG321", message, severity="note" if still else "warning")
-    for joint in pairing.before.joints:
-        parts = pairing.joints[joint.name]
+    for joint in comparison.before.joints:
+        parts = comparison.joints[joint.name]
         if not parts:
             # Bodies move freely without a joint as well; mobility is compared in any case then.
             severity: Severity = "note" if joint.kind == "free" else "warning"
@@ -97,28 +104,28 @@ def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         elif len(parts) == 1 and parts[0].name != joint.name:
             message = f"joint `{joint.name}` is called `{parts[0].name}`"
             yield find("REG321", message, joint.name, severity="note")
-    for joint in pairing.added:
+    for joint in comparison.added:
         yield find("REG321", f"joint `{joint.name}` is there as well", joint.name)
 
 
 def mass_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Bodies whose mass properties are lost, changed or made up."""
-    pairing, places = comparison.pairing, comparison.places
-    for body in pairing.before.bodies:
+    before, after = comparison.model, comparison.file
+    for body in comparison.before.bodies:
         names = _parts(comparison, body.name)
         if not names:
             continue
-        one = places.before.inertia(body.name)
-        parts = [part for name in names if (part := places.after.inertia(name)) is not None]
+        one = before.inertia(body.name)
+        parts = [part for name in names if (part := after.inertia(name)) is not None]
         two = Inertia.total(parts) if parts else None
-        still = body.name == pairing.before.ground
+        still = body.name == comparison.before.ground
         for message in _inertia(comparison, one, two):
             message = f"body `{body.name}`{', the ground,' if still else ''} {message}"
             yield comparison.find("REG322", message, severity="note" if still else "warning")
 
 
 def _parts(comparison: Comparison, body: str) -> list[str]:
-    return [name for name, of in comparison.pairing.bodies.items() if of == body]
+    return [name for name, of in comparison.bodies.items() if of == body]
 
 
 def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -> Iterator[str]:
@@ -129,7 +136,7 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
         elif two is not None and (two.mass or np.any(two.matrix)):
             yield f"has mass properties there that nobody stated (mass {two.mass:g} kg)"
         return
-    size, rtol = comparison.places.size, comparison.rtol
+    size, rtol = comparison.size, comparison.rtol
     if abs(one.mass - two.mass) > rtol * abs(one.mass):
         yield f"has mass {two.mass:.9g} kg instead of {one.mass:.9g} kg"
     moved = float(np.linalg.norm(one.center - two.center))
@@ -142,13 +149,13 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
 
 def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Bodies whose shapes are lost or changed."""
-    pairing, places = comparison.pairing, comparison.places
-    for body in pairing.before.bodies:
-        wanted = [(places.before.poses[body.name], shape) for shape in body.geometry]
+    before, after = comparison.model, comparison.file
+    for body in comparison.before.bodies:
+        wanted = [(before.poses[body.name], shape) for shape in body.geometry]
         there = [
-            (places.after.poses[name], shape)
+            (after.poses[name], shape)
             for name in _parts(comparison, body.name)
-            for shape in pairing.after.body(name).geometry
+            for shape in comparison.after.body(name).geometry
         ]
         for number, (pose, shape) in enumerate(wanted, 1):
             found = _found(comparison, pose, shape, there)
@@ -183,7 +190,7 @@ def _found(
 
 
 def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
-    before, after = comparison.pairing.before, comparison.pairing.after
+    before, after = comparison.before, comparison.after
     return (
         (one.kind, one.collision) == (two.kind, two.collision)
         and one.size.shape == two.size.shape
@@ -208,9 +215,9 @@ def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
 
 def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Couplings and prescribed motions that are lost or changed."""
-    pairing, find = comparison.pairing, comparison.find
-    there = [_row(coupling) for coupling in pairing.after.couplings]
-    for coupling in pairing.before.couplings:
+    find = comparison.find
+    there = [_row(coupling) for coupling in comparison.after.couplings]
+    for coupling in comparison.before.couplings:
         row = _expected(comparison, coupling)
         same = (r for r in there if row is not None and _alike(r, row, comparison.rtol))
         match = next(same, None)
@@ -219,14 +226,14 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             yield find("REG327", f"coupling `{coupling.name}` is lost", *names)
         else:
             there.remove(match)
-    slides = {slide.name for slide in pairing.slides.values()}
+    slides = {slide.name for slide in comparison.slides.values()}
     for row in there:
         names = [*dict.fromkeys(name for name, _ in row if name)]
         if not slides & {*names}:
             message = f"couples {listed_all(names)}, which the model does not"
             yield find("REG327", message, *names)
-    kept = {motion.name for motion in pairing.after.motions}
-    for motion in pairing.before.motions:
+    kept = {motion.name for motion in comparison.after.motions}
+    for motion in comparison.before.motions:
         if motion.name not in kept:
             message = f"prescribed motion `{motion.name}` is lost ({motion.expression})"
             yield find("REG327", message, motion.joint)
@@ -234,7 +241,7 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 def setting_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Gravity, if it is not the same."""
-    one, two = comparison.pairing.before.gravity, comparison.pairing.after.gravity
+    one, two = comparison.before.gravity, comparison.after.gravity
     if not comparison.same(one, two):
         yield comparison.find("REG329", f"gravity {instead(one, two)}")
 
@@ -246,10 +253,10 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
         joint = comparison.comparable.get(name)
         if joint is None:
             return None
-        part, k = comparison.pairing.freedoms(joint)[index]
-        turned = part is not comparison.pairing.after.joint(part.name)
+        part, k = comparison.freedoms(joint)[index]
+        turned = part is not comparison.after.joint(part.name)
         k = part.freedoms - 1 - k if turned and not part.group else k
-        terms.append((part.name, k, coefficient / comparison.places.factors(joint)[index]))
+        terms.append((part.name, k, coefficient / comparison.factors(joint)[index]))
         offset -= coefficient * comparison.shifts(joint)[index]
     moved = replace(coupling, terms=tuple(terms), offset=float(offset))
     if coupling.curve is None:
@@ -257,7 +264,7 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
     name, index, coefficient = coupling.terms[-1]
     joint = comparison.comparable[name]
     shift = comparison.shifts(joint)[index]
-    curve = coupling.curve.along(1.0 / comparison.places.factors(joint)[index], shift)
+    curve = coupling.curve.along(1.0 / comparison.factors(joint)[index], shift)
     return _row(replace(moved, offset=float(offset + coefficient * shift)), curve)
 
 
@@ -284,3 +291,89 @@ def _alike(one: Row, two: Row, rtol: float) -> bool:
         return False
     a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
     return bool(np.allclose(a, b, rtol=0, atol=rtol) or np.allclose(a, -b, rtol=0, atol=rtol))
+
+
+def motion_differences(
+    comparison: Comparison,
+    before: Mechanism,
+    found: Sequence[Diagnostic],
+    reduction: Reduction | None = None,
+) -> Iterator[Diagnostic]:
+    """Compare what moves."""
+    serious = [f for f in found if f.code in MOVING and f.severity != "note"]
+    if not serious and _one_to_one(comparison):
+        return
+    lost = {f.message.split("`")[1] for f in found if f.code == "REG327" and "`" in f.message}
+    if lost & {coupling.name for coupling in before.couplings}:
+        # What a lost coupling changes is said by that finding.
+        kept = tuple(c for c in before.couplings if c.name not in lost)
+        before, reduction = replace(before, couplings=kept), None
+    shorter = _without_idle_free_joints(before, comparison)
+    if shorter is not before:
+        before, reduction = shorter, None
+    one = reduction if reduction is not None else reduce(before)
+    two = reduce(_at_the_same_pose(comparison, before))
+    if not (one.assembly.closed and two.assembly.closed):
+        message = "loops stay open, so that mobility and redundancy are not compared"
+        yield comparison.find("REG320", message, severity="note")
+        return
+    # A weld between bodies of one piece is a loop if the file marks it as closing one.
+    welds = [len(reduction.graph.rigid_loops) for reduction in (one, two)]
+    for what, a, b in (
+        ("independent loops", one.graph.loops + welds[0], two.graph.loops + welds[1]),
+        ("mobility", one.mobility, two.mobility),
+        (
+            "redundant constraint equations",
+            one.redundant + 6 * welds[0],
+            two.redundant + 6 * welds[1],
+        ),
+    ):
+        if a != b:
+            message = f"{what} {b} instead of {a}: this is another machine"
+            yield comparison.find("REG320", message, severity="error")
+
+
+def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
+    """The first mechanism without free joints that are not in the file and hold nothing together."""
+    for joint in before.joints:
+        if joint.kind == "free" and not comparison.joints[joint.name]:
+            rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
+            try:
+                build(rest)
+            except ModelError:
+                continue
+            before = rest
+    return before
+
+
+def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
+    """The second mechanism, with the stored coordinates of the first one if it has lost them."""
+    positions: dict[str, Array] = {}
+    for joint in before.joints:
+        if np.array_equal(joint.position, comparison.before.joint(joint.name).position):
+            continue
+        freedoms = comparison.freedoms(joint)
+        if len(freedoms) != joint.freedoms:
+            continue
+        values = joint.position * comparison.factors(joint)
+        for (part, k), value in zip(freedoms, values, strict=True):
+            positions.setdefault(part.name, np.zeros(part.freedoms))[k] = value
+            slide = comparison.slides.get(part.name)
+            if slide is not None:
+                positions[slide.name] = np.array([value * comparison.pitch(part.name, slide.name)])
+    return comparison.after.with_positions(positions)
+
+
+def _one_to_one(comparison: Comparison) -> bool:
+    """Whether each joint is one joint of the same kind, with nothing added."""
+    kinds = all(
+        len(parts := comparison.joints[joint.name]) == 1
+        and parts[0].kind == joint.kind
+        and parts[0].name not in comparison.slides
+        for joint in comparison.before.joints
+    )
+    names = {body.name for body in comparison.before.bodies}
+    twins = [b for b, of in comparison.bodies.items() if b != of and b != comparison.after.ground]
+    if not kinds or twins or names != {*comparison.bodies.values()}:
+        return False
+    return build(comparison.before).loops == build(comparison.after).loops

@@ -8,7 +8,6 @@ through that, so that everything else can be compared number by number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from regularize.adapters.common.serial import serial, slide_name, twin_name
@@ -19,87 +18,57 @@ from regularize.mechanism.mechanism import Joint, Mechanism
 UNNAMED = ("fixed", "free")
 
 
-class Freedom(NamedTuple):
-    """A freedom of a joint of the file, which leads the same way as the model's own joint."""
+class Pairing(NamedTuple):
+    """Which bodies and joints of two mechanisms are the same."""
 
-    joint: Joint
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class Pairing:
-    """Two mechanisms that ought to be one machine."""
-
-    before: Mechanism
-    after: Mechanism
-    bodies: Mapping[str, str]
-    joints: Mapping[str, tuple[Joint, ...]]
-    slides: Mapping[str, Joint]
+    #: Body of the model that each body of the file is, or is a part of.
+    bodies: dict[str, str]
+    #: Joints of the file that are one of the model, in a row from its parent.
+    joints: dict[str, tuple[Joint, ...]]
+    #: By the name of a hinge the slide that follows, where the two are a screw.
+    slides: dict[str, Joint]
+    #: Joints of the file that are none of the model.
     added: tuple[Joint, ...]
-
-    def freedoms(self, joint: Joint) -> tuple[Freedom, ...]:
-        """Freedoms of the file in the order of those of a joint of ``before``."""
-        parts = self.joints[joint.name]
-        return tuple(Freedom(part, k) for part in parts for k in range(part.freedoms))
-
-    def lost_bodies(self) -> list[str]:
-        """Bodies of ``before`` that the file has not."""
-        found = {*self.bodies.values()}
-        return [body.name for body in self.before.bodies if body.name not in found]
-
-    def renamed_bodies(self) -> list[tuple[str, str]]:
-        """Bodies of ``before`` that no body of ``after`` has the name of, and what they became."""
-        there = {body.name for body in self.after.bodies}
-        return [(old, new) for new, old in self.bodies.items() if old not in there]
-
-    def added_bodies(self) -> list[str]:
-        """Bodies of ``after`` that are none of ``before``, nor links between joints in a row."""
-        between = {part.child for parts in self.joints.values() for part in parts}
-        between |= {part.parent for parts in self.joints.values() for part in parts}
-        known = self.bodies.keys() | between
-        return [body.name for body in self.after.bodies if body.name not in known]
 
 
 def pair(before: Mechanism, after: Mechanism) -> Pairing:
     """Pair bodies and joints by their names, and by the names that writers make of these."""
     bodies = _bodies(before, after)
     there = {joint.name: joint for joint in after.joints}
-    ends = {
-        (j.kind, bodies.get(j.parent, j.parent), bodies.get(j.child, j.child)): j
-        for j in after.joints
-        if j.kind in UNNAMED
+
+    def body(name: str) -> str:
+        return bodies.get(name, name)
+
+    unnamed = {
+        (j.kind, body(j.parent), body(j.child)): j for j in after.joints if j.kind in UNNAMED
     }
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
     for joint in before.joints:
         names = [joint.name] if joint.name in there else [part.name for part in serial(joint)]
-        row = [there[name] for name in names if name in there]
-        if len(row) < len(names):
-            row = []
-        for part in list(row):
+        row = [there[name] for name in names] if there.keys() >= {*names} else []
+        for part in row:
             slide = there.get(slide_name(part.name))
             turns = part.kind == "revolute" and joint.kind in ("helical", "composite")
             if slide is not None and turns:
                 slides[part.name] = slide
         for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
-            if not row and (joint.kind, a, b) in ends:
-                row = [ends[joint.kind, a, b]]
-        joints[joint.name] = _led(joint, row, slides, bodies)
+            if not row and (joint.kind, a, b) in unnamed:
+                row = [unnamed[joint.kind, a, b]]
+        joints[joint.name] = _led(joint, row, slides, bodies) if row else ()
     used = {part.name for parts in joints.values() for part in parts}
     used |= {slide.name for slide in slides.values()}
     added = tuple(
         joint
         for joint in after.joints
         if joint.name not in used
-        and not (
-            joint.kind == "fixed"
-            and bodies.get(joint.parent, joint.parent) == bodies.get(joint.child, joint.child)
-        )
+        and not (joint.kind == "fixed" and body(joint.parent) == body(joint.child))
     )
-    return Pairing(before, after, bodies, joints, slides, added)
+    return Pairing(bodies, joints, slides, added)
 
 
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
+    """Return which body of the model each body of the file is, or is a part of."""
     names = {body.name for body in before.bodies}
     turned = [reversed_joint(joint) for joint in before.joints]
     twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
@@ -127,7 +96,7 @@ def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
 
 
 def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
-    """Bodies that have another name, known by a joint to a body that has not."""
+    """Find bodies of other names by their joints to bodies that kept theirs."""
     joints = {joint.name: joint for joint in before.joints}
     for _ in after.joints:
         known = len(found)
@@ -147,9 +116,7 @@ def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
 def _led(
     joint: Joint, row: list[Joint], slides: Mapping[str, Joint], bodies: Mapping[str, str]
 ) -> tuple[Joint, ...]:
-    """A row of joints in the direction of the model's own joint."""
-    if not row:
-        return ()
+    """Turn a row of joints so that it leads the way that the joint of the model does."""
 
     def body(name: str) -> str:
         return bodies.get(name, name)
