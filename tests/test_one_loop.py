@@ -26,7 +26,7 @@ from regularize.reduction.context import Context
 from regularize.reduction.motion_spaces import MotionSpaces
 from regularize.reduction.one_loop import Chains, best_cut, kept_rows, relative_twists
 from regularize.reduction.propagation import Propagation
-from regularize.repair.nominal.axis_relations import AxisRelations, elements
+from regularize.repair.nominal.other_lengths import AxisRelations, elements
 from regularize.tolerances import EXACT, ROUNDING, RTOL, Tolerances
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

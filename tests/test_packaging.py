@@ -86,7 +86,7 @@ def test_a_check_loads_no_library_that_only_few_mechanisms_need() -> None:
             "regularize.reduction.congruent",
             "regularize.adapters.sdf",
         ),
-        *("regularize.reduction.many_loops", "regularize.repair.nominal.axis_relations"),
+        "regularize.reduction.many_loops",
     }
     model = Path(__file__).parents[1] / "assets" / "planar_fourbar.urdf"
     # What a report advises is tried on a copy of the file, as `fix` does it.

@@ -13,24 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Mask
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import assemble
 from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import Mask
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
-from regularize.reduction.reduce import Reduction, reduce
+from regularize.reduction.reduce import Reduction
 from regularize.repair.nominal.candidates import SHOWN, nearly_closed
-from regularize.repair.nominal.nearest import Nearest, closest, nearest
+from regularize.repair.nominal.nearest import Nearby, Nearest, Unknowns, closest, nearby
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
@@ -143,16 +142,19 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
             continue
         own = tuple(gap for gap in gaps(loops, errors) if _size(gap, loops) > CLOSED)
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)
-        found = _closed(absorbed.mechanism, *near, movable, seed)
-        if found is None:
+        result = _closed(absorbed.mechanism, *near, movable, seed)
+        if result is None:
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
+        (change, _, cell), meant = result
+        names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+        closed = ClosedLoops(names, cell.finite or 0, cell.redundant, meant)
         absorbed = replace(
             absorbed,
-            mechanism=_framed(absorbed.mechanism, found.change.mechanism),
-            moves=absorbed.moves | found.change.by_joint(EXACT.singular * found.change.distance),
+            mechanism=_framed(absorbed.mechanism, change.mechanism),
+            moves=absorbed.moves | change.by_joint(EXACT.singular * change.distance),
             gaps=(*absorbed.gaps, *own),
-            closed=(*absorbed.closed, found.loops),
+            closed=(*absorbed.closed, closed),
         )
     return absorbed
 
@@ -177,35 +179,38 @@ def _size(gap: Gap, loops: LoopKinematics) -> float:
     return max(gap.translation / loops.length, gap.rotation)
 
 
-class _Found(NamedTuple):
-    """A change of frames, what the loops are after it, and the reduction that says so."""
-
-    change: Nearest
-    loops: ClosedLoops
-    after: Reduction
-
-
 def _closed(
     mechanism: Mechanism, loops: LoopKinematics, q: Array, movable: Movable | None, seed: int
-) -> _Found | None:
-    """The least change after which some loops close and move, or None."""
+) -> tuple[Nearby, int] | None:
+    """Find the least change after which some loops close, and the motions they may be meant for.
+
+    Least changes of all frames can make another special mechanism of a planar or a spherical one.
+    So of two ways that which leaves more axes parallel and meeting is what was meant: shifts, with
+    axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
+    moves are made where neither closes the loops.
+    """
     counts = motions_meant(loops, q)
+    as_placed = bool(build(mechanism).missed)
+
+    def unknowns(mask: Mask, aligned: tuple[float, float] | None = None) -> Unknowns:
+        return Unknowns(mask, aligned, stored=False, as_placed=as_placed, ways=(1.0,))
+
+    shifts = unknowns(_mask(loops, q, movable, shifts=True), (_gap(loops, q), 0.0))
+    closing = unknowns(_mask(loops, q, movable, closing=True))
+    anything = unknowns(_mask(loops, q, movable))
     for motions in dict.fromkeys(counts):
-        ways: list[tuple[Mask, float | None]] = [
-            (_mask(loops, q, movable, shifts=True), _gap(loops, q)),
-            (_mask(loops, q, movable, closing=True), None),
-            (_mask(loops, q, movable), None),
-        ]
-        tried = [_tried(mechanism, loops, q, motions, *way, seed) for way in ways[:2]]
-        if not any(tried):
-            tried = [_tried(mechanism, loops, q, motions, *ways[2], seed)]
-        found = [(_relations(each.after, loops), each) for each in tried if each is not None]
+        found: list[Nearby] = []
+        for ways in ((shifts, closing), (anything,)):
+            tried = [_tried(mechanism, loops, q, motions, way, seed) for way in ways]
+            found = found or [each for each in tried if each is not None]
+            if found:
+                break
         if found:
-            most = max(relations for relations, _ in found)
-            best = [each for relations, each in found if relations == most]
+            relations = [_relations(each.after, loops) for each in found]
+            best = [f for f, own in zip(found, relations, strict=True) if own == max(relations)]
             sizes = [float(np.linalg.norm(each.change.moves)) for each in best]
             chosen = next(n for n, size in zip(best, sizes, strict=True) if size <= 2 * min(sizes))
-            return chosen._replace(loops=replace(chosen.loops, meant=counts[0]))
+            return chosen, counts[0]
     return None
 
 
@@ -265,40 +270,29 @@ def _tried(
     loops: LoopKinematics,
     q: Array,
     motions: int,
-    mask: Mask,
-    parallel: float | None,
+    unknowns: Unknowns,
     seed: int,
-) -> _Found | None:
-    """The change, where the gap explains it and it leads to a mechanism that moves so."""
-    if not mask.any():
-        return None
+) -> Nearby | None:
+    """Find the change, where the gap explains it and it leads to a mechanism that moves so."""
+    assert unknowns.movable is not None
     start = closest(loops, q[None], motions)[0]
     state = loops.state(start)
     u, _, _ = np.linalg.svd(loops.residual_jacobian(state)[0] * loops.units)
     error = loops.residual(state)[0]
-    if np.linalg.norm(u[:, : loops.freedoms - motions].T @ error) > CLOSED:
-        return None  # coordinates do not close what they should
-    found = nearest(
-        mechanism,
-        loops.edges,
-        start,
-        motions,
-        movable=mask,
-        stored=False,
-        aligned=None if parallel is None else (parallel, 0.0),
-        as_placed=bool(build(mechanism).missed),
-        ways=(1.0,),
-    )
-    size, gap = float(np.linalg.norm(found.moves)), float(np.linalg.norm(error))
-    near = size <= 2.0 * gap or (motions > 0 and found.distance <= min(SHOWN * gap, SLIGHT))
-    if not (near and found.error <= CLOSED):
-        return None  # another machine, or none
-    after = reduce(found.mechanism, seed=seed, configurations=0)
-    closed = sized_loops(after.graph, after.q, loops.edges)
-    if largest_error(closed, after.q[loops.columns]) > CLOSED:
+    beyond = np.linalg.norm(u[:, : loops.freedoms - motions].T @ error)
+    if not unknowns.movable.any() or beyond > CLOSED:  # coordinates do not close what they should
         return None
-    names = tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
-    for cell in after.cells:
-        if cell.edges == loops.edges and cell.finite == motions:
-            return _Found(found, ClosedLoops(names, motions, cell.redundant, motions), after)
-    return None
+    gap = float(np.linalg.norm(error))
+
+    def explained(change: Nearest) -> bool:
+        near = float(np.linalg.norm(change.moves)) <= 2.0 * gap
+        near |= motions > 0 and change.distance <= min(SHOWN * gap, SLIGHT)
+        return near and change.error <= CLOSED  # else it is another machine, or none
+
+    options = {"seed": seed, "configurations": 0}
+    found = nearby(mechanism, loops.edges, start, motions, unknowns, explained, **options)
+    if found is None:
+        return None
+    closed = sized_loops(found.after.graph, found.after.q, loops.edges)
+    open_still = largest_error(closed, found.after.q[loops.columns]) > CLOSED
+    return None if open_still else found

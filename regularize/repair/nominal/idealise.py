@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from regularize.repair.nominal.candidates import (
     nearly_closed,
     possible,
 )
-from regularize.repair.nominal.nearest import Nearest, nearest
+from regularize.repair.nominal.nearest import Nearby, Nearest, Unknowns, nearby
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
@@ -120,14 +120,6 @@ class Idealised(ShortRepr):
         }
 
 
-class _Found(NamedTuple):
-    """A mechanism that moves as a candidate says, and the change that leads to it."""
-
-    candidate: Candidate
-    change: Nearest
-    after: Reduction
-
-
 @validated(near=POSITIVE, rtol=POSITIVE, seed=WHOLE)
 def idealise(
     model: Model,
@@ -179,20 +171,21 @@ def idealise(
             offered = [Candidate((), cell.finite, 0.0, searched=True)]
         if not offered:
             continue
-        every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
-        found = _chosen(every)
-        if found is None or (hidden and not _explains_more(found.after, best)):
+        searched = [candidate for candidate in offered if candidate.searched]
+        every = _nearby(best, cell.edges, q, searched, near)
+        chosen = _chosen(every)
+        if chosen is None or (hidden and not _explains_more(every[chosen].after, best)):
             likely = _likely(written, loops)
             undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             continue
-        candidate, change, after = found
+        candidate, found = chosen, every.pop(chosen)
+        after, change = found.after, found.change
         assumed += [candidate] if candidate.missed else []
         moves |= change.by_joint()
         relations += _relations(loops, q, after, near)
         others += [
-            OtherIdeal(e.after.mobility, e.after.redundant, _largest(e.change.by_joint()))
-            for e in every
-            if e is not found
+            OtherIdeal(o.after.mobility, o.after.redundant, _largest(o.change.by_joint()))
+            for o in every.values()
         ]
         best = after
     return Idealised(
@@ -235,64 +228,64 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
     return max(unseen, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
 
 
-def _near(
+def _nearby(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, offered: list[Candidate], near: float
-) -> list[_Found]:
-    """Mechanisms nearby with as many motions as offered, those with many first."""
-    found: list[_Found] = []
+) -> dict[Candidate, Nearby]:
+    """Find mechanisms nearby with as many motions as candidates say, those with many first."""
+    found: dict[Candidate, Nearby] = {}
     for candidate in offered:
-        if found and found[0].change.distance <= SHOWN**2 * candidate.size:
+        first = next(iter(found.values()), None)
+        if first is not None and first.change.distance <= SHOWN**2 * candidate.size:
             break  # noise as small as that shows as much
         result = _accepted(written, edges, q, candidate, near)
-        found += [] if result is None else [result]
+        found |= {} if result is None else {candidate: result}
     return found
 
 
-def _chosen(found: Sequence[_Found]) -> _Found | None:
-    """The nearest mechanism with the most motions that noise explains as well."""
-    least = min((each.change.distance for each in found), default=0.0)
-    return next((each for each in found if each.change.distance <= SHOWN * least), None)
+def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
+    """Choose the nearest mechanism with the most motions that noise explains as well.
+
+    Where fewer motions are much nearer, the noise is as small as these say.
+    """
+    least = min((each.change.distance for each in found.values()), default=0.0)
+    return next((c for c, each in found.items() if each.change.distance <= SHOWN * least), None)
 
 
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
-) -> _Found | None:
-    """The nearest mechanism with so many motions, where it is near and has them."""
+) -> Nearby | None:
+    """Find the nearest mechanism with so many motions, where it is near and has them.
+
+    Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
+    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
+    of one body that are as nearly one.
+    """
+    as_placed = candidate.missed > 0.0
+
+    def tried(parallel: float, coaxial: float, near: float = near) -> Nearby | None:
+        unknowns = Unknowns(aligned=(parallel, coaxial), near=near, as_placed=as_placed)
+
+        def explained(change: Nearest) -> bool:
+            return change.distance <= near and change.error <= EXACT.same
+
+        options = {"rtol": written.rtol, "seed": written.seed}
+        return nearby(written, edges, q, candidate.motions, unknowns, explained, **options)
+
     # What is one axis in the file is one that was rounded.
-    found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
+    found = tried(EXACT.same, EXACT.same)
     if found is None:
-        loops = sized_loops(build(written.mechanism, as_placed=candidate.missed > 0.0), q, edges)
+        loops = sized_loops(build(written.mechanism, as_placed=as_placed), q, edges)
         if _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):  # else it is the same again
-            found = _tried(written, edges, q, candidate, near, (near, 0.0))
+            found = tried(near, 0.0)
     if found is None:
         return None
     off = SHOWN * found.change.distance
     if _off_line(_places(found.after, edges), off, off):
-        tidy = _tried(written, edges, q, candidate, min(near, off), (off, off))
+        tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
         if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
     return found
-
-
-def _tried(
-    written: Reduction,
-    edges: tuple[EdgeId, ...],
-    q: Array,
-    candidate: Candidate,
-    near: float,
-    aligned: tuple[float, float],
-) -> _Found | None:
-    """The nearest mechanism, where axes are aligned that are as near: parallel, coaxial."""
-    motions, as_placed = candidate.motions, candidate.missed > 0.0
-    change = nearest(
-        written.mechanism, edges, q, motions, aligned=aligned, near=near, as_placed=as_placed
-    )
-    if not (change.distance <= near and change.error <= EXACT.same):
-        return None
-    after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)
-    finite = {cell.edges: cell.finite for cell in after.cells}
-    return _Found(candidate, change, after) if finite.get(edges) == motions else None
 
 
 def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
