@@ -21,9 +21,10 @@ from regularize.mechanism.joint import (
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held
-from regularize.repair.fix.slack import gaining_changes, same_motion, slack_plan, without_implied
+from regularize.repair.fix.slack import gaining_changes, slack_plan, without_implied
 from regularize.repair.statics.cure import Cure, changed
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
+from regularize.repair.statics.isostatic import same_motion
 from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.releases import named_releases
 from regularize.words import LISTED, counted, listed

@@ -18,7 +18,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.statics.isostatic import ClosureChange, slack
+from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
 from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.stress_search import SelfStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
@@ -170,11 +170,6 @@ def _freedoms(mechanism: Mechanism, rtol: float) -> int:
         jacobian = loops.jacobian(loops.state(graph.position[loops.columns]))[0] * loops.units
         freedoms -= decide_rank(np.linalg.svd(jacobian, compute_uv=False), rtol).rank
     return freedoms
-
-
-def same_motion(one: Reduction, other: Reduction) -> bool:
-    """Whether two reductions find the same mobility."""
-    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
 
 
 def referred(mechanism: Mechanism, joint: Joint) -> bool:
