@@ -12,12 +12,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import axis_of, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import (
-    HIGHER_PAIRS,
-    changed_joint,
-    joint_screws,
-    perpendiculars,
-)
+from regularize.mechanism.joint import HIGHER_PAIRS, changed_joint, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held

@@ -140,10 +140,7 @@ def _driven(reduction: Reduction) -> set[str]:
 
 
 def proposals(
-    reduction: Reduction,
-    cures: Sequence[Cure],
-    held: Kinds,
-    sources: Sequence[Kinds] | None = None,
+    reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
     """The proposals that keep the motion and take something away, in no order."""
     mobility = (

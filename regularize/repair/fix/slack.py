@@ -129,9 +129,7 @@ def _shares(before: Mechanism, expected: Mechanism) -> dict[str, float]:
 
 
 def without_implied(
-    reduction: Reduction,
-    kinds: Mapping[str, Collection[str]],
-    removable: Callable[[Joint], bool],
+    reduction: Reduction, kinds: Mapping[str, Collection[str]], removable: Callable[[Joint], bool]
 ) -> tuple[Reduction, tuple[Joint, ...]]:
     """The model without closing joints all of whose equations provably follow from others."""
     removed: list[Joint] = []

@@ -121,13 +121,7 @@ class Idealised(ShortRepr):
 
 
 @validated(near=POSITIVE, rtol=POSITIVE, seed=WHOLE)
-def idealise(
-    model: Model,
-    *,
-    near: float = SLIGHT,
-    rtol: float = RTOL,
-    seed: int = 0,
-) -> Idealised:
+def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: int = 0) -> Idealised:
     """Find the mechanism next to a written one that moves more freely.
 
     Args:

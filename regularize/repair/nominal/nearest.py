@@ -217,12 +217,7 @@ def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKi
     return LoopKinematics(graph, loops.edges, graph.tree, length=loops.length, center=loops.center)
 
 
-def follow(
-    loops: LoopKinematics,
-    q: Array,
-    motions: int,
-    far: float,
-) -> Array:
+def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
     """Configurations along candidate motions to either side, shape (N, n)."""
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)

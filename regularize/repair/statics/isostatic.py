@@ -204,7 +204,7 @@ def slack(
     names = {b.name for b in mechanism.bodies} | {j.name for j in mechanism.joints}
     share = None if body.inertia is None else body.inertia.scaled(1.0 / (len(weld.implied) + 1))
     chain, added = [replace(body, inertia=share)], list[Joint]()
-    for k, axis in enumerate(weld.implied):
+    for k in range(len(weld.implied)):
         link = unique(f"{body.name}_slack{k + 1}", names)
         chain.append(Body(link, share, source=body.source))
         names.add(link)
