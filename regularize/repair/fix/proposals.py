@@ -16,7 +16,7 @@ import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import Edge, EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure, Ranks, left_after
@@ -46,20 +46,27 @@ Kinds = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Changes of joints that take redundancy away and leave the motion, verified."""
+    """Changes of joints that take redundancy away and leave the motion, in the joints' order."""
 
     changes: tuple[JointChange, ...]
+    #: Redundant equations that they take away, and those that stay.
     removes: int
     left: int
+    #: Mobility then; that of the mechanism, but of a locked one.
     mobility: int
+    #: Whether the mechanism's own file can hold them, which was tried.
     in_file: bool
+    #: Of the mechanism as it is.
     reduction: Reduction = field(repr=False)
+    #: The model as words of a command line, where it is in a file.
     model: tuple[str, ...] = ()
+    #: Whether the changed mechanism was looked at; of large ones what is left is counted from the
+    #: self-stress that changes take away.
     verified: bool = True
 
     @property
     def words(self) -> str:
-        """What becomes what, joints that become the same together."""
+        """Say what joints become, those together that become the same."""
         alike: dict[str, list[str]] = {}
         for each in self.changes:
             alike.setdefault(each.words, []).append(each.joint)
@@ -95,14 +102,14 @@ class Advice:
 
 
 def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
-    """The proposal that takes most away of those that a file can hold; None without any."""
+    """Return the proposal that takes most away of those that a file can hold, if any."""
     if not reduction.assembly.closed or not reduction.redundant:
         return None
     return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
 
 
 def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
-    """Motors last, then by what is left, standard solutions before others, few changes first."""
+    """Sort proposals: motors last, then by what is left, standard ones and few changes first."""
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
     driven = _driven(reduction)
@@ -134,7 +141,7 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
 
 
 def _driven(reduction: Reduction) -> set[str]:
-    """Names of the joints with motors."""
+    """Return the names of joints with motors."""
     names = {joint.name for joint in reduction.mechanism.joints if joint.actuated}
     return names | {each.joint for each in reduction.mechanism.actuators}
 
@@ -142,35 +149,36 @@ def _driven(reduction: Reduction) -> set[str]:
 def proposals(
     reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
-    """The proposals that keep the motion and take something away, in no order."""
-    mobility = (
-        reduction.mobility if reduction.finite_mobility is None else reduction.finite_mobility
-    )
-    if reduction.finite_mobility != reduction.mobility:
+    """Find changes that keep the motion and take something away, in no order, beside known cures.
+
+    Joints become the kinds of the sources, one after the other: by default what textbooks propose,
+    what the file can hold (``held``), and all.
+    """
+    mobility = reduction.mobility
+    if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second
     found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
     edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
-    seen = {frozenset(each.argument for each in entry.changes) for entry in found}
+    tried = {frozenset(change.argument for change in entry.changes) for entry in found}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
     work, large = WORK, cost > WORK
-    known: Ranks = {
+    ranks: Ranks = {
         frozenset((edges[e].joint.name, "") for e in cell.edges): cell.here.rank
         for cell in reduction.cells
     }
     for changes in _candidates(reduction, held, sources):
-        name = frozenset(each.argument for each in changes)
-        if name in seen or (work < cost and not large):
+        name = frozenset(change.argument for change in changes)
+        if name in tried or (work < cost and not large):
             continue
-        seen.add(name)
+        tried.add(name)
         work -= cost
         gained = sum(change.gain for change in changes)
-        left = reduction.redundant - gained if large else left_after(reduction, changes, known)
+        left = reduction.redundant - gained if large else left_after(reduction, changes, ranks)
         if left is not None and left < reduction.redundant:
-            ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
-            removes = reduction.redundant - left
-            advice = Advice(ordered, removes, left, mobility, False, reduction, verified=not large)
-            found.append(advice)
+            ordered = tuple(sorted(changes, key=lambda change: order[change.joint]))
+            counts = (reduction.redundant - left, left, mobility)
+            found.append(Advice(ordered, *counts, False, reduction, verified=not large))
     return found
 
 
@@ -261,32 +269,34 @@ def _aside(stress: SelfStress) -> dict[str, Array]:
 
 
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
-    """What textbooks make of each joint in a loop."""
+    """Return what textbooks make of each joint in a loop."""
+    edges = reduction.graph.edges
     found: dict[str, Collection[str]] = {
-        reduction.graph.edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
+        edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
     }
     for first, others in _several(reduction):
         for e in (first, *others):
-            joint = reduction.graph.edges[e].joint
-            found[joint.name] = SEVERAL[joint.kind][e != first]
+            found[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
     return found
 
 
 def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Joints of one sort between the same two bodies: the one that locates, and the others."""
+    """Find joints of one sort between the same two bodies: the one that locates, and the others.
+
+    Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
+    """
     graph, driven = reduction.graph, _driven(reduction)
-    edges = [(e, graph.edges[e]) for cell in reduction.cells for e in cell.edges]
-    same = DisjointSets(node for _, edge in edges for node in (edge.parent, edge.child))
-    for _, edge in edges:
+    edges = [graph.edges[e] for cell in reduction.cells for e in cell.edges]
+    same = DisjointSets(node for edge in edges for node in (edge.parent, edge.child))
+    for edge in edges:
         if edge.joint.kind == "fixed":
             same.union(edge.parent, edge.child)
-    sorts: dict[tuple[object, ...], list[EdgeId]] = {}
-    for e, edge in edges:
+    sorts: dict[tuple[object, ...], list[Edge]] = {}
+    for edge in edges:
         ends = frozenset((same[edge.parent], same[edge.child]))
-        sorts.setdefault((ends, edge.joint.kind), []).append(e)
+        sorts.setdefault((ends, edge.joint.kind), []).append(edge)
     for (_, kind), alike in sorts.items():
         if len(alike) > 1 and kind in SEVERAL:
-            joints = {e: graph.edges[e].joint for e in alike}
             # The one that is driven, or in the tree, locates.
-            first = min(alike, key=lambda e: (joints[e].name not in driven, joints[e].closure))
-            yield first, [e for e in alike if e != first]
+            first = min(alike, key=lambda e: (e.joint.name not in driven, e.joint.closure))
+            yield first.index, [edge.index for edge in alike if edge is not first]

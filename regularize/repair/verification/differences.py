@@ -10,7 +10,7 @@ import numpy as np
 
 from regularize.adapters.common.write import capsule_parts
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Transform
 from regularize.lie.curve import TERMS, Curve
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
@@ -43,7 +43,12 @@ def differences(
     rtol: float = SAME,
     motions: bool = True,
 ) -> list[Diagnostic]:
-    """What a mechanism has lost or changed on its way, one finding for each datum."""
+    """Say what a model has lost or changed in a file (``after``), one finding for each datum.
+
+    Bodies and joints are compared by name, through the rows and halves that writers make of them;
+    places and masses in the world at the reference pose, so that frames may lie elsewhere. Findings
+    are REG320 (errors: another machine) to REG329.
+    """
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
     stored, zeroed = (
@@ -53,12 +58,10 @@ def differences(
     comparison = zeroed if forgotten else stored
     lost = [
         comparison.find(
-            "REG323",
-            f"the stored coordinate of `{joint.name}` is lost ({numbers(joint.position)})",
-            joint.name,
+            "REG323", f"the stored coordinate of `{j.name}` is lost ({numbers(j.position)})", j.name
         )
-        for joint in before.joints
-        if forgotten and np.any(joint.position)
+        for j in before.joints
+        if forgotten and np.any(j.position)
     ]
     found = [
         *name_differences(comparison),
@@ -76,7 +79,7 @@ def differences(
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies and joints that are called otherwise, that are not there, or that were added."""
+    """Name bodies and joints that are called otherwise, that are not there, or that were added."""
     find, bodies = comparison.find, comparison.bodies
     there = {body.name for body in comparison.after.bodies}
     for body in comparison.before.bodies:
@@ -109,26 +112,26 @@ def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def mass_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies whose mass properties are lost, changed or made up."""
-    before, after = comparison.model, comparison.file
+    """Name bodies whose mass properties are lost, changed or made up."""
     for body in comparison.before.bodies:
         names = _parts(comparison, body.name)
         if not names:
             continue
-        one = before.inertia(body.name)
-        parts = [part for name in names if (part := after.inertia(name)) is not None]
-        two = Inertia.total(parts) if parts else None
+        one = comparison.model.inertia(body.name)
+        parts = [part for name in names if (part := comparison.file.inertia(name)) is not None]
         still = body.name == comparison.before.ground
-        for message in _inertia(comparison, one, two):
+        for message in _inertia(comparison, one, Inertia.total(parts) if parts else None):
             message = f"body `{body.name}`{', the ground,' if still else ''} {message}"
             yield comparison.find("REG322", message, severity="note" if still else "warning")
 
 
 def _parts(comparison: Comparison, body: str) -> list[str]:
-    return [name for name, of in comparison.bodies.items() if of == body]
+    """Return the bodies of the file that are a body of the model."""
+    return [name for name, whole in comparison.bodies.items() if whole == body]
 
 
 def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -> Iterator[str]:
+    """Say how the mass properties of a body differ."""
     if one is None or two is None:
         # No mass and unknown mass are the same to every engine.
         if one is not None and (one.mass or np.any(one.matrix)):
@@ -148,24 +151,23 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
 
 
 def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies whose shapes are lost or changed."""
-    before, after = comparison.model, comparison.file
+    """Name bodies whose shapes are lost or changed."""
     for body in comparison.before.bodies:
-        wanted = [(before.poses[body.name], shape) for shape in body.geometry]
+        pose = comparison.model.poses[body.name]
         there = [
-            (after.poses[name], shape)
+            (comparison.file.poses[name], shape)
             for name in _parts(comparison, body.name)
             for shape in comparison.after.body(name).geometry
         ]
-        for number, (pose, shape) in enumerate(wanted, 1):
-            found = _found(comparison, pose, shape, there)
+        for number, shape in enumerate(body.geometry, 1):
+            found = _take(comparison, pose, shape, there)
             if found is not None:
                 if not _same_color(shape, found):
                     message = f"the color of shape {number} of body `{body.name}` differs"
                     yield comparison.find("REG328", message, severity="note")
                 continue
             parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
-            if all(part is not None and _found(comparison, pose, part, there) for part in parts):
+            if all(part is not None and _take(comparison, pose, part, there) for part in parts):
                 continue
             uri = f" `{shape.uri}`" if shape.uri else ""
             message = f"{shape.kind}{uri} (shape {number}) of body `{body.name}` is not there"
@@ -176,10 +178,10 @@ def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             yield comparison.find("REG328", message)
 
 
-def _found(
-    comparison: Comparison, pose: Array, shape: Geometry, there: list[tuple[Array, Geometry]]
+def _take(
+    comparison: Comparison, pose: Transform, shape: Geometry, there: list[tuple[Array, Geometry]]
 ) -> Geometry | None:
-    """The shape of the file that is a shape of the model; it is taken from the list."""
+    """Take the shape of the file that is a shape of the model from a list, if one is."""
     for number, (other, found) in enumerate(there):
         if _same_shape(comparison, shape, found) and comparison.same(
             pose @ shape.T_body_geometry, other @ found.T_body_geometry
@@ -190,6 +192,7 @@ def _found(
 
 
 def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
+    """Say whether two shapes have the same kind, size and mesh."""
     before, after = comparison.before, comparison.after
     return (
         (one.kind, one.collision) == (two.kind, two.collision)
@@ -200,13 +203,14 @@ def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
 
 
 def _same_color(one: Geometry, two: Geometry) -> bool:
+    """Say whether two shapes look the same."""
     if one.color is None or two.color is None:
         return one.color is None  # a color that nobody stated is the viewer's matter
     return bool(np.allclose(one.color, two.color, atol=1 / 255))
 
 
 def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
-    """Where the mesh of a shape is: a file that does not depend on the model's own place."""
+    """Return where the mesh of a shape is, whatever the place of the model's own file."""
     own = shape.uri is not None and shape.uri.startswith(INSIDE)  # inside of the model's own file
     if shape.uri is None or own or "://" in shape.uri or mechanism.path is None:
         return [shape.uri or ""]
@@ -214,7 +218,7 @@ def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
 
 
 def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Couplings and prescribed motions that are lost or changed."""
+    """Name couplings and prescribed motions that are lost or changed."""
     find = comparison.find
     there = [_row(coupling) for coupling in comparison.after.couplings]
     for coupling in comparison.before.couplings:
@@ -240,14 +244,14 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def setting_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Gravity, if it is not the same."""
+    """Say so where gravity is not the same."""
     one, two = comparison.before.gravity, comparison.after.gravity
     if not comparison.same(one, two):
         yield comparison.find("REG329", f"gravity {instead(one, two)}")
 
 
 def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
-    """A coupling in the coordinates of the file; None where it has not all of them."""
+    """Return a coupling in the coordinates of the file; None where it has not all of them."""
     terms, offset = [], coupling.offset
     for name, index, coefficient in coupling.terms:
         joint = comparison.comparable.get(name)
@@ -269,7 +273,7 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
 
 
 def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
-    """Numbers that a coupling consists of: of a function those with negative indices."""
+    """Return the numbers that a coupling consists of: of a function those with negative indices."""
     row: Row = {}
     offset, curve = coupling.offset, curve or coupling.curve
     for name, index, coefficient in coupling.terms[: None if curve is None else -1]:
@@ -287,6 +291,7 @@ def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
 
 def _alike(one: Row, two: Row, rtol: float) -> bool:
     # Which of two coefficients is the larger may depend on rounding, and their signs with it.
+    """Say whether two couplings are the same but for their sign."""
     if one.keys() != two.keys():
         return False
     a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
@@ -299,7 +304,12 @@ def motion_differences(
     found: Sequence[Diagnostic],
     reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
-    """Compare what moves."""
+    """Compare loops, mobility and redundancy.
+
+    Joints of the same kind at the same places have the same ones. Where there is a difference
+    already, or joints became rows and bodies halves, all are computed, from the stored coordinates
+    of ``before``, which the file may have lost.
+    """
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(comparison):
         return
@@ -334,7 +344,10 @@ def motion_differences(
 
 
 def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
-    """The first mechanism without free joints that are not in the file and hold nothing together."""
+    """Leave out free joints that are not in the file and hold nothing together.
+
+    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
+    """
     for joint in before.joints:
         if joint.kind == "free" and not comparison.joints[joint.name]:
             rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
@@ -347,7 +360,7 @@ def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mech
 
 
 def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
-    """The second mechanism, with the stored coordinates of the first one if it has lost them."""
+    """Return the mechanism of the file, with the stored coordinates of the model if it lost them."""
     positions: dict[str, Array] = {}
     for joint in before.joints:
         if np.array_equal(joint.position, comparison.before.joint(joint.name).position):
@@ -365,7 +378,7 @@ def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
 
 
 def _one_to_one(comparison: Comparison) -> bool:
-    """Whether each joint is one joint of the same kind, with nothing added."""
+    """Say whether each joint is one joint of the same kind, with nothing added."""
     kinds = all(
         len(parts := comparison.joints[joint.name]) == 1
         and parts[0].kind == joint.kind

@@ -15,22 +15,22 @@ from regularize.repair.verification.comparison import Comparison
 
 
 def numbers(values: ArrayLike) -> str:
-    """Numbers in a message."""
+    """Write numbers in a message."""
     return " ".join(f"{value:g}" for value in np.atleast_1d(values))
 
 
 def instead(one: ArrayLike, two: ArrayLike) -> str:
-    """What numbers became."""
+    """Say what numbers became."""
     return f"became {numbers(two)} instead of {numbers(one)}"
 
 
 def listed_all(names: Iterator[str] | list[str]) -> str:
-    """All names in backquotes."""
+    """Write all names in backquotes."""
     return " and ".join(f"`{name}`" for name in names)
 
 
 def place_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Joints that join other bodies, stand elsewhere or count from another zero."""
+    """Name joints that join other bodies, or stand or point elsewhere."""
     for joint in comparison.before.joints:
         if comparison.joints[joint.name]:
             yield from _place(comparison, joint)
@@ -58,7 +58,7 @@ def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
 
 
 def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Freedoms that count from another zero, or whose limits or forces are not the same."""
+    """Name freedoms that count from another zero, or whose limits or forces are not the same."""
     yield from _tolerances(comparison)
     for joint in comparison.comparable.values():
         shifts = comparison.shifts(joint)
@@ -70,7 +70,7 @@ def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Joints that do not say any more how far they may be off."""
+    """Name joints that do not say any more how far they may be off."""
     parts = comparison.joints
     lost = [
         joint.name
@@ -83,7 +83,7 @@ def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iterator[Diagnostic]:
-    """What is stated of one freedom, datum by datum, in the coordinate of the model."""
+    """Compare what is stated of one freedom, in the coordinate of the model."""
     part, index = comparison.freedoms(joint)[k]
     factor = float(comparison.factors(joint)[k])
     name = f"`{joint.name}`" if joint.freedoms == 1 else f"freedom {k + 1} of `{joint.name}`"
@@ -99,35 +99,41 @@ def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iter
 
 
 def _bounds(what: str, joint: Joint, index: int) -> Array:
-    """Lower and upper bound of a freedom, infinite where there is none."""
+    """Return lower and upper bound of a freedom, infinite where there is none."""
     if joint.limits is None:
         return np.array([-np.inf, np.inf])
     return _opened(np.asarray(joint.limits)[index])
 
 
 def _opened(values: Array) -> Array:
-    """Bounds as large as numbers get mean that there is none."""
+    """Take bounds as large as numbers get for none."""
     largest = np.finfo(np.float64).max / 2
     return np.where(np.abs(values) > largest, np.copysign(np.inf, values), values)
 
 
 def _limit(what: str, joint: Joint, index: int) -> Array:
+    """Return the largest velocity or effort of a freedom, infinite where there is none."""
     value = None if joint.limits is None else getattr(joint.limits, what)
     return np.array(np.inf) if value is None else _opened(value[index])
 
 
 def _force(what: str, joint: Joint, index: int) -> Array:
+    """Return a number of what acts within a joint, zero where there is none."""
     value = getattr(joint.dynamics, what)
     return np.array(0.0 if value is None else value[index])
 
 
 class Datum(NamedTuple):
-    """What joints state of a freedom."""
+    """What joints state of a freedom, and how two of them are compared."""
 
+    #: Code of the finding where they differ.
     code: str
     words: str
+    #: Takes the words, a joint and the number of a freedom.
     value: Callable[[str, Joint, int], Array]
+    #: Power of the factor of coordinates by which the file's value is to be multiplied.
     power: int
+    #: Whether it counts from the zero of the coordinate.
     counted: bool = False
 
 
@@ -144,7 +150,7 @@ FREEDOM = (
 
 
 def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Motors that are lost, changed or added, and joints that are no longer marked as driven."""
+    """Name motors that are lost, changed or added, and joints no longer marked as driven."""
     find = comparison.find
     there = {actuator.name: actuator for actuator in comparison.after.actuators}
     told = set()
@@ -174,7 +180,7 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diagnostic]:
-    """Motors that move several coordinates by one force, of which the file makes several motors."""
+    """Name motors that move several coordinates by one force, where the file has several."""
     motors: dict[str, list[Actuator]] = {}
     for actuator in comparison.before.actuators:
         if actuator.motor is not None:
@@ -189,6 +195,7 @@ def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diag
 
 
 def _changes(comparison: Comparison, one: Actuator, two: Actuator) -> Iterator[str]:
+    """Say how a motor differs."""
     joint = comparison.comparable.get(one.joint)
     if joint is None:
         return  # it is named already

@@ -26,7 +26,12 @@ INSIDE = "#"
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """The model with names, meshes and at a pose that a format can hold in a file of a folder."""
+    """Give the model names, meshes and a pose that a format can hold in a file of a folder.
+
+    Returns it with a finding for each name that changes, each shape that is left out and each joint
+    that is moved; raises ``UnsupportedExport`` where open loops cannot be closed for a format
+    without.
+    """
     bodies = _body_names(mechanism, adapter)
     joints = _joint_names(mechanism, adapter, bodies)
     findings = [
@@ -44,6 +49,7 @@ def prepared(
 
 
 def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
+    """Return the names that bodies get in a file."""
     taken = {body.name for body in mechanism.bodies} | adapter.reserved
     names = {}
     marks = _idle_marks(mechanism) if adapter.name.startswith("urdf") else set()
@@ -60,7 +66,7 @@ def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
 
 
 def _idle_marks(mechanism: Mechanism) -> set[str]:
-    """Links whose names close a loop in URDF, which something else closes in the model."""
+    """Find links whose names close a loop in URDF, which something else closes in the model."""
     closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
     names = {body.name for body in mechanism.bodies}
     pairs = (
@@ -79,6 +85,7 @@ def _idle_marks(mechanism: Mechanism) -> set[str]:
 def _joint_names(
     mechanism: Mechanism, adapter: Adapter, bodies: Mapping[str, str]
 ) -> dict[str, str]:
+    """Return the names that joints get in a file."""
     others = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
     taken = others | {joint.name for joint in mechanism.joints}
     names = {}
@@ -90,7 +97,7 @@ def _joint_names(
 
 
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:
-    """The mechanism with its loops closed; adds a finding for each joint that moves for that."""
+    """Close the loops; adds a finding for each joint that moves for that."""
     found = assemble(mechanism)
     translation, rotation = found.worst_before
     if max(translation, rotation) < EXACT.closed:
@@ -117,7 +124,7 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
 def with_meshes_from(
     mechanism: Mechanism, adapter: Adapter, folder: Path, findings: list[Diagnostic]
 ) -> Mechanism:
-    """The model with its meshes named as they are found from a folder."""
+    """Name meshes as they are found from a folder; adds a finding for each that is left out."""
     bodies = []
     for body in mechanism.bodies:
         shapes, left_out = [], set()
@@ -145,7 +152,7 @@ def with_meshes_from(
 
 
 def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
-    """How a file in a folder names the mesh of a shape; None where it cannot."""
+    """Return how a file in a folder names the mesh of a shape; None where it cannot."""
     uri, path = shape.uri or "", mechanism.path
     if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"

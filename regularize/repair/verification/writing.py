@@ -59,7 +59,12 @@ def write_verified(
     *,
     reduction: Reduction | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a model beside its place, read it back, compare it, and only then put it there."""
+    """Write a model beside its place, read it back, compare it, and only then put it there.
+
+    Files that belong to it get its name with other endings. Returns what the file does not hold,
+    and what the format forces; raises ``UnsupportedExport`` where it is another machine or its own
+    program refuses it, and leaves the file that was there before.
+    """
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
     else:
@@ -105,7 +110,7 @@ def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnosti
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
-    """The file that is to be replaced: a link is followed, a device is refused."""
+    """Return the file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise RegularizeError(f"{path}: is no file that could be replaced; name another one")
@@ -113,7 +118,7 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
 
 
 def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """The files of a model and the places that they are for, the model itself last."""
+    """List the files of a model and the places that they are for, the model itself last."""
     beside = [p for p in place.parent.iterdir() if p.name.startswith(f"{place.stem}.")]
     for file in sorted(beside, key=lambda p: p == place):
         yield file, target.with_suffix(file.suffix)
@@ -122,7 +127,7 @@ def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 def _verified(
     mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
 ) -> list[Diagnostic]:
-    """What a file has lost; raises ``UnsupportedExport`` if it is another machine."""
+    """Return what a file has lost; raises ``UnsupportedExport`` if it is another machine."""
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None)
     mechanism, after = segments(mechanism), segments(after)
@@ -153,7 +158,7 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
 
 
 def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Findings about what stays behind in the file that a mechanism was read from."""
+    """Say what stays behind in the file that a mechanism was read from, as far as it is there."""
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
@@ -197,6 +202,7 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
 
 
 def _root(file: str) -> etree._Element | None:
+    """Parse a file; None where it is gone or no XML."""
     try:
         parser = etree.XMLParser(
             resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
@@ -207,7 +213,7 @@ def _root(file: str) -> etree._Element | None:
 
 
 def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | None]) -> bool:
-    """Whether an actuator of MJCF is one of the motors that the mechanism has."""
+    """Say whether an actuator of MJCF is one of the motors that the mechanism has."""
     name = element.get("name")
     if name is not None:
         return name in motors
@@ -216,6 +222,7 @@ def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | No
 
 
 def _called(element: etree._Element) -> str:
+    """Name an element by its own name, or by what it refers to."""
     name = element.get("name") or element.get("reference")
     if name is None and element.get("body1"):
         name = f"{element.get('body1')} and {element.get('body2')}"
@@ -225,7 +232,7 @@ def _called(element: etree._Element) -> str:
 
 
 def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> bool:
-    """Whether an element says more than gravity, and more than the new file."""
+    """Say whether an element says more than gravity, and more than the new file."""
     given = {key: value for key, value in element.attrib.items() if key != "gravity"}
     kept = any(tag == element.tag and given.items() <= values.items() for tag, values in there)
     inside = any((each.tag, dict(each.attrib)) not in there for each in element)
@@ -233,7 +240,10 @@ def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> b
 
 
 def try_engine(path: Path, format: str) -> str | None:
-    """Let the program that a format belongs to read a file."""
+    """Let the program of a format read a file: its name, or None where it is not installed.
+
+    Raises ``UnsupportedExport`` with its own words where it refuses the file.
+    """
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, module, reads = ENGINES[format]
@@ -249,7 +259,7 @@ def try_engine(path: Path, format: str) -> str | None:
 
 @contextmanager
 def _words() -> Iterator[Callable[[], str]]:
-    """What a library in C writes to standard error meanwhile, instead of its being shown."""
+    """Keep what a library in C writes to standard error meanwhile, instead of showing it."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
