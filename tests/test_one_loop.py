@@ -184,7 +184,7 @@ def test_axes_that_meet_at_any_angle_still_do_when_redrawn() -> None:
     points = axes * np.array([[1.0], [0.3], [2.0], [0.7]])
     reduction = rg.reduce(mechanisms.single_loop("spherical", "RRRR", [*axes], [*points]))
     relations, (part,) = relations_of(reduction), reduction.parts
-    np.testing.assert_allclose(relations.geometry.meeting, [-part.center / part.length])
+    np.testing.assert_allclose(relations.geometry[2], [-part.center / part.length])
     drawn = rg.reduce(relations.redrawn(np.random.default_rng(2)))
     assert (drawn.mobility, drawn.redundant, drawn.removed) == (1, 3, 3)
 

@@ -106,7 +106,7 @@ class Absorbed(ShortRepr):
 
 
 def _open(gaps: Sequence[Gap]) -> str:
-    """Gaps in words."""
+    """Write gaps in words."""
     return "gaps of " + ", ".join(
         f"{_sizes(gap.translation, gap.rotation)} at `{gap.joint}`" for gap in gaps
     )
@@ -160,14 +160,14 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
 
 
 def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with gaps absorbed, and a finding about what that took, or why it cannot be."""
+    """Absorb gaps, with a finding about what that took, or why it cannot be."""
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)
 
 
 def _framed(mechanism: Mechanism, other: Mechanism) -> Mechanism:
-    """The mechanism with the joint frames of another one; its coordinates stay as they are."""
+    """Give a mechanism the joint frames of another one; its coordinates stay as they are."""
     joints = [
         replace(joint, T_parent_joint=same.T_parent_joint, T_child_joint=same.T_child_joint)
         for joint, same in zip(mechanism.joints, other.joints, strict=True)
@@ -215,7 +215,7 @@ def _closed(
 
 
 def _relations(after: Reduction, loops: LoopKinematics) -> tuple[int, int]:
-    """How many pairs of axes are parallel, and how many meet, at the assembled pose."""
+    """Count pairs of axes that are parallel, and that meet, at the assembled pose."""
     q = after.q[loops.columns]
     changed = sized_loops(after.graph, q, loops.edges)
     axes = Axes.of(changed, changed.state(q))
@@ -225,12 +225,16 @@ def _relations(after: Reduction, loops: LoopKinematics) -> tuple[int, int]:
 
 
 def _gap(loops: LoopKinematics, q: Array) -> float:
-    """Closure errors, lengths scaled."""
+    """Return the size of the closure errors, lengths scaled."""
     return float(np.linalg.norm(loops.residual(loops.state(q))))
 
 
 def motions_meant(loops: LoopKinematics, q: Array) -> list[int]:
-    """Numbers of motions that the loops may have when they close, what was likely meant first."""
+    """Return numbers of motions that loops may have when they close, what was likely meant first.
+
+    Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values
+    as small as itself say nothing.
+    """
     s = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units, compute_uv=False)[
         : loops.freedoms
     ]
@@ -254,7 +258,7 @@ def _mask(
     closing: bool = False,
     shifts: bool = False,
 ) -> Mask:
-    """Moves that may be made: of closing joints alone, or without turns, where that is asked."""
+    """Mark the moves that may be made: of closing joints alone, or without turns, if asked."""
     places = JointPlaces(loops, loops.state(q))
     chords = {loops.graph.edges[chord].joint.name for chord in loops.chords}
     mask = np.ones((len(places.joints), 2, 6), dtype=bool)

@@ -34,7 +34,11 @@ class Candidate:
 def nearly_closed(
     graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
-    """Loops of a cell, and coordinates (n,) where they are closed but for what noise takes away."""
+    """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
+
+    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
+    there is no pose that anybody meant. The stored one is near it.
+    """
     columns = list(graph.columns(edges))
     assembled, stored = assembled[columns], graph.position[columns]
     loops = sized_loops(graph, assembled, edges)
@@ -47,7 +51,7 @@ def nearly_closed(
 
 
 def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
-    """Whether there can be candidates: somewhere equations are weak that are wherever it moves."""
+    """Say whether there can be candidates: some equations are weak wherever the cell moves."""
     elsewhere = cell.generic.singular_values
     if not len(elsewhere):
         return True
@@ -56,12 +60,12 @@ def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
 
 
 def _least(cell: CellMobility, proved: bool) -> int:
-    """Number of motions that candidates have at least."""
+    """Return the number of motions that candidates have at least."""
     return (cell.finite or 0) + int(proved or not cell.finite)
 
 
 def _noise(values: Array, near: float) -> float:
-    """Singular values that noise may keep from zero."""
+    """Return singular values that noise may keep from zero."""
     return float(SHOWN**2 * near * values[0])
 
 
@@ -74,7 +78,12 @@ def candidates(
     proved: bool,
     cycles: Sequence[Cycle],
 ) -> list[Candidate]:
-    """Motions that noise may have taken away, those that can be looked for first, many before few."""
+    """Find motions that noise may have taken away, those to look for first, many before few.
+
+    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In a
+    long chain small ones follow each other closely and mean nothing. And they stay small wherever
+    the loops move to.
+    """
     least = _least(cell, proved)
     if loops.freedoms == least:
         return []
@@ -87,7 +96,11 @@ def candidates(
 def meeting_candidates(
     loops: LoopKinematics, q: Array, near: float, missed: float
 ) -> list[Candidate]:
-    """Motions that loops have if their axes are meant to meet in one point."""
+    """Find motions that loops have if their axes are meant to meet in one point.
+
+    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
+    lie is no part of the mechanism, and yet the only hint of what is small for it.
+    """
     found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
     return [replace(candidate, missed=missed) for candidate in found]
 
@@ -95,7 +108,7 @@ def meeting_candidates(
 def _weak(
     loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
 ) -> list[Candidate]:
-    """Motions that weak equations forbid, at least so many; they have to be weak elsewhere too."""
+    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too."""
     n = loops.freedoms
     signs = normal_incidence(loops, loops.incidence)
     rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
@@ -115,7 +128,7 @@ def _names(loops: LoopKinematics) -> tuple[str, ...]:
 
 
 def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:
-    """Whether each of many loops, and all together, are far from having more motions."""
+    """Say whether each of many loops, and all together, are far from having more motions."""
     from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
 
     each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)

@@ -199,13 +199,13 @@ def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
 
 
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-    """Largest move in metres and turn in radians, each of any joint."""
+    """Return the largest move in metres and turn in radians, each of any joint."""
     both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
     return float(both[0]), float(both[1])
 
 
 def _explains_more(one: Reduction, other: Reduction) -> bool:
-    """Whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
+    """Say whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
     if one.remaining != other.remaining:
         return one.remaining < other.remaining
     rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
@@ -213,7 +213,12 @@ def _explains_more(one: Reduction, other: Reduction) -> bool:
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
-    """Singular values up to which the numbers themselves make noise likely."""
+    """Return singular values up to which the numbers themselves make noise likely.
+
+    They have few digits, or loops that close are stored open: of numbers that close their loops to
+    the last digit nothing is likely. What is further off is no rounding, however few digits there
+    are, and of loops that stay open that is said alone.
+    """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
@@ -288,7 +293,7 @@ def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
 
 
 def _off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
-    """Whether axes are parallel or one but for no more than that."""
+    """Say whether axes are parallel or one but for no more than that."""
     return bool(np.abs(places.aligned(parallel, coaxial)[0]).max() > EXACT.same)
 
 

@@ -189,14 +189,17 @@ def nearest(
 
 
 def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """The mechanism with coordinates q of the loops, shape (n,), as its stored ones."""
+    """Store coordinates of the loops in the mechanism."""
     position = np.array(loops.graph.position)
     position[loops.columns] = q
     return with_coordinates(mechanism, position)
 
 
 def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """The mechanism with loops closed at its stored coordinates, where these are near q (n,)."""
+    """Close the loops at the stored coordinates, where these are near.
+
+    Frames on parents take up what the coordinates differ by, which moves no axis.
+    """
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
     found = _closed(mechanism, loops, q)
@@ -218,7 +221,10 @@ def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKi
 
 
 def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
-    """Configurations along candidate motions to either side, shape (N, n)."""
+    """Return configurations along motions to either side, shape (N, n).
+
+    A walker stops where another motion begins: what is small there is no noise.
+    """
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
     if not motions:
@@ -248,13 +254,13 @@ def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
 
 
 def _singular(loops: LoopKinematics, q: Array, rank: int) -> tuple[Array, Array]:
-    """The last singular value that counts, over the largest, and the velocities that are left."""
+    """Return the last singular value that counts, over the largest, and what it leaves free."""
     rows = loops.residual_jacobian(loops.state(q)) * loops.units
     _, s, vt = np.linalg.svd(rows)
     return s[:, rank - 1] / s[:, 0] if rank else np.ones(len(q)), vt[:, rank:]
 
 
 def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:
-    """Configurations that close all that coordinates can close, shape (N, n)."""
+    """Return configurations that close all that coordinates can close, shape (N, n)."""
     ranks = np.full(len(q), loops.freedoms - motions)
     return project(loops, q, ranks=ranks, tolerances=replace(EXACT, singular=UNNOTICED), steps=12).q

@@ -12,14 +12,14 @@ or an angle that could have been chosen otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Point, Space
 from regularize.lie.screw import IDENTITY
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.least_norm import least_norm
@@ -35,44 +35,42 @@ from regularize.tolerances import ROUNDING, VANISHING, Tolerances
 
 #: A joint and the number of one of its screws.
 Element: TypeAlias = tuple[EdgeId, int]
+#: Unit directions, a point of every axis, and points where axes meet, each of shape (k, 3).
+AxisGeometry: TypeAlias = tuple[Array, Array, Array]
 
 
 def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
-    """The reduction with its topological redundancy as other lengths show it."""
-    parts = tuple(_tried(reduction, part, tries) for part in reduction.parts)
-    return replace(reduction, parts=parts)
+    """Return the reduction with its topological redundancy as other lengths show it."""
+    return replace(reduction, parts=tuple(_tried(reduction, p, tries) for p in reduction.parts))
 
 
 def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
+    """Count what of the redundancy of a block mechanisms with other lengths keep."""
+    graph = reduction.graph
     kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-    left = kept - part.rank
-    if not part.proved or left <= part.topological or _coupled(reduction, part):
+    left, columns = kept - part.rank, set(graph.columns(part.edges))
+    # Ratios of gears and the like would have to follow the lengths.
+    coupled = any(columns & set(coupling.columns) for coupling in graph.couplings)
+    if not part.proved or left <= part.topological or coupled:
         return part
-    removed = 6 * len(part.cuts) - kept
     cell = reduction.cell_at[part.edges[0]]
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
     most = left
     for _ in range(tries):
-        again = _redundant(relations.redrawn(rng), reduction.rtol, rng) - removed
-        most = max(min(most, again), part.topological)
+        redundant = _redundant(relations.redrawn(rng), reduction.rtol, rng)
+        most = max(min(most, redundant - 6 * len(part.cuts) + kept), part.topological)
         if most == part.topological:
             break
     # Rigid, it would have redundant equations as well: what moves owes all of them to its lengths.
     stays = most if most == left or cell.finite == 0 else part.topological
     groups = relations.parallel() if stays == left else []
-    parallel = tuple(tuple(reduction.graph.edges[e].joint.name for e in group) for group in groups)
+    parallel = tuple(tuple(graph.edges[e].joint.name for e in group) for group in groups)
     return replace(part, topological=stays, lengths_tried=tries, parallel=parallel)
 
 
-def _coupled(reduction: Reduction, part: Block) -> bool:
-    """Whether gears and the like act on a block, whose ratios would have to follow the lengths."""
-    columns = set(reduction.graph.columns(part.edges))
-    return any(columns & set(coupling.columns) for coupling in reduction.graph.couplings)
-
-
 def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRelations:
-    """Relations that hold at the configurations that the block's component was walked to."""
+    """Return the relations that hold at configurations that a block's cell was walked to."""
     graph, loops = reduction.graph, reduction.loops
     visited = cell.configurations[[0, *range(-min(4, len(cell.configurations)), 0)]]
     q = np.repeat(reduction.q[None], len(visited), axis=0)
@@ -88,7 +86,7 @@ def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRel
 
 
 def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> int:
-    """Redundant equations of a mechanism at generic configurations."""
+    """Count redundant equations of a mechanism at generic configurations."""
     graph = build(mechanism)
     q = np.zeros(graph.freedoms)
     loops = sized_loops(graph, q)
@@ -99,37 +97,34 @@ def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> i
     return 6 * graph.loops - int(np.max(np.sum(values > rtol * values[:, :1], axis=1)))
 
 
-@dataclass(frozen=True, eq=False)
-class AxisGeometry:
-    """Axes of joints as directions, points of axes and points where they meet."""
+class AxisRelations(NamedTuple):
+    """Relations of the axes of some joints; axes, directions and points are numbered."""
 
-    directions: Array
-    points: Array
-    meeting: Array
-
-
-@dataclass(frozen=True, eq=False)
-class AxisRelations:
-    """Relations of the axes of some joints."""
-
-    edges: Mapping[EdgeId, Edge]
-    screws: Mapping[EdgeId, Array]
+    edges: dict[EdgeId, Edge]
+    #: Scaled.
+    screws: Mapping[EdgeId, Space]
     geometry: AxisGeometry
-    direction: Mapping[Element, tuple[int, float]]
-    axis: Mapping[Element, int]
-    ball: Mapping[EdgeId, int]
-    across: Sequence[tuple[int, int]]
-    flat: Sequence[tuple[int, int, int]]
-    through: Sequence[tuple[int, int, int]]
+    #: Direction of every axis or slide, and its sign.
+    direction: dict[Element, tuple[int, float]]
+    #: Axis of every rotation.
+    axis: dict[Element, int]
+    #: Centre of every ball joint among the meeting points.
+    ball: dict[EdgeId, int]
+    #: Pairs of directions at right angles, and triples of slides in one plane.
+    across: Sequence[tuple[int, ...]]
+    flat: Sequence[tuple[int, ...]]
+    #: Meeting points and the axes and directions through them.
+    through: list[tuple[int, int, int]]
 
     @classmethod
     def of(
-        cls, edges: Iterable[Edge], screws: Mapping[EdgeId, Array], moved: Array, rtol: float
+        cls, edges: Sequence[Edge], screws: Mapping[EdgeId, Space], moved: Array, rtol: float
     ) -> AxisRelations:
-        """The relations that hold."""
-        edges = list(edges)
-        every = elements(edges)
-        ends = _ends(edges)
+        """Find the relations that hold.
+
+        The directions of all ``elements`` at some configurations are ``moved``, (N, elements, 3).
+        """
+        every, ends = elements(edges), _ends(edges)
         lines = {e: screw.axis_of(screws[e[0]][:, e[1]]) for e in every}
         share = {(a, b) for a, b in combinations(every, 2) if ends[a[0]] & ends[b[0]]}
         dots = np.einsum("nik,njk->nij", moved, moved)
@@ -151,110 +146,94 @@ class AxisRelations:
             for (i, a), (j, b) in combinations(enumerate(every), 2)
             if normal[i, j] and ((a, b) in share or a in slides or b in slides)
         }
-        vectors = np.array([lines[every[f]][0] for f in classes]).reshape(-1, 3)
-        sliding = sorted({direction[e][0] for e in slides})
         flat = [
             triple
-            for triple in combinations(sliding, 3)
+            for triple in combinations(sorted({direction[e][0] for e in slides}), 3)
             if np.max(np.abs(np.linalg.det(moved[:, [classes[c] for c in triple]]))) < rtol
         ]
         axes, meeting = _axes_and_points(edges, ends, screws, lines, direction, share, rtol)
         numbers = list(dict.fromkeys(axes.values()))
-        points = [lines[e][1] for e in numbers]
+        through = {
+            (k, numbers.index(axes[e]), direction[e][0])
+            for k, met in enumerate(meeting)
+            for e in met.axes
+        }
+        geometry = (
+            [lines[every[f]][0] for f in classes],
+            [lines[e][1] for e in numbers],
+            [met.place for met in meeting],
+        )
+        directions, points, places = (
+            np.array(each, dtype=np.float64).reshape(-1, 3) for each in geometry
+        )
         return cls(
-            edges={e.index: e for e in edges},
-            screws=screws,
-            geometry=AxisGeometry(
-                vectors,
-                np.array(points, dtype=np.float64).reshape(-1, 3),
-                np.array([m.place for m in meeting], dtype=np.float64).reshape(-1, 3),
-            ),
-            direction=direction,
-            axis={e: numbers.index(a) for e, a in axes.items()},
-            ball={b: k for k, m in enumerate(meeting) for b in m.balls},
-            across=[(a, b) for a, b in sorted(across)],
-            flat=flat,
-            through=sorted(
-                {
-                    (k, numbers.index(axes[e]), direction[e][0])
-                    for k, m in enumerate(meeting)
-                    for e in m.axes
-                }
-            ),
+            {edge.index: edge for edge in edges},
+            screws,
+            (directions, points, places),
+            direction,
+            {e: numbers.index(a) for e, a in axes.items()},
+            {ball: k for k, met in enumerate(meeting) for ball in met.balls},
+            sorted(across),
+            flat,
+            sorted(through),
         )
 
     def parallel(self) -> list[list[EdgeId]]:
-        """Edges whose axes or slides are parallel, three at least, the largest groups first."""
+        """List edges whose axes or slides are parallel, three at least, the largest groups first."""
         found: dict[int, list[EdgeId]] = {}
         for (e, _), (number, _) in self.direction.items():
             found.setdefault(number, []).append(e)
         return sorted((g for g in found.values() if len(g) > 2), key=len, reverse=True)
 
     def redrawn(self, rng: np.random.Generator) -> Mechanism:
-        """A mechanism of these joints with other lengths and angles and the same relations."""
-        g = self.geometry
-        drawn = self._related(
-            AxisGeometry(
-                g.directions + 0.3 * rng.normal(size=g.directions.shape),
-                g.points + 0.2 * rng.normal(size=g.points.shape),
-                g.meeting + 0.2 * rng.normal(size=g.meeting.shape),
-            )
-        )
-        return Mechanism.of_joints("other lengths", [self._joint(e, drawn) for e in self.edges])
+        """Draw a mechanism of these joints with other lengths and angles and the same relations."""
+        amounts = (0.3, 0.2, 0.2)
+        drawn = [
+            g + x * rng.normal(size=g.shape) for g, x in zip(self.geometry, amounts, strict=True)
+        ]
+        geometry = self._related(drawn)
+        return Mechanism.of_joints("other lengths", [self._joint(e, geometry) for e in self.edges])
 
-    def _joint(self, e: EdgeId, drawn: AxisGeometry) -> Joint:
-        """A joint as it was drawn, between bodies whose frames coincide."""
-        edge = self.edges[e]
+    def _joint(self, e: EdgeId, geometry: AxisGeometry) -> Joint:
+        """Make a joint as it was drawn, between bodies whose frames coincide."""
+        edge, (directions, points, meeting) = self.edges[e], geometry
         kind, screws, frame = "composite", np.zeros((6, edge.freedoms)), IDENTITY
         if edge.group:
             kind, screws = edge.joint.kind, edge.screws
         if e in self.ball:
-            frame = screw.transform(None, drawn.meeting[self.ball[e]])
+            frame = screw.transform(None, meeting[self.ball[e]])
         for k in range(edge.freedoms if not edge.group else 0):
             number, sign = self.direction[e, k]
-            way = sign * drawn.directions[number]
+            way = sign * directions[number]
             _, point, pitch = screw.axis_of(self.screws[e][:, k])
-            slides = point is None or pitch is None
-            screws[:, k] = (
-                screw.prismatic(way)
-                if slides
-                else screw.helical(way, drawn.points[self.axis[e, k]], pitch or 0.0)
-            )
+            if point is None or pitch is None:
+                screws[:, k] = screw.prismatic(way)
+            else:
+                screws[:, k] = screw.helical(way, points[self.axis[e, k]], pitch)
         welded = not edge.freedoms
-        return Joint(
-            f"{e}",
-            f"{edge.parent}",
-            f"{edge.child}",
-            "fixed" if welded else kind,
-            screws,
-            frame,
-            frame,
-            closure=welded,
-        )
+        kind, ends = "fixed" if welded else kind, (f"{edge.parent}", f"{edge.child}")
+        return Joint(f"{e}", *ends, kind, screws, frame, frame, closure=welded)
 
-    def _related(self, drawn: AxisGeometry) -> AxisGeometry:
-        """The nearest geometry that keeps the relations, by Newton's method."""
-        shapes = [drawn.directions.shape, drawn.points.shape, drawn.meeting.shape]
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-        x = np.concatenate([drawn.directions.ravel(), drawn.points.ravel(), drawn.meeting.ravel()])
+    def _related(self, drawn: Sequence[Array]) -> AxisGeometry:
+        """Find the nearest geometry that keeps the relations, by Newton's method."""
+        ends = np.cumsum([part.size for part in drawn])
+        x = np.concatenate([part.ravel() for part in drawn])
         for _ in range(30):
-            parts = np.split(x, ends[:-1])
-            d, p, v = (part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-            values, rows = self._equations(d, p, v, len(x), ends)
+            d, p, v = (part.reshape(-1, 3) for part in np.split(x, ends[:-1]))
+            values, rows = self._equations((d, p, v), ends)
             if np.max(np.abs(values), initial=0.0) < ROUNDING:
                 break
             x = x - least_norm(rows[None], values[None], VANISHING)[0]
-        return AxisGeometry(d, p, v)
+        return d, p, v
 
-    def _equations(
-        self, d: Array, p: Array, v: Array, size: int, ends: Array
-    ) -> tuple[Array, Array]:
-        """Relations as equations, and their derivatives."""
+    def _equations(self, geometry: AxisGeometry, ends: Array) -> tuple[Array, Array]:
+        """Write relations as equations, with their derivatives by all numbers in a row."""
+        d, p, v = geometry
         values: list[float] = []
         rows: list[Array] = []
 
         def add(value: float, *terms: tuple[int, Array]) -> None:
-            row = np.zeros(size)
+            row = np.zeros(ends[-1])
             for start, term in terms:
                 row[start : start + 3] += term
             values.append(value)
@@ -265,42 +244,31 @@ class AxisRelations:
         for i, j in self.across:
             add(d[i] @ d[j], (3 * i, d[j]), (3 * j, d[i]))
         for i, j, k in self.flat:
-            a, b, c = d[i], d[j], d[k]
-            add(
-                a @ np.cross(b, c),
-                (3 * i, np.cross(b, c)),
-                (3 * j, np.cross(c, a)),
-                (3 * k, np.cross(a, b)),
-            )
+            slopes = np.cross(d[j], d[k]), np.cross(d[k], d[i]), np.cross(d[i], d[j])
+            add(d[i] @ slopes[0], *zip((3 * i, 3 * j, 3 * k), slopes, strict=True))
         for k, axis, way in self.through:
-            arm = v[k] - p[axis]
+            arm, at = v[k] - p[axis], (ends[1] + 3 * k, ends[0] + 3 * axis, 3 * way)
             turn, lever = screw.cross_matrix(d[way]), screw.cross_matrix(arm)
             for value, by_arm, by_way in zip(np.cross(arm, d[way]), -turn, lever, strict=True):
-                add(
-                    value,
-                    (ends[1] + 3 * k, by_arm),
-                    (ends[0] + 3 * axis, -by_arm),
-                    (3 * way, by_way),
-                )
-        return np.array(values), np.array(rows).reshape(-1, size)
+                add(value, *zip(at, (by_arm, -by_arm, by_way), strict=True))
+        return np.array(values), np.array(rows).reshape(-1, ends[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Meeting:
+class _Meeting(NamedTuple):
     """A point where axes and balls meet."""
 
-    place: Array
+    place: Point
     axes: list[Element]
     balls: list[EdgeId]
 
 
 def elements(edges: Iterable[Edge]) -> list[Element]:
-    """The axes and slides of some joints; balls and free joints have none of their own."""
+    """List the axes and slides of joints; balls and free joints have none of their own."""
     return [(e.index, k) for e in edges if not e.group for k in range(e.freedoms)]
 
 
 def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
-    """The two bodies of every joint; what is welded together is one."""
+    """Return the two bodies of every joint; what is welded together is one."""
     body = DisjointSets({node for e in edges for node in (e.parent, e.child)})
     for e in edges:
         if not e.freedoms:
@@ -311,25 +279,25 @@ def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
 def _axes_and_points(
     edges: Sequence[Edge],
     ends: Mapping[EdgeId, set[NodeId]],
-    screws: Mapping[EdgeId, Array],
-    lines: Mapping[Element, tuple[Array, Array | None, float | None]],
+    screws: Mapping[EdgeId, Space],
+    lines: Mapping[Element, tuple[Array, Point | None, float | None]],
     direction: Mapping[Element, tuple[int, float]],
     share: Iterable[tuple[Element, Element]],
     rtol: float,
 ) -> tuple[dict[Element, Element], list[_Meeting]]:
-    """Axes that coincide by the first of them, and the points where axes and balls meet."""
+    """Return the first of the axes that coincide, by axis, and points where axes and balls meet."""
     same = DisjointSets[Element]()
-    met: list[_Meeting] = []
+    points: list[_Meeting] = []
 
-    def meet(place: Array, axes: list[Element], balls: list[EdgeId]) -> None:
+    def meet(place: Point, axes: list[Element], balls: list[EdgeId]) -> None:
         new = _Meeting(place, axes, balls)
-        for known in [*met]:
-            touching = set(known.axes) & set(new.axes) or set(known.balls) & set(new.balls)
-            if touching and np.linalg.norm(known.place - place) < rtol:
-                met.remove(known)
-                own = [*dict.fromkeys((*known.axes, *new.axes))]
-                new = _Meeting(known.place, own, [*dict.fromkeys((*known.balls, *new.balls))])
-        met.append(new)
+        for old in [*points]:
+            touching = set(old.axes) & set(new.axes) or set(old.balls) & set(new.balls)
+            if touching and np.linalg.norm(old.place - place) < rtol:
+                points.remove(old)
+                own = [*dict.fromkeys((*old.axes, *new.axes))]
+                new = _Meeting(old.place, own, [*dict.fromkeys((*old.balls, *new.balls))])
+        points.append(new)
 
     turning = {e: (way, point) for e, (way, point, _) in lines.items() if point is not None}
     for a, b in sorted(share):
@@ -343,21 +311,21 @@ def _axes_and_points(
         elif abs(gap @ normal) < rtol * np.linalg.norm(normal):
             along = np.cross(gap, d2) @ normal / (normal @ normal)
             meet(p1 + along * d1, [a, b], [])
-    centers = {e.index: _center(screws[e.index]) for e in edges if e.joint.kind == "spherical"}
+    centers: dict[EdgeId, Point] = {}
+    for edge in edges:
+        if edge.joint.kind == "spherical":
+            linear, turns = screws[edge.index][:3], screws[edge.index][3:]
+            rows = np.vstack([screw.cross_matrix(w) for w in turns.T])
+            center = np.linalg.lstsq(rows, linear.T.ravel(), rcond=None)[0]
+            centers[edge.index] = -np.asarray(center, dtype=np.float64)
     for ball, center in centers.items():
         meet(center, [], [ball])
         for e, (way, point) in turning.items():
             near = np.linalg.norm(np.cross(center - point, way)) < rtol
             if near and ends[ball] & ends[e[0]]:
                 meet(center, [e], [ball])
-        for other in centers:
-            near = np.linalg.norm(centers[other] - center) < rtol
+        for other, place in centers.items():
+            near = np.linalg.norm(place - center) < rtol
             if other != ball and near and ends[ball] & ends[other]:
                 meet(center, [], [ball, other])
-    return {e: same[e] for e in turning}, met
-
-
-def _center(screws: Array) -> Array:
-    """Centre of three screws without pitch."""
-    rows = np.vstack([screw.cross_matrix(w) for w in screws[3:].T])
-    return np.asarray(-np.linalg.lstsq(rows, screws[:3].T.ravel(), rcond=None)[0])
+    return {e: same[e] for e in turning}, points

@@ -25,7 +25,11 @@ Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
-    """The joints of some loops, as things that can be moved."""
+    """The joints of some loops, welds too, as things that can be moved from a reference state.
+
+    Moves are about the points of their axes that are nearest to the centre, or about the origins of
+    their frames (``at_origins``).
+    """
 
     def __init__(
         self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
@@ -46,7 +50,7 @@ class JointPlaces:
         return np.asarray(self._pose(node) @ self.loops.graph.T_node_body[name])
 
     def _point(self, edge: Edge, at_origin: bool) -> Array:
-        """The point of a joint in the world that it is moved and turned about."""
+        """Return the point of a joint that it is moved and turned about."""
         point = (self._pose(edge.parent) @ edge.T_parent)[:3, 3]
         if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
@@ -64,7 +68,7 @@ class JointPlaces:
         return bases
 
     def derivative(self, state: State) -> Array:
-        """Change of the closure errors by the moves of the frames, shape (N, 6 L, 12 joints)."""
+        """Return the change of closure errors by moves of the frames, shape (N, 6 L, 12 joints)."""
         loops = self.loops
         away = state.T_world_node @ screw.inverse(self.reference.T_world_node)
         carried = screw.adjoint(away)
@@ -89,7 +93,11 @@ class JointPlaces:
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Moves that make axes of one body parallel, or one axis, which nearly are so."""
+        """Return moves that make axes of one body parallel, or one, which nearly are so.
+
+        Axes are parallel up to an angle, and those of hinges are one up to a scaled distance;
+        returns which frames have one axis then, too.
+        """
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]
@@ -120,7 +128,7 @@ class JointPlaces:
         return moves.reshape(-1), ties
 
     def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
-        """The mechanism with the frames of its joints moved, shape (12 joints,)."""
+        """Return the mechanism with the frames of its joints moved."""
         changed = {}
         pairs = zip(self.edges.items(), self._bases, moves.reshape(-1, 2, 6), strict=True)
         for (name, group), basis, move in pairs:
@@ -137,11 +145,11 @@ class JointPlaces:
         return replace(mechanism, joints=joints, digits=None)
 
     def sizes(self, moves: Array) -> tuple[Array, Array]:
-        """By how many metres and radians every joint moves, shapes (joints,)."""
+        """Return by how many metres and radians every joint moves."""
         moved = np.linalg.norm(moves.reshape(-1, 2, 2, 3), axis=3).max(axis=1)
         return self.loops.length * moved[:, 0], moved[:, 1]
 
 
 def _carried(D: Array, body: Array, on_body: Array) -> Array:
-    """A joint's frame on its body after a move in the world; it may lie off along its axis."""
+    """Return a joint's frame on its body after a move in the world."""
     return np.asarray(screw.inverse(body) @ D @ body @ on_body)

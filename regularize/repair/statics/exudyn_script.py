@@ -95,7 +95,12 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a script that makes the global ``mbs``, assembled and not solved."""
+    """Write a script that makes the global ``mbs``, assembled and not solved.
+
+    Bodies have the names of links, reference points at their frames, and the pose as assembled.
+    Rows that a reduction leaves redundant are left out on numerical evidence. Springs and dampers
+    of hinges and slides are written; returns what is not.
+    """
     given = as_reduction(model)
     reduction = with_cuts_alone(given)
     findings = []
@@ -130,6 +135,7 @@ def _list(values: Array) -> str:
 
 
 def _bodies(placed: PlacedJoints) -> Iterator[str]:
+    """Write the moving bodies; raises ``NoInertia`` where one states no mass."""
     mechanism = placed.reduction.mechanism
     moving = [body for body in mechanism.bodies if body.name != mechanism.ground]
     if any(body.inertia is None for body in moving):
@@ -144,6 +150,7 @@ def _bodies(placed: PlacedJoints) -> Iterator[str]:
 
 
 def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
+    """Write a joint with its spring and damper; raises ``UnsupportedExport``."""
     if joint.kind not in HELD:
         raise UnsupportedExport(
             f"EXUDYN has no joint of the kind {joint.kind!r}, as {joint.name!r} is; make it a "
@@ -178,14 +185,14 @@ def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
 
 
 def _along(placed: PlacedJoints, joint: Joint, frame: Array) -> Array:
-    """Axis z of a frame as a screw of a joint's kind, in the joint's frame, shape (6,)."""
+    """Return axis z of a frame as a screw of a joint's kind, in the joint's frame."""
     z = (screw.inverse(placed.frame(joint)) @ frame)[:3, 2]
     parts = (np.zeros(3), z) if joint.kind == "revolute" else (z, np.zeros(3))
     return np.concatenate(parts)
 
 
 def _held(placed: PlacedJoints, joint: Joint) -> tuple[Array, tuple[int, ...]]:
-    """The frame of a joint in the ground, and which axes are held: all of its kind, or enough."""
+    """Return a joint's frame in the ground, and which axes are held: all of its kind, or enough."""
     T, every = placed.frame(joint), HELD[joint.kind]
     own = placed.freedoms(joint)
     R = np.eye(3)
@@ -224,7 +231,7 @@ def _held(placed: PlacedJoints, joint: Joint) -> tuple[Array, tuple[int, ...]]:
 
 
 def _turned(joint: Joint, frame: Array) -> Iterator[Array]:
-    """A joint's frame and others about its axis; all axes of a frame where the joint has none."""
+    """Yield a joint's frame and others about its axis."""
     yield frame
     if joint.kind == "universal":
         return
@@ -233,7 +240,7 @@ def _turned(joint: Joint, frame: Array) -> Iterator[Array]:
 
 
 def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -> float:
-    """How well axes of a frame complete the implied rows: the least singular value of both."""
+    """Return how well axes of a frame complete the implied rows: the least singular value."""
     chosen = screw.adjoint(screw.inverse(frame) @ T).T[:, [*axes]]
     chosen = chosen / np.linalg.norm(chosen, axis=0)
     size = np.linalg.norm(implied, axis=0)
@@ -242,7 +249,7 @@ def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -
 
 
 def _lost(joint: Joint) -> Iterator[Diagnostic]:
-    """Findings about what the script does not say of a joint."""
+    """Say what the script does not hold of a joint."""
     stated = {name for name, value in joint.dynamics.stated().items() if np.any(value)}
     written = {"stiffness", "damping", "rest_position"}
     lost = stated - (written if joint.kind in ("revolute", "prismatic") else set())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Wrench, read_only
 from regularize.lie.directions import Direction, directions
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
@@ -35,7 +35,7 @@ Stiffness: TypeAlias = "float | tuple[float, float] | Array"
 def settle(
     equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
 ) -> Array:
-    """Amounts of the self-stress states with the least energy, then the least norm, (states,)."""
+    """Return amounts of the self-stress states: of least energy, then of least norm, (states,)."""
     states = free.shape[2]
     if states == 0:
         return np.zeros(0)
@@ -69,7 +69,7 @@ def settle(
 def compliance_roots(
     reduction: Reduction, stiffness: Mapping[str, Stiffness]
 ) -> dict[EdgeId, list[Array]]:
-    """Square roots of compliance matrices in the frame of each edge on its parent, by edge."""
+    """Return square roots of compliance matrices in the frame of each edge on its parent."""
     graph, mechanism = reduction.graph, reduction.mechanism
     found: dict[EdgeId, list[Array]] = {}
     for name, value in stiffness.items():
@@ -86,6 +86,7 @@ def compliance_roots(
 
 
 def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
+    """Return the square root of a compliance matrix, shape (6, 6)."""
     value = np.asarray(stiffness, dtype=np.float64)
     if value.ndim == 0:
         value = np.repeat(value, 6)
@@ -104,9 +105,13 @@ def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
 class JointForce(Reaction):
     """The wrench that a joint transmits, and in which directions equilibrium leaves it open."""
 
-    wrench: Array
+    #: From parent to child at the origin of the joint frame on the parent, ground axes.
+    wrench: Wrench
+    #: Forces of motors along the joint's freedoms. ``wrench`` includes them, and what acts within
+    #: the joint: damping, dry friction, springs, and rotors.
     motor: Array
-    determined: Array
+    #: The part of ``wrench`` that equilibrium determines.
+    determined: Wrench
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +119,24 @@ class EliminatedForce:
     """Force in a constraint that the reduction removed."""
 
     joint: str
+    #: Of the constraint at the joint's origin, ground axes.
     direction: Direction
+    #: In newtons, or newton metres of a moment.
     value: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForces(ShortRepr):
-    """Wrenches in all joints in balance with motion, gravity, motors and loads."""
+    """Wrenches in all joints that move or close a loop, in balance with motion and loads."""
 
     joints: tuple[JointForce, ...]
     eliminated: tuple[EliminatedForce, ...]
+    #: Number of independent self-stress states.
     states: int
+    #: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
     method: str
-    tau: Array
+    #: Forces along all coordinates, those of the held ones included.
+    tau: Coordinates
 
     def __getitem__(self, joint: str) -> JointForce:
         """The entry of that name; raises ``ModelError`` naming those there are."""
@@ -238,6 +248,7 @@ def joint_forces(
 def _joints(
     equilibrium: Equilibrium, fields: Array, free: Array, tau: Array
 ) -> tuple[JointForce, ...]:
+    """Return the entry of each joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
     found: dict[str, JointForce] = {}
     for i, e in enumerate(loops.edges):
@@ -269,6 +280,7 @@ def _joints(
 def _eliminated(
     reduction: Reduction, equilibrium: Equilibrium, fields: Array
 ) -> tuple[EliminatedForce, ...]:
+    """Return the forces in the constraints that the reduction removed."""
     loops, found = equilibrium.loops, []
     for cut in reduction.cuts:
         removed = np.hstack([cut.removed, cut.thinned, cut.numerical])

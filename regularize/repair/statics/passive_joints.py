@@ -17,14 +17,14 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Rates
 from regularize.mechanism.graph import ColumnId, Edge, Graph
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Mechanism
 
 
-def dynamics_of(mechanism: Mechanism, key: str) -> Array:
-    """A value of ``Joint.dynamics`` for every joint coordinate, zero where it is not stated, (n,)."""
+def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
+    """Return a value of ``Joint.dynamics`` for every coordinate, zero where it is not stated."""
     parts = [np.zeros(0)]
     for joint in mechanism.joints:
         values = getattr(joint.dynamics, key)
@@ -32,8 +32,11 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Array:
     return np.concatenate(parts)
 
 
-def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Array:
-    """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,)."""
+def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
+    """Return a value of ``Joint.limits`` for every coordinate, infinite where there is none.
+
+    Where there are limits without bounds of the position, these are ``unstated`` instead.
+    """
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]
@@ -45,19 +48,23 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
-    """What acts within the joints of a mechanism."""
+    """What acts within the joints of a mechanism, by joint coordinate."""
 
     graph: Graph = field(repr=False)
-    damping: Array
-    friction: Array
-    stiffness: Array
-    rest_position: Array
-    armature: Array
+    damping: Coordinates
+    #: Dry friction.
+    friction: Coordinates
+    #: Of springs, and where these have no force.
+    stiffness: Coordinates
+    rest_position: Coordinates
+    #: Inertia of rotors.
+    armature: Coordinates
+    #: Rate in rad/s and m/s below which dry friction falls off.
     slip: float = 1e-3
 
     @classmethod
     def of(cls, graph: Graph) -> PassiveJoints:
-        """What acts within the joints of a graph."""
+        """Collect what acts within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
         damping, friction, stiffness, rest, armature = (
             dynamics_of(graph.mechanism, key) for key in keys
@@ -74,13 +81,17 @@ class PassiveJoints:
         """Whether a joint has a spring."""
         return bool(np.any(self.stiffness))
 
-    def dissipative(self, rates: Array, slip: float | None = None) -> Array:
-        """Forces of damping and friction at joint rates, both of shape (..., n)."""
+    def dissipative(self, rates: Rates, slip: float | None = None) -> Array:
+        """Return forces of damping and friction at joint rates, of balls in the moving frame."""
         slid = np.tanh(rates / (slip or self.slip))
         return np.asarray(-self.damping * rates - self.friction * slid)
 
-    def springs(self, x: Array) -> Array:
-        """Forces of springs against joint rates at joint coordinates, both of shape (..., n)."""
+    def springs(self, x: Coordinates) -> Array:
+        """Return forces of springs: minus the slope of their energy.
+
+        Of ball joints and free ones rates are the twist in the moving frame, by which the stretch
+        does not change as it does by its own numbers.
+        """
         stretch = self.stretch(x)
         force = -self.stiffness * stretch
         for edge, columns in self._sprung:
@@ -89,12 +100,12 @@ class PassiveJoints:
             force[..., columns] = wrench @ edge.screws
         return np.asarray(force)
 
-    def energy(self, x: Array) -> Array:
-        """Energy in the springs at joint coordinates (..., n), in J, shape (...)."""
+    def energy(self, x: Coordinates) -> Array:
+        """Return the energy in the springs, in J, shape (...,)."""
         return np.asarray(0.5 * self.stretch(x) ** 2 @ self.stiffness)
 
-    def stretch(self, x: Array) -> Array:
-        """Joint coordinates from where springs have no force, both of shape (..., n)."""
+    def stretch(self, x: Coordinates) -> Coordinates:
+        """Return joint coordinates from where springs have no force."""
         stretch = np.array(x - self.rest_position)
         for edge, columns in self._sprung:
             if self.rest_position[columns].any():

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Point, Space, Transform, read_only
 from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
@@ -48,6 +48,8 @@ class Reaction(ShortRepr):
     """What is known of the wrench that a joint transmits."""
 
     joint: str
+    #: Directions in which self-stress is possible, about the joint's origin, ground axes; empty
+    #: where the reaction is unique.
     indeterminate: tuple[Direction, ...]
 
     @property
@@ -92,8 +94,8 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
 
 def _fields(
     reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium
-) -> Iterator[tuple[EdgeId, Array]]:
-    """Every edge of a cell with the wrenches of self-stress in it, shape (6, states)."""
+) -> Iterator[tuple[EdgeId, Space]]:
+    """Yield every edge of a cell with the wrenches of self-stress in it."""
     loops = equilibrium.loops
     if len(loops.chords) > MANY_LOOPS:
         from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
@@ -111,8 +113,10 @@ class SelfStress(ShortRepr):
     """One state of self-stress."""
 
     joints: tuple[str, ...]
+    #: The wrench in the first of them about ``point``, ground axes.
     direction: Direction
-    point: Array
+    point: Point
+    #: Whether it circulates in one short loop, the same wrench through every joint.
     one_loop: bool
 
     def __str__(self) -> str:
@@ -159,13 +163,13 @@ def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
 
 
 def _project(columns: Array, onto: Array) -> Array:
-    """Orthogonal projection on the space of the columns."""
+    """Project orthogonally on the space of the columns."""
     basis = np.linalg.qr(columns)[0]
     return np.asarray(basis @ (basis.T @ onto))
 
 
 def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
-    """States within one loop and their wrench fields, shape (edges * 6,)."""
+    """Find states within one loop and their wrench fields, shape (edges * 6,)."""
     loops, graph = equilibrium.loops, equilibrium.graph
     screws = np.vstack([equilibrium.screws[loops.local(e)] for e in cycle.edges])
     u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
@@ -184,8 +188,8 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
         yield SelfStress(names, direction, read_only(point), True), field.ravel()
 
 
-def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
-    """The point nearest to all axes of rotation of a loop, world coordinates."""
+def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Point:
+    """Return the point nearest to all axes of rotation of a loop."""
     normal, moment = np.zeros((3, 3)), np.zeros(3)
     for e in cycle.edges:
         for twist in equilibrium.state.screws[0, equilibrium.loops.local(e)]:
@@ -198,7 +202,7 @@ def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
 
 
 def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
-    """A state that runs through several loops, seen from its first joint."""
+    """Describe a state that runs through several loops, seen from its first joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
     sizes = np.max(np.abs(field), axis=1)
     taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
@@ -215,8 +219,12 @@ class StressedJoints:
     """States of self-stress of a cell as wrenches in its joints."""
 
     names: tuple[str, ...]
-    places: Array
+    #: The frame of each on its parent, shape (joints, 4, 4).
+    places: Transform
+    #: In every joint at its place along the axes of its frame, in N and N m, (joints, 6, states).
     wrenches: Array
+    #: In the closing joints, by edge: about the origin, axes of the world, as the bodies that carry
+    #: the cut frames stand at the assembled pose, shape (6, states).
     chords: dict[EdgeId, Array]
 
     @property
@@ -225,13 +233,13 @@ class StressedJoints:
         return int(self.wrenches.shape[2])
 
     def mixed(self, amounts: Array) -> StressedJoints:
-        """Other states, made of some amounts of these, shape (states, k)."""
+        """Return other states, made of some amounts of these, shape (states, k)."""
         chords = {e: wrench @ amounts for e, wrench in self.chords.items()}
         return StressedJoints(self.names, self.places, self.wrenches @ amounts, chords)
 
 
 def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
-    """The states of self-stress of a cell."""
+    """Return the states of self-stress of a cell, at a pose that is not singular."""
     equilibrium = Equilibrium(reduction, _regular(reduction, cell), cell.edges)
     loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
     unknowns = equilibrium.self_stress
@@ -259,8 +267,8 @@ def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
     return StressedJoints(tuple(names), np.array(places), np.array(wrenches), chords)
 
 
-def _regular(reduction: Reduction, cell: CellMobility) -> Array:
-    """The assembled coordinates of a cell, or others where these are singular, shape (n,)."""
+def _regular(reduction: Reduction, cell: CellMobility) -> Coordinates:
+    """Return the assembled coordinates of a cell, or the least singular ones visited."""
     q = reduction.q[reduction.graph.columns(cell.edges)]
     if cell.here.rank == cell.generic.rank:
         return np.asarray(q)

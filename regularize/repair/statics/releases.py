@@ -163,7 +163,7 @@ def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
 
 
 def _joins_cut(graph: Graph, edge: Edge) -> bool:
-    """Say whether a weld only joins what was cut off a body, beside the joint that closes a loop."""
+    """Say whether a weld only joins what was cut off a body, at the joint that closes a loop."""
     ends = [(edge.parent, edge.T_parent), (edge.child, edge.T_child)]
     for node, T in ends if not edge.freedoms else ():
         others = [graph.edges[e] for e in graph.adjacency[node] if e != edge.index]

@@ -70,6 +70,7 @@ def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
 
 
 def _weld(cut: Cut) -> Weld:
+    """Close a cut by rows of one frame."""
     edge = cut.edge
     if edge.group and edge.freedoms == 3:
         own = edge.T_child if cut.on_child else edge.T_parent
@@ -81,14 +82,17 @@ def _weld(cut: Cut) -> Weld:
 
 
 def _dropped(cut: Cut) -> int:
-    """Rows dropped because of the configuration, beyond what motion algebras prove."""
+    """Count rows dropped because of the configuration, beyond what motion algebras prove."""
     return int(cut.thinned.shape[1] + cut.numerical.shape[1])
 
 
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """The first choice among rows of the chosen welds that serves everywhere, or the best."""
+    """Return the first choice among rows of chosen welds that serves everywhere, or the best.
+
+    Tried are several configurations at which to choose, each with frames of other directions.
+    """
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
@@ -110,7 +114,7 @@ def _serving(
 
 
 def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
-    """A weld with another frame at the same place, and all rows that imply the others."""
+    """Give a weld another frame at the same place, and all rows that imply the others."""
     cut, axes = weld.cut, np.linalg.qr(rng.normal(size=(3, 3)))[0]
     frame = weld.T_node_frame @ screw.transform(axes * np.sign(np.linalg.det(axes)))
     seen = seen_from(cut, screw.inverse(cut.T_node_frame) @ frame)
@@ -120,7 +124,7 @@ def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
 
 
 def _as_cut(weld: Weld) -> Cut:
-    """The cut with the rows of a weld that its own joint's freedoms do not fulfil by themselves."""
+    """Return the cut with the rows of a weld that its freedoms do not fulfil by themselves."""
     cut = weld.cut
     T_cut_frame = screw.inverse(cut.T_node_frame) @ weld.T_node_frame
     rows = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_cut_frame))
@@ -133,7 +137,7 @@ def _as_cut(weld: Weld) -> Cut:
 def _shortened(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int], q: Array
 ) -> list[Weld]:
-    """The welds without as many rows of the chosen ones as were dropped there, by a place."""
+    """Leave out as many rows of the chosen welds as were dropped there, by a place."""
     if not chosen:
         return welds
     loops = reduction.loops
@@ -164,12 +168,12 @@ def _shortened(
 
 
 def twist_space(cut: Cut) -> Array:
-    """Basis of the relative twists that the tree admits at a cut, cut frame, scaled, (6, d)."""
+    """Return a basis of the relative twists that the tree admits at a cut, cut frame, scaled."""
     return subalgebra.complement(cut.removed)
 
 
 def aligned_frame(covectors: Array) -> Array | None:
-    """A frame in which a space of covectors is spanned by coordinate covectors."""
+    """Return a frame with coordinate rows that span covectors, scaled, (6, r), if there is one."""
     if covectors.shape[1] in (0, 6):
         return np.eye(4)
     u, s, vt = np.linalg.svd(covectors[:3])
@@ -199,7 +203,7 @@ def aligned_frame(covectors: Array) -> Array | None:
 
 
 def _common_axes(first: Array, second: Array) -> Array | None:
-    """Rotation whose columns are eigenvectors of two projectors, ground axes where they fit."""
+    """Return a rotation of common eigenvectors of two projectors, ground axes where they fit."""
     for matrix in (np.eye(3), np.linalg.eigh(first + 0.6 * second)[1]):
         matrix = matrix * np.sign(np.linalg.det(matrix))
         seen = [matrix.T @ projector @ matrix for projector in (first, second)]
@@ -209,7 +213,10 @@ def _common_axes(first: Array, second: Array) -> Array | None:
 
 
 def coordinate_frame(cut: Cut) -> Array:
-    """Frame on the cut's body in which its rows are coordinate rows."""
+    """Return a frame in which the rows of a cut are coordinate rows, seen from the cut frame.
+
+    It is in metres, and the identity where no frame is aligned.
+    """
     frame = aligned_frame(cut.removed)
     if frame is None:
         return np.eye(4)
@@ -217,20 +224,20 @@ def coordinate_frame(cut: Cut) -> Array:
 
 
 def seen_from(cut: Cut, T_cut_frame: Array) -> Array:
-    """Basis of ``twist_space`` in a frame given in the cut frame, scaled, shape (6, d)."""
+    """Return a basis of ``twist_space`` in a frame given in the cut frame, scaled."""
     T = np.array(T_cut_frame)
     T[:3, 3] /= cut.length
     return np.asarray(screw.adjoint(screw.inverse(T)) @ twist_space(cut))
 
 
 def weld_rows(cut: Cut, T_cut_frame: Array) -> list[int]:
-    """The rows of a weld in a frame that imply all others, increasing."""
+    """Return the rows of a weld in a frame that imply all others, increasing."""
     space = seen_from(cut, T_cut_frame)
     return [int(i) for i in independent_rows(space, space.shape[1])]
 
 
 def point_frame(cut: Cut, T_cut_center: Array) -> tuple[Array, list[int]]:
-    """Frame at the centre of a spherical cut, and the translation rows that imply all others."""
+    """Return a frame at the centre of a spherical cut, and the rows there that imply all others."""
     space = seen_from(cut, T_cut_center)[:3]
     u, s, _ = np.linalg.svd(space)
     count = int(np.sum(s > PARALLEL))

@@ -1,4 +1,4 @@
-"""Two mechanisms that ought to be one machine, paired and placed, so that numbers can be compared."""
+"""A model and what was read back from its file, paired and placed, so that numbers compare."""
 
 from __future__ import annotations
 

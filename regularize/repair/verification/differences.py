@@ -360,7 +360,7 @@ def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mech
 
 
 def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
-    """Return the mechanism of the file, with the stored coordinates of the model if it lost them."""
+    """Return the mechanism of the file at the stored coordinates of the model, if it lost them."""
     positions: dict[str, Array] = {}
     for joint in before.joints:
         if np.array_equal(joint.position, comparison.before.joint(joint.name).position):
