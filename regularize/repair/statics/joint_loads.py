@@ -51,7 +51,7 @@ def settle(
             rows.append(rotated @ equilibrium.at_point(wrenches, pose[:3, 3]))
     if rows:
         energy = np.vstack(rows)
-        amounts = np.linalg.lstsq(energy[:, 1:], -energy[:, 0], rcond=NEGLIGIBLE)[0]
+        amounts += np.linalg.lstsq(energy[:, 1:], -energy[:, 0], rcond=NEGLIGIBLE)[0]
         _, s, vt = np.linalg.svd(energy[:, 1:], full_matrices=True)
         unsettled = vt[int(np.sum(s > NEGLIGIBLE * max(float(s[0]), TINY))) :].T
     if unsettled.shape[1]:

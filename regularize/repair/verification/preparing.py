@@ -51,17 +51,16 @@ def prepared(
 def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
     """Return the names that bodies get in a file."""
     taken = {body.name for body in mechanism.bodies} | adapter.reserved
-    names = {}
     marks = _idle_marks(mechanism) if adapter.name.startswith("urdf") else set()
+    names = {}
     for body in mechanism.bodies:
+        new = body.name
         if body.name in marks:
             new = unique(f"frame_{body.name}", taken)
         elif body.name in adapter.reserved and body.name != mechanism.ground:
             new = unique(f"{body.name}_body", taken)
-        else:
-            new = body.name
         names[body.name] = new
-        taken.add(names[body.name])
+        taken.add(new)
     return names
 
 
@@ -69,17 +68,12 @@ def _idle_marks(mechanism: Mechanism) -> set[str]:
     """Find links whose names close a loop in URDF, which something else closes in the model."""
     closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
     names = {body.name for body in mechanism.bodies}
-    pairs = (
-        (first, f"closing_{match[1]}_2")
-        for first in names
-        if (match := CLOSING.fullmatch(first)) is not None
-    )
-    return {
-        name
-        for pair in pairs
-        if {*pair} <= names and frozenset(pair) not in closed
-        for name in pair
-    }
+    found: set[str] = set()
+    for first in names:
+        if match := CLOSING.fullmatch(first):
+            pair = {first, f"closing_{match[1]}_2"}
+            found |= pair if pair <= names and frozenset(pair) not in closed else set()
+    return found
 
 
 def _joint_names(
@@ -110,14 +104,8 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
     closed = with_coordinates(mechanism, found.q)
     for old, new in zip(mechanism.joints, closed.joints, strict=True):
         if float(abs(new.position - old.position).max(initial=0.0)) > 0.0 and not old.closure:
-            findings.append(
-                Diagnostic(
-                    "REG323",
-                    "warning",
-                    f"{target}: holds no open loops, so that `{old.name}` is moved to close them",
-                    joints=(old.name,),
-                )
-            )
+            message = f"{target}: holds no open loops, so that `{old.name}` is moved to close them"
+            findings.append(Diagnostic("REG323", "warning", message, joints=(old.name,)))
     return closed
 
 
@@ -129,24 +117,21 @@ def with_meshes_from(
     for body in mechanism.bodies:
         shapes, left_out = [], set()
         for shape in body.geometry:
-            if shape.kind != "mesh":
-                shapes.append(shape)
-                continue
-            found = _reference(shape, mechanism, adapter, folder)
-            if found is not None:
-                shapes.append(replace(shape, uri=found))
-                continue
-            if shape.uri in left_out:
-                continue  # seen and touched by the same mesh
-            left_out.add(shape.uri)
-            takes = ", ".join(sorted(adapter.meshes)) or "files"
-            why = f"it is not found, or none of {takes}"
-            if INSIDE in (shape.uri or ""):
-                why = "it lies inside of a CAD file, which engines do not open; export it as a mesh"
-            message = (
-                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {why}"
-            )
-            findings.append(Diagnostic("REG328", "warning", message, source=body.source))
+            uri = _reference(shape, mechanism, adapter, folder) if shape.kind == "mesh" else None
+            if shape.kind != "mesh" or uri is not None:
+                shapes.append(shape if uri is None else replace(shape, uri=uri))
+            elif shape.uri not in left_out:  # else it is seen and touched by the same mesh
+                left_out.add(shape.uri)
+                takes = ", ".join(sorted(adapter.meshes)) or "files"
+                why = f"it is not found, or none of {takes}"
+                if INSIDE in (shape.uri or ""):
+                    why = (
+                        "it lies inside of a CAD file, which engines do not open; export it as a "
+                        "mesh"
+                    )
+                what = f"mesh `{shape.uri}` of body `{body.name}`"
+                message = f"{adapter.label}: {what} is left out: {why}"
+                findings.append(Diagnostic("REG328", "warning", message, source=body.source))
         bodies.append(replace(body, geometry=tuple(shapes)))
     return replace(mechanism, bodies=tuple(bodies))
 

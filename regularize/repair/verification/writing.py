@@ -7,16 +7,14 @@ controllers, solver options) no writer knows of: who gets a new file is told wha
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -76,7 +74,12 @@ def write_verified(
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
         model, findings = prepared(mechanism, adapter, target.parent)
-        findings += _write(adapter, model, place)
+        try:
+            findings += adapter.load_writer()(model, place)
+        except ValueError as error:  # of lxml
+            raise UnsupportedExport(
+                f"the model has text that cannot be written: {error}"
+            ) from error
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(place))
         findings += _verified(placed, place, adapter, reduction)
@@ -97,16 +100,6 @@ def write_verified(
         for left, _ in _written(place, target):
             left.unlink(missing_ok=True)
     return tuple(findings)
-
-
-def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnostic]:
-    """Let the adapter write; raises ``UnsupportedExport`` for names that no XML can hold."""
-    writer = adapter.load_writer()
-    try:
-        found: Iterable[Diagnostic] = writer(model, path)
-    except ValueError as error:  # of lxml
-        raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
-    return found
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
@@ -165,11 +158,8 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
     copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
     there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
     motors = {actuator.name for actuator in mechanism.actuators}
-    roots = {
-        file: root
-        for file in (mechanism.path, *mechanism.files)
-        if (root := _root(file)) is not None
-    }
+    files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
+    roots = {file: root for file, root in files.items() if root is not None}
     ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
     ties = {
         value
@@ -179,26 +169,25 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
         for key, value in element.attrib.items()
         if key.startswith("tendon")
     }
+
+    def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
+        message = f"{target}: {what} stays behind in {Path(file).name}"
+        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
+
     for file, root in roots.items():
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
-                if (element.tag, dict(element.attrib)) in there and not len(element):
-                    continue
-                if kind == "actuator/*" and _moves_joints(element, motors, ropes):
-                    continue
+                copy = (element.tag, dict(element.attrib)) in there and not len(element)
+                motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
+                # A tendon that exerts no force is in the motor or the equality that it is for.
                 summed = element.tag == "fixed" and element.get("name") in ties
-                if summed and SEEN.issuperset(element.attrib):
-                    continue  # it is in the motor or the equality that it is for
-                where = Source(file, element.sourceline)
-                message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
-                yield Diagnostic("REG329", "warning", message, source=where)
+                if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
+                    yield stays(_called(element), file, element)
         for kind in TOGETHER[mechanism.format]:
             found = [each for each in root.iterfind(f".//{kind}") if _says(each, there)]
             if found:
                 times = "" if len(found) == 1 else f" ({len(found)} times)"
-                message = f"{target}: <{kind}>{times} stays behind in {Path(file).name}"
-                where = Source(file, found[0].sourceline)
-                yield Diagnostic("REG329", "warning", message, source=where)
+                yield stays(f"<{kind}>{times}", file, found[0])
 
 
 def _root(file: str) -> etree._Element | None:
@@ -246,11 +235,10 @@ def try_engine(path: Path, format: str) -> str | None:
     """
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
-    name, module, reads = ENGINES[format]
-    engine = importlib.import_module(module)
+    name, _, reads = ENGINES[format]
     with _words() as words:
         try:
-            reads(engine, str(path))
+            reads(str(path))
         except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
             said = f"{error} {words()}".replace(str(path), path.name)
             raise UnsupportedExport(f"{name} refuses it: {' '.join(said.split())[:300]}") from error
@@ -276,18 +264,20 @@ def _words() -> Iterator[Callable[[], str]]:
             os.close(kept)
 
 
-def _mujoco(_: Any, path: str) -> None:
+def _mujoco(path: str) -> None:
     from regularize.adapters.mjcf.compiled import loaded
 
     with collected():
         loaded(path).compile()
 
 
-def _pinocchio(pinocchio: Any, path: str) -> None:
+def _pinocchio(path: str) -> None:
+    import pinocchio
+
     pinocchio.buildModelFromUrdf(path)
 
 
-def _usd(pxr: Any, path: str) -> None:
+def _usd(path: str) -> None:
     from pxr import Tf, Usd, UsdPhysics
 
     try:
@@ -304,7 +294,7 @@ def _usd(pxr: Any, path: str) -> None:
 
 
 #: Name, Python module and reading function of the program for each format.
-ENGINES: dict[str, tuple[str, str, Callable[[Any, str], None]]] = {
+ENGINES: dict[str, tuple[str, str, Callable[[str], None]]] = {
     "urdf": ("Pinocchio", "pinocchio", _pinocchio),
     "urdf+": ("Pinocchio", "pinocchio", _pinocchio),
     "mjcf": ("MuJoCo", "mujoco", _mujoco),
