@@ -22,7 +22,7 @@ from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import assemble
 from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
@@ -41,9 +41,10 @@ Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]
 
 @dataclass(frozen=True)
 class ClosedLoops:
-    """Loops that contradicted themselves and close now."""
+    """Loops that contradicted themselves and close now, by the names of their joints."""
 
     joints: tuple[str, ...]
+    #: Their mobility and redundant equations, and the mobility that may have been meant.
     motions: int
     redundant: int
     meant: int
@@ -51,12 +52,15 @@ class ClosedLoops:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Absorbed(ShortRepr):
-    """A mechanism whose loops close, but for what cannot."""
+    """A mechanism whose loops close by moved joint frames, but for what cannot."""
 
     mechanism: Mechanism
+    #: By how many metres and radians every joint was moved at most.
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
+    #: What stayed open, of the loops that close now, and what stays open.
     gaps: tuple[Gap, ...] = ()
     left: tuple[Gap, ...] = ()
+    #: The loops that close now, and what they are.
     closed: tuple[ClosedLoops, ...] = ()
 
     @property
@@ -66,43 +70,43 @@ class Absorbed(ShortRepr):
 
     def findings(self) -> Iterator[Diagnostic]:
         """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
+
+        def finding(
+            code: str, severity: Severity, message: str, joints: tuple[str, ...], help: list[str]
+        ) -> Diagnostic:
+            source = self.mechanism.joint(joints[0]).source
+            return Diagnostic(
+                code, severity, message, joints=joints, source=source, help=tuple(help)
+            )
+
         if self.changed:
             furthest = [max(sizes) for sizes in zip(*self.moves.values(), strict=True)]
-            joints = tuple(gap.joint for gap in self.gaps)
-            yield Diagnostic(
-                "REG225",
-                "note",
+            message = (
                 f"{_open(self.gaps)} lie in redundant directions and are absorbed: joint frames "
                 f"are moved by at most {_sizes(*furthest)}; the mobility of the loops is then "
                 f"{sum(each.motions for each in self.closed)}, and "
-                f"{sum(each.redundant for each in self.closed)} of their equations are redundant",
-                joints=joints,
-                source=self.mechanism.joint(joints[0]).source,
-                help=tuple(f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()),
+                f"{sum(each.redundant for each in self.closed)} of their equations are redundant"
             )
+            joints = tuple(gap.joint for gap in self.gaps)
+            help = [f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()]
+            yield finding("REG225", "note", message, joints, help)
         for each in self.closed:
             if each.meant > each.motions:
-                yield Diagnostic(
-                    "REG229",
-                    "warning",
+                message = (
                     f"the loops of {', '.join(f'`{name}`' for name in each.joints)} close with "
                     f"mobility {each.motions}, and {each.meant} may have been meant: what forbids "
-                    "more is weak, and the gaps do not tell whether noise makes it count",
-                    joints=each.joints,
-                    source=self.mechanism.joint(each.joints[0]).source,
-                    help=("look for the mechanism that was meant: --absorb-gaps --as-designed",),
+                    "more is weak, and the gaps do not tell whether noise makes it count"
                 )
+                help = ["look for the mechanism that was meant: --absorb-gaps --as-designed"]
+                yield finding("REG229", "warning", message, each.joints, help)
         if self.left:
-            joints = tuple(gap.joint for gap in self.left)
-            yield Diagnostic(
-                "REG226",
-                "warning",
+            message = (
                 f"{_open(self.left)} do not lie in redundant directions and are not absorbed: the "
-                "loops do not fit together at any position of their joints",
-                joints=joints,
-                source=self.mechanism.joint(joints[0]).source,
-                help=("correct the lengths of the links of these loops",),
+                "loops do not fit together at any position of their joints"
             )
+            joints = tuple(gap.joint for gap in self.left)
+            help = ["correct the lengths of the links of these loops"]
+            yield finding("REG226", "warning", message, joints, help)
 
 
 def _open(gaps: Sequence[Gap]) -> str:
@@ -140,7 +144,11 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
         errors = closure_errors(loops, q)
         if np.max(np.abs(errors), initial=0.0) <= CLOSED:
             continue
-        own = tuple(gap for gap in gaps(loops, errors) if _size(gap, loops) > CLOSED)
+        own = tuple(
+            gap
+            for gap in gaps(loops, errors)
+            if max(gap.translation / loops.length, gap.rotation) > CLOSED
+        )
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)
         result = _closed(absorbed.mechanism, *near, movable, seed)
         if result is None:
@@ -149,9 +157,13 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
         (change, _, cell), meant = result
         names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
         closed = ClosedLoops(names, cell.finite or 0, cell.redundant, meant)
+        joints = (  # whose coordinates stay as they are
+            replace(joint, T_parent_joint=new.T_parent_joint, T_child_joint=new.T_child_joint)
+            for joint, new in zip(absorbed.mechanism.joints, change.mechanism.joints, strict=True)
+        )
         absorbed = replace(
             absorbed,
-            mechanism=_framed(absorbed.mechanism, change.mechanism),
+            mechanism=replace(absorbed.mechanism, joints=tuple(joints)),
             moves=absorbed.moves | change.by_joint(EXACT.singular * change.distance),
             gaps=(*absorbed.gaps, *own),
             closed=(*absorbed.closed, closed),
@@ -164,19 +176,6 @@ def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)
-
-
-def _framed(mechanism: Mechanism, other: Mechanism) -> Mechanism:
-    """Give a mechanism the joint frames of another one; its coordinates stay as they are."""
-    joints = [
-        replace(joint, T_parent_joint=same.T_parent_joint, T_child_joint=same.T_child_joint)
-        for joint, same in zip(mechanism.joints, other.joints, strict=True)
-    ]
-    return replace(mechanism, joints=tuple(joints))
-
-
-def _size(gap: Gap, loops: LoopKinematics) -> float:
-    return max(gap.translation / loops.length, gap.rotation)
 
 
 def _closed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.proofs.special import special_lengths
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
 from regularize.repair.nominal.candidates import (
@@ -54,8 +55,7 @@ class Idealised(ShortRepr):
         reduction: Its reduction.
         written: The reduction of what was given.
         relations: What it fulfils and the written geometry misses.
-        distance: Largest move of a joint's place in metres and turn of its frame in radians.
-        moves: The same for every joint that is moved.
+        moves: Largest move of each moved joint's place in metres and turn of its frame in radians.
         undecided: Motions that may have been meant, and for which none was found.
         assumed: Motions that are found where axes are meant to meet in one point, which only the
             places of their frames suggest.
@@ -88,17 +88,13 @@ class Idealised(ShortRepr):
             return ()
         joint = max(self.moves, key=lambda name: sum(self.moves[name]))
         translation, rotation = self.distance
-        return (
-            Diagnostic(
-                "REG224",
-                "note",
-                f"taken as it was designed, not as it is written: {len(self.moves)} joints are "
-                f"moved by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, "
-                f"`{joint}` the furthest",
-                joints=tuple(self.moves),
-                source=self.mechanism.joint(joint).source,
-            ),
+        message = (
+            f"taken as it was designed, not as it is written: {len(self.moves)} joints are moved "
+            f"by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, `{joint}` the "
+            "furthest"
         )
+        source = self.mechanism.joint(joint).source
+        return (Diagnostic("REG224", "note", message, joints=tuple(self.moves), source=source),)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``as_designed`` of the JSON report."""
@@ -135,34 +131,9 @@ def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: in
     """
     relative("near", near)
     written = model if isinstance(model, Reduction) else reduce(model, rtol=rtol, seed=seed)
-    best = written
-    moves: dict[str, tuple[float, float]] = {}
-    relations: list[AxisRelation] = []
-    undecided: list[Candidate] = []
-    assumed: list[Candidate] = []
-    others: list[OtherIdeal] = []
+    best, found = written, Idealised(written.mechanism, written, written)
     for cell in written.cells:
-        proved, offered = all(part.proved for part in written.parts_of(cell)), []
-        loops = sized_loops(written.graph, written.q, cell.edges)
-        gap = largest_error(loops, written.q[loops.columns])
-        if CLOSED < gap <= UNSEEN:
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            offered = [Candidate((), n, gap, True) for n in dict.fromkeys(motions_meant(loops, q))]
-        elif possible(cell, near, proved=proved):
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            cycles = written.cycles(cell)
-            offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
-        if not offered and not cell.finite and written.graph.missed:
-            placed = build(written.mechanism, as_placed=True)
-            loops, q = nearly_closed(placed, written.q, cell.edges, near)
-            offered = meeting_candidates(loops, q, near, written.graph.missed)
-        hidden = not offered and any(
-            part.ungrouped == "noise" and part.surplus for part in written.parts_of(cell)
-        )
-        if hidden and cell.finite:
-            # Bars that are equal but for noise explain nothing, and equal ones may explain it all.
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            offered = [Candidate((), cell.finite, 0.0, searched=True)]
+        loops, q, offered, hidden = _offered(written, cell, near)
         if not offered:
             continue
         searched = [candidate for candidate in offered if candidate.searched]
@@ -170,28 +141,51 @@ def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: in
         chosen = _chosen(every)
         if chosen is None or (hidden and not _explains_more(every[chosen].after, best)):
             likely = _likely(written, loops)
-            undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
+            first = [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
+            found = replace(found, undecided=(*found.undecided, *first))
             continue
-        candidate, found = chosen, every.pop(chosen)
-        after, change = found.after, found.change
-        assumed += [candidate] if candidate.missed else []
-        moves |= change.by_joint()
-        relations += _relations(loops, q, after, near)
-        others += [
+        change, after, _ = every.pop(chosen)
+        others = (
             OtherIdeal(o.after.mobility, o.after.redundant, _largest(o.change.by_joint()))
             for o in every.values()
-        ]
+        )
+        found = replace(
+            found,
+            assumed=(*found.assumed, *([chosen] if chosen.missed else [])),
+            moves=found.moves | change.by_joint(),
+            relations=(*found.relations, *_relations(loops, q, after, near)),
+            others=(*found.others, *others),
+        )
         best = after
-    return Idealised(
-        best.mechanism,
-        best,
-        written,
-        tuple(relations),
-        moves,
-        tuple(undecided),
-        tuple(assumed),
-        tuple(others),
-    )
+    return replace(found, mechanism=best.mechanism, reduction=best)
+
+
+def _offered(
+    written: Reduction, cell: CellMobility, near: float
+) -> tuple[LoopKinematics, Array, list[Candidate], bool]:
+    """Return nearly closed loops, motions to look for, and whether noise hides equal bars."""
+    parts = written.parts_of(cell)
+    proved, offered = all(part.proved for part in parts), list[Candidate]()
+    loops = sized_loops(written.graph, written.q, cell.edges)
+    q = written.q[loops.columns]
+    gap = largest_error(loops, q)
+    if CLOSED < gap <= UNSEEN:
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        counts = dict.fromkeys(motions_meant(loops, q))
+        offered = [Candidate((), motions, gap, True) for motions in counts]
+    elif possible(cell, near, proved=proved):
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        cycles = written.cycles(cell)
+        offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+    if not offered and not cell.finite and written.graph.missed:
+        placed = build(written.mechanism, as_placed=True)
+        loops, q = nearly_closed(placed, written.q, cell.edges, near)
+        offered = meeting_candidates(loops, q, near, written.graph.missed)
+    hidden = not offered and any(part.ungrouped == "noise" and part.surplus for part in parts)
+    if hidden and cell.finite:  # they explain nothing, and equal ones may explain it all
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        offered = [Candidate((), cell.finite, 0.0, searched=True)]
+    return loops, q, offered, hidden
 
 
 def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
