@@ -9,34 +9,41 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regularize.adapters import Adapter, adapters, read
-from regularize.adapters.common.edits import MovedJoint, Patch, WantedKind, WantedSlack
+from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.lie import screw
+from regularize.lie.arrays import Transform
+from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.comparison import other_counts, other_places, unwanted
-from regularize.repair.fix.moving import closed_in_file, designed_places, moving_edits
 from regularize.repair.fix.placing import Placing, placed, read_changed
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
-from regularize.repair.nominal.absorb import Absorbed
-from regularize.repair.nominal.idealise import idealise
+from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
+from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.statics.cure import Cure, left_here
 from regularize.repair.statics.cures import TRIES, cures, freeing
 from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.verification.writing import replaceable
 from regularize.validation import FLAG, TEXT, instance, named, validated
+from regularize.words import gap_words, names
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
 #: Joint by which the root of a URDF file floats where its reader is asked to let it.
 FLOATING = "floating_base"
+#: Numbers that are the same but for the last digit.
+EXACT = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,9 +254,8 @@ def _changed_object(
 
 
 def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:
-    """Write the changed file elsewhere, read and analyse it: so many equations may stay redundant.
-
-    Raises ``RegularizeError`` where the file cannot hold it without loss or reads otherwise.
+    """Write the changed file elsewhere and analyse it; raises ``RegularizeError`` if it is not as
+    meant.
     """
     _, path, options = _loaded(reduction.mechanism, {})
     before = read(path, **options)  # as the command will, without what was made of it since
@@ -341,3 +347,62 @@ def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
             f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
             "nothing is written"
         )
+
+
+def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
+    """Absorb gaps by frames that the file can hold; raises ``UnsupportedExport`` if one stays."""
+    found = absorb_gaps(mechanism, movable=patcher.movable)
+    if not found.left:
+        return found
+    gap = found.left[0]
+    if absorb_gaps(mechanism).left:
+        why = "no change of joint frames as small as the gap closes it"
+    else:
+        held = [joint.name for joint in mechanism.joints if any(patcher.movable(joint))]
+        which = f"only frames of {names(held)}" if held else "no joint frame"
+        why = f"{which} can be moved in this {mechanism.format} file"
+    raise UnsupportedExport(
+        f"{mechanism.path}: {gap_words(gap.translation, gap.rotation)} stay open at joint "
+        f"{gap.joint!r}, and {why}; correct it in the CAD system, or write the closed model anew "
+        "with `regularize export --absorb-gaps`"
+    )
+
+
+def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> list[Edit]:
+    """Return the edits that move frames, but for texts that other edits write anew."""
+    taken = [(edit.path, edit.start, edit.end) for edit in others if edit.end > edit.start]
+    wanted = [
+        MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
+        for name in closed.moves
+    ]
+    return [
+        edit
+        for edit in patcher.moved(wanted)
+        if not any(
+            path == edit.path and start <= edit.start and edit.end <= end
+            for path, start, end in taken
+        )
+    ]
+
+
+def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
+    """Return the joints that move to where they were designed, each with its new frames."""
+    moved: dict[str, Transform] = {}
+    pairs = [*zip(before.joints, meant.mechanism.joints, strict=True)]
+    for old, new in pairs:
+        # Files have the frames of links where the joints to them are, which stay there.
+        if not old.closure and old.child != before.ground and old.child not in moved:
+            moved[old.child] = new.T_child_joint @ screw.inverse(old.T_child_joint)
+
+    def seen_from(body: str, new: Transform, old: Transform) -> Transform:
+        frame = screw.inverse(moved.get(body, IDENTITY)) @ new
+        return old if np.allclose(frame, old, rtol=EXACT, atol=EXACT) else frame
+
+    wanted = []
+    for old, new in pairs:
+        on_parent = seen_from(new.parent, new.T_parent_joint, old.T_parent_joint)
+        on_child = seen_from(new.child, new.T_child_joint, old.T_child_joint)
+        if on_parent is not old.T_parent_joint or on_child is not old.T_child_joint:
+            changed = replace(old, T_parent_joint=on_parent, T_child_joint=on_child)
+            wanted.append(WantedKind(old, old.kind, changed))
+    return tuple(wanted)

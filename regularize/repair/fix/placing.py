@@ -132,10 +132,7 @@ def placed(patcher: Patcher, main: str, edits: Sequence[Edit]) -> Iterator[str]:
 def read_changed(
     placing: Placing, before: Mechanism, options: Mapping[str, Any]
 ) -> Iterator[Mechanism]:
-    """Read the changed model from a place of its own, with the user's files as its sources.
-
-    Its own program reads it too, if it takes the file as it was. Raises ``ModelError``.
-    """
+    """Read the changed model elsewhere, with the user's files as sources; raises ``ModelError``."""
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         files = placing.write(Path(folder))
         target = Path(folder) / Path(placing.main).name

@@ -258,10 +258,7 @@ def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[Wanted
 
 
 def _of_another_kind(joint: Joint, words: str) -> Joint:
-    """Make a joint another kind, such as ``helical:0.002`` in metres per turn, on its own axis.
-
-    Raises ``ModelError`` for kinds that need more than the joint tells.
-    """
+    """Make a joint another kind on its own axis, such as ``helical:0.002`` in metres per turn."""
     kind, _, way = words.partition(":")
     if kind in ("slotted", *HIGHER_PAIRS):
         raise ModelError(f"joint {joint.name!r} is {joint.kind} and cannot be made {kind}")

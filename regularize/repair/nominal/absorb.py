@@ -28,8 +28,15 @@ from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
-from regularize.repair.nominal.candidates import SHOWN, nearly_closed
-from regularize.repair.nominal.nearest import Nearby, Nearest, Unknowns, closest, nearby
+from regularize.repair.nominal.nearest import (
+    SHOWN,
+    Nearby,
+    Nearest,
+    Unknowns,
+    closest,
+    nearby,
+    nearly_closed,
+)
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL

@@ -27,7 +27,7 @@ from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import IMPROVED, project
-from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId
+from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import motion
 from regularize.mechanism.mechanism import Mechanism
@@ -36,6 +36,9 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.places import JointPlaces, Tie
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
 
+#: What noise shows of itself, in units of the moves that undo it: in singular values over the
+#: largest, and in angles between axes that are meant to be parallel.
+SHOWN = 4.0
 #: Longest step along a motion, in radians or sizes.
 STRIDE = 0.1
 #: Equations that are asked for along the ways, several times those that a special single loop
@@ -74,10 +77,7 @@ class Nearest:
     error: float
 
     def too_far(self, near: float) -> bool:
-        """Say whether moves of a size have left errors on a way.
-
-        Along longer ways the least moves are seldom smaller, and never by a third.
-        """
+        """Say whether moves of a size leave errors; longer ways seldom need smaller ones."""
         left = self.error > EXACT.same
         return left and (self.error > near or self.distance > 1.5 * near)
 
@@ -115,9 +115,8 @@ def nearby(
     explained: Callable[[Nearest], bool],
     **options: Any,
 ) -> Nearby | None:
-    """Find the nearest mechanism some loops of which have so many finite motions, if any.
-
-    None where the change is not explained by noise; further options are of ``reduce``.
+    """Find the nearest mechanism with so many finite motions, if what it takes is explained by
+    noise.
     """
     mechanism = written.mechanism if isinstance(written, Reduction) else written
     change = nearest(mechanism, edges, q, motions, unknowns)
@@ -135,10 +134,7 @@ def nearest(
     motions: int,
     unknowns: Unknowns | None = None,
 ) -> Nearest:
-    """Move the joints of some loops as little as possible so that they have some motions.
-
-    The loops are nearly closed at the coordinates q of their edges.
-    """
+    """Move joints as little as possible so that loops nearly closed at q have some motions."""
     unknowns = unknowns or Unknowns()
     as_placed, near, rounds = unknowns.as_placed, unknowns.near, 5
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
@@ -196,10 +192,7 @@ def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
 
 
 def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """Close the loops at the stored coordinates, where these are near.
-
-    Frames on parents take up what the coordinates differ by, which moves no axis.
-    """
+    """Close loops at stored coordinates that are near: frames on parents take up the difference."""
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
     found = _closed(mechanism, loops, q)
@@ -221,10 +214,7 @@ def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKi
 
 
 def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
-    """Return configurations along motions to either side, shape (N, n).
-
-    A walker stops where another motion begins: what is small there is no noise.
-    """
+    """Follow motions to either side until others begin; return configurations, shape (N, n)."""
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
     if not motions:
@@ -264,3 +254,22 @@ def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:
     """Return configurations that close all that coordinates can close, shape (N, n)."""
     ranks = np.full(len(q), loops.freedoms - motions)
     return project(loops, q, ranks=ranks, tolerances=replace(EXACT, singular=UNNOTICED), steps=12).q
+
+
+def nearly_closed(
+    graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
+) -> tuple[LoopKinematics, Array]:
+    """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
+
+    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
+    there is no pose that anybody meant. The stored one is near it.
+    """
+    columns = list(graph.columns(edges))
+    assembled, stored = assembled[columns], graph.position[columns]
+    loops = sized_loops(graph, assembled, edges)
+    if np.max(np.abs(stored - assembled) / loops.units, initial=0.0) > EXACT.same:
+        rough = replace(EXACT, singular=SHOWN * near)
+        found = project(loops, stored[None], tolerances=rough)
+        if found.error[0] <= SHOWN * near:
+            return sized_loops(graph, found.q[0], edges), found.q[0]
+    return loops, np.asarray(assembled)

@@ -120,10 +120,7 @@ class AxisRelations(NamedTuple):
     def of(
         cls, edges: Sequence[Edge], screws: Mapping[EdgeId, Space], moved: Array, rtol: float
     ) -> AxisRelations:
-        """Find the relations that hold.
-
-        The directions of all ``elements`` at some configurations are ``moved``, (N, elements, 3).
-        """
+        """Find relations of axes with directions ``moved`` at N configurations, (N, elements, 3)."""
         every, ends = elements(edges), _ends(edges)
         lines = {e: screw.axis_of(screws[e[0]][:, e[1]]) for e in every}
         share = {(a, b) for a, b in combinations(every, 2) if ends[a[0]] & ends[b[0]]}
@@ -179,7 +176,7 @@ class AxisRelations(NamedTuple):
         )
 
     def parallel(self) -> list[list[EdgeId]]:
-        """List edges whose axes or slides are parallel, three at least, the largest groups first."""
+        """List edges with parallel axes or slides, three at least, the largest groups first."""
         found: dict[int, list[EdgeId]] = {}
         for (e, _), (number, _) in self.direction.items():
             found.setdefault(number, []).append(e)

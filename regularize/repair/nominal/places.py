@@ -25,11 +25,7 @@ Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
-    """The joints of some loops, welds too, as things that can be moved from a reference state.
-
-    Moves are about the points of their axes that are nearest to the centre, or about the origins of
-    their frames (``at_origins``).
-    """
+    """The joints of loops as things that can be moved, about points of their axes or their origins."""
 
     def __init__(
         self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
@@ -93,10 +89,8 @@ class JointPlaces:
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Return moves that make axes of one body parallel, or one, which nearly are so.
-
-        Axes are parallel up to an angle, and those of hinges are one up to a scaled distance;
-        returns which frames have one axis then, too.
+        """Return moves that make axes of one body parallel, or one, which nearly are, and which are
+        one.
         """
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):

@@ -150,10 +150,7 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
 
 
 def _planes(axes: Axes, coaxial: Iterable[Sequence[int]], length: float) -> list[list[int]]:
-    """Find three or more axes of one body in a plane, which no pose makes or undoes.
-
-    Two axes in a plane are parallel or meet. Of coaxial ones the first stands for all.
-    """
+    """Find three or more axes of one body in a plane; of coaxial ones the first stands for all."""
     again = {i for group in coaxial for i in group[1:]}
     turns = [i for i in range(len(axes.names)) if i not in again and np.isfinite(axes.pitches[i])]
 

@@ -181,11 +181,7 @@ def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
 def left_after(
     reduction: Reduction, changes: Sequence[JointChange], ranks: Ranks | None = None
 ) -> int | None:
-    """Count the equations that stay redundant after changes; None where other motions are there.
-
-    Where no more moves than before, what moved before is all of it, and what is generic there was
-    generic before: ranks where the mechanism as it is has its own rank tell.
-    """
+    """Count equations that stay redundant after changes, told by ranks where the original moves."""
     ways = (left_here(reduction, each, changes, ranks) for each in _on_motions(reduction, changes))
     return next((left for left in ways if left is not None), None)
 

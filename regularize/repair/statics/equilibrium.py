@@ -50,10 +50,7 @@ class Equilibrium:
 
     @cached_property
     def jacobian(self) -> Array:
-        """Closure equations and couplings on the velocities, shape (6 L + C, n).
-
-        Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
-        """
+        """Closure equations and couplings, whose forces are unknowns too, shape (6 L + C, n)."""
         return np.asarray(self.loops.jacobian(self.state)[0])
 
     def fields(self, unknowns: Array) -> Array:
@@ -85,9 +82,8 @@ class Equilibrium:
         return v, a
 
     def needed(self, v: Array, a: Array, loads: Mapping[str, Wrench]) -> dict[NodeId, Wrench]:
-        """Return what the joints of every node have to bring: inertia less gravity and loads.
-
-        Loads are wrenches on bodies by name, at the origin of the body in world axes.
+        """Return what the joints of every node have to bring: inertia less gravity and loads on
+        bodies.
         """
         graph, mechanism = self.graph, self.graph.mechanism
         twist, acceleration = self.motion(v, a)
@@ -124,10 +120,7 @@ class Equilibrium:
         return result
 
     def origin(self, edge: EdgeId) -> Transform:
-        """Return the pose of a joint's frame on its parent as the file has it.
-
-        Kinematics may have its origin elsewhere on the axis.
-        """
+        """Return a joint's frame on its parent as the file has it; kinematics may move its origin."""
         graph, own = self.graph, self.graph.edges[edge]
         pose, joint = self.state.T_world_node[0, self.loops.row(own.parent)], own.joint
         if graph.node_of[joint.parent] != own.parent:  # a further joint of several in series
@@ -154,11 +147,8 @@ class Equilibrium:
         return tau
 
     def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
-        """Solve for the unknowns in balance with known forces along the freedoms.
-
-        Returns one solution, the states of self-stress that may be added, shape (6 L + C, states),
-        and the forces along freedoms that nothing balances; held coordinates take whatever is
-        needed.
+        """Return unknowns in balance, the self-stress beside them, and forces that nothing
+        balances.
         """
         units = self.loops.units
         matrix = (self.jacobian * units)[:, ~held]

@@ -243,11 +243,7 @@ def slack(
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
-    """Return the body to put slack joints on, and the frame of their axes on it.
-
-    It is the cut's own body, unless that is the ground and the other one serves as well because the
-    cut joint's motion does not turn the directions.
-    """
+    """Return the body for slack joints and their frame on it: not the ground where another serves."""
     cut, loops = weld.cut, reduction.loops
     other, twists = cut.edge.other(cut.node), twist_space(cut)
     turned = subalgebra.saturation(twists, cut.freedoms).shape[1] > twists.shape[1]

@@ -80,11 +80,7 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
 def spinning(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Space]]:
-    """Find rows of bodies that can move while their neighbours stand still, at one configuration.
-
-    Yields the nodes, the edges of each joint at their ends, outwards, and the screws of what they
-    can do, shortest rows first.
-    """
+    """Find rows of bodies that can move by themselves: nodes, joints at their ends, screws."""
     mechanism = graph.mechanism
     meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
     meant |= {each.joint for each in mechanism.actuators}

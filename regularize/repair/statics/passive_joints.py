@@ -33,9 +33,8 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
 
 
 def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
-    """Return a value of ``Joint.limits`` for every coordinate, infinite where there is none.
-
-    Where there are limits without bounds of the position, these are ``unstated`` instead.
+    """Return a value of ``Joint.limits`` for every coordinate; ``unstated`` bounds where it has
+    none.
     """
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated

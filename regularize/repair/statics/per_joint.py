@@ -30,10 +30,8 @@ OWN = "file"
 def per_joint(
     given: PerJoint | Iterable[PerJoint], quantity: Quantity, mechanism: Mechanism
 ) -> dict[str, tuple[float, float]]:
-    """Return the values of every joint that has some, in SI units.
-
-    Tables count before what the model states (``file``), and that before a pair for all, in any
-    order. Raises ``ModelError`` for values and joints that cannot be, ``ReadError`` for tables.
+    """Return pairs of SI values by joint: tables count before the model, and it before a pair for
+    all.
     """
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}

@@ -35,10 +35,7 @@ LOOSER = ("revolute", "prismatic", "spherical", "cylindrical", "planar")
 
 
 class OpenClosure:
-    """A closure of a biconnected part, opened at the assembled pose.
-
-    All other loops stay closed where it is opened alone; else those of its part are open as well.
-    """
+    """A closure opened at the assembled pose: alone, or with all others of its part."""
 
     def __init__(self, reduction: Reduction, part: Block, edge: Edge, *, alone: bool) -> None:
         self.joint = with_coordinates(reduction.mechanism, reduction.q).joint(edge.joint.name)
@@ -202,10 +199,7 @@ def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
 
 
 def named_releases(reduction: Reduction, name: str, words: str) -> list[JointChange]:
-    """List the ways to make a closure a looser kind, as in ``revolute:0,1,0``.
-
-    The direction is that of its axis on the ground at the assembled pose.
-    """
+    """List the ways to make a closure a looser kind, as in ``revolute:0,1,0``, ground axes."""
     kind, _, direction = words.partition(":")
     axis = direction_in(name, direction) if direction else None
     found: list[JointChange] = []

@@ -89,9 +89,8 @@ def _dropped(cut: Cut) -> int:
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """Return the first choice among rows of chosen welds that serves everywhere, or the best.
-
-    Tried are several configurations at which to choose, each with frames of other directions.
+    """Return the first choice of rows, of several frames and configurations, that serves
+    everywhere.
     """
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
@@ -213,10 +212,7 @@ def _common_axes(first: Array, second: Array) -> Array | None:
 
 
 def coordinate_frame(cut: Cut) -> Array:
-    """Return a frame in which the rows of a cut are coordinate rows, seen from the cut frame.
-
-    It is in metres, and the identity where no frame is aligned.
-    """
+    """Return a frame in the cut frame where rows are coordinate rows; the identity without any."""
     frame = aligned_frame(cut.removed)
     if frame is None:
         return np.eye(4)

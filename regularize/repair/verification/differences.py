@@ -304,12 +304,7 @@ def motion_differences(
     found: Sequence[Diagnostic],
     reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
-    """Compare loops, mobility and redundancy.
-
-    Joints of the same kind at the same places have the same ones. Where there is a difference
-    already, or joints became rows and bodies halves, all are computed, from the stored coordinates
-    of ``before``, which the file may have lost.
-    """
+    """Compare loops, mobility and redundancy, where joints do not lie as they lay one by one."""
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(comparison):
         return

@@ -26,11 +26,8 @@ INSIDE = "#"
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """Give the model names, meshes and a pose that a format can hold in a file of a folder.
-
-    Returns it with a finding for each name that changes, each shape that is left out and each joint
-    that is moved; raises ``UnsupportedExport`` where open loops cannot be closed for a format
-    without.
+    """Give the model names, meshes and a pose that a format can hold, with a finding for each
+    change.
     """
     bodies = _body_names(mechanism, adapter)
     joints = _joint_names(mechanism, adapter, bodies)
