@@ -115,9 +115,7 @@ def nearby(
     explained: Callable[[Nearest], bool],
     **options: Any,
 ) -> Nearby | None:
-    """Find the nearest mechanism with so many finite motions, if what it takes is explained by
-    noise.
-    """
+    """Find the nearest mechanism with so many finite motions, if noise explains what it takes."""
     mechanism = written.mechanism if isinstance(written, Reduction) else written
     change = nearest(mechanism, edges, q, motions, unknowns)
     if not explained(change):

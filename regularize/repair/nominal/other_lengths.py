@@ -120,7 +120,7 @@ class AxisRelations(NamedTuple):
     def of(
         cls, edges: Sequence[Edge], screws: Mapping[EdgeId, Space], moved: Array, rtol: float
     ) -> AxisRelations:
-        """Find relations of axes with directions ``moved`` at N configurations, (N, elements, 3)."""
+        """Find relations of axes with directions ``moved`` at N poses, (N, elements, 3)."""
         every, ends = elements(edges), _ends(edges)
         lines = {e: screw.axis_of(screws[e[0]][:, e[1]]) for e in every}
         share = {(a, b) for a, b in combinations(every, 2) if ends[a[0]] & ends[b[0]]}

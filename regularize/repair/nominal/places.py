@@ -25,7 +25,7 @@ Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
-    """The joints of loops as things that can be moved, about points of their axes or their origins."""
+    """Joints of loops as things that can be moved, about points of their axes or their origins."""
 
     def __init__(
         self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
@@ -89,9 +89,7 @@ class JointPlaces:
         return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Return moves that make axes of one body parallel, or one, which nearly are, and which are
-        one.
-        """
+        """Return moves that make axes of a body parallel, or one, which nearly are, and the latter."""
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]

@@ -108,7 +108,7 @@ class PlacedJoints:
         return np.asarray(to_joint @ self.screws[:, columns])
 
     def rows(self, name: str, implied: bool = False) -> Space:
-        """Return the kept (or implied) covectors of a joint in its frame on its parent, as columns."""
+        """Return a joint's kept, or implied, covectors in its frame on its parent, as columns."""
         joint, cut = self.reduction.mechanism.joint(name), self.cut(name)
         if joint in self.reduction.graph.rigid_loops:
             return np.eye(6) if implied else np.zeros((6, 0))

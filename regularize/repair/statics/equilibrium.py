@@ -82,9 +82,7 @@ class Equilibrium:
         return v, a
 
     def needed(self, v: Array, a: Array, loads: Mapping[str, Wrench]) -> dict[NodeId, Wrench]:
-        """Return what the joints of every node have to bring: inertia less gravity and loads on
-        bodies.
-        """
+        """Return what the joints of every node have to bring: inertia less gravity and loads."""
         graph, mechanism = self.graph, self.graph.mechanism
         twist, acceleration = self.motion(v, a)
         needed = {node: np.zeros(6) for node in self.loops.nodes}
@@ -120,7 +118,7 @@ class Equilibrium:
         return result
 
     def origin(self, edge: EdgeId) -> Transform:
-        """Return a joint's frame on its parent as the file has it; kinematics may move its origin."""
+        """Return a joint's frame on its parent as in the file; kinematics may move its origin."""
         graph, own = self.graph, self.graph.edges[edge]
         pose, joint = self.state.T_world_node[0, self.loops.row(own.parent)], own.joint
         if graph.node_of[joint.parent] != own.parent:  # a further joint of several in series
@@ -147,9 +145,7 @@ class Equilibrium:
         return tau
 
     def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
-        """Return unknowns in balance, the self-stress beside them, and forces that nothing
-        balances.
-        """
+        """Return unknowns in balance, self-stress to be added, and forces that nothing balances."""
         units = self.loops.units
         matrix = (self.jacobian * units)[:, ~held]
         right = ((self.along_freedoms(open_tree) - tau) * units)[~held]

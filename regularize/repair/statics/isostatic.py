@@ -243,7 +243,7 @@ def slack(
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
-    """Return the body for slack joints and their frame on it: not the ground where another serves."""
+    """Return the body for slack joints and their frame on it, rather not the ground."""
     cut, loops = weld.cut, reduction.loops
     other, twists = cut.edge.other(cut.node), twist_space(cut)
     turned = subalgebra.saturation(twists, cut.freedoms).shape[1] > twists.shape[1]

@@ -33,9 +33,7 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
 
 
 def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
-    """Return a value of ``Joint.limits`` for every coordinate; ``unstated`` bounds where it has
-    none.
-    """
+    """Return a value of ``Joint.limits`` by coordinate, infinite, or else ``unstated``, without."""
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]

@@ -30,9 +30,7 @@ OWN = "file"
 def per_joint(
     given: PerJoint | Iterable[PerJoint], quantity: Quantity, mechanism: Mechanism
 ) -> dict[str, tuple[float, float]]:
-    """Return pairs of SI values by joint: tables count before the model, and it before a pair for
-    all.
-    """
+    """Return SI values by joint: tables count before the model, and it before a pair for all."""
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}
     named: dict[str, tuple[float, float]] = {}

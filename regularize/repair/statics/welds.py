@@ -89,9 +89,7 @@ def _dropped(cut: Cut) -> int:
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """Return the first choice of rows, of several frames and configurations, that serves
-    everywhere.
-    """
+    """Return the first choice of rows, of several places and frames, that serves everywhere."""
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]

@@ -86,9 +86,7 @@ class Comparison:
         return 0.0
 
     def off(self, joint: Joint) -> float:
-        """Return how far freedoms lie from where they ought to, radians or sizes; infinite if
-        others.
-        """
+        """Return how far freedoms lie from where they ought to, in radians or sizes."""
         worst = 0.0
         # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
         ends = self.joints[joint.name][-1:]

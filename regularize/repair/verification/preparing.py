@@ -26,9 +26,7 @@ INSIDE = "#"
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """Give the model names, meshes and a pose that a format can hold, with a finding for each
-    change.
-    """
+    """Give a model names, meshes and a pose that a format can hold, with findings of changes."""
     bodies = _body_names(mechanism, adapter)
     joints = _joint_names(mechanism, adapter, bodies)
     findings = [

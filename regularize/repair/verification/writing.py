@@ -229,7 +229,7 @@ def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> b
 
 
 def try_engine(path: Path, format: str) -> str | None:
-    """Let the program of a format read a file; None if not installed; raises ``UnsupportedExport``."""
+    """Let the program of a format, if it is installed, read a file; its name, or an error."""
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, _, reads = ENGINES[format]
