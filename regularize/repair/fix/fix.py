@@ -254,7 +254,7 @@ def _changed_object(
 
 
 def tried(reduction: Reduction, changes: Sequence[JointChange], left: int) -> None:
-    """Write the changed file elsewhere and analyse it; raises ``RegularizeError`` if it is wrong."""
+    """Write the changed file elsewhere and analyse it; raises ``RegularizeError`` if wrong."""
     _, path, options = _loaded(reduction.mechanism, {})
     before = read(path, **options)  # as the command will, without what was made of it since
     patcher = _patcher(before, {})
