@@ -93,9 +93,15 @@ def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
         if found := cures(reduction, limit=1, keep=keep, kinds=kinds, tries=TRIES):
             wanted = wanted_kinds(reduction.mechanism, found[0].changes)
             return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
-    left = reduction.remaining
-    changes = _provable(reduction, kinds) if reduction.removed else ()
-    if changes is None or (left == 0 and not changes):
+    left, changes = reduction.remaining, list[JointChange]()
+    if reduction.removed:  # no more stays than what special dimensions make redundant
+        changes = gaining_changes(reduction, kinds)
+        if not 0 < sum(change.gain for change in changes) <= reduction.redundant:
+            return None
+        after = reduce(changed(reduction, changes), rtol=reduction.rtol, seed=reduction.seed)
+        if not same_motion(after, reduction) or after.redundant > left:
+            return None
+    elif left == 0:
         return None
     wanted = wanted_kinds(reduction.mechanism, changes)
     return FixPlan(reduction, wanted, isostatic=True, findings=_special(left), left=left)
@@ -123,16 +129,6 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     return replace(
         found, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
     )
-
-
-def _provable(reduction: Reduction, kinds: Kinds) -> tuple[JointChange, ...] | None:
-    """Find changes after which no more is redundant than what special dimensions make so."""
-    found = gaining_changes(reduction, kinds)
-    if not 0 < sum(change.gain for change in found) <= reduction.redundant:
-        return None
-    after = reduce(changed(reduction, found), rtol=reduction.rtol, seed=reduction.seed)
-    same = same_motion(after, reduction)
-    return tuple(found) if same and after.redundant <= reduction.remaining else None
 
 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:

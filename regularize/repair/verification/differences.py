@@ -72,8 +72,10 @@ def differences(
         *actuator_differences(comparison),
         *coupling_differences(comparison),
         *shape_differences(comparison),
-        *setting_differences(comparison),
     ]
+    if not comparison.same(before.gravity, after.gravity):
+        message = f"gravity {instead(before.gravity, after.gravity)}"
+        found.append(comparison.find("REG329", message))
     moving = motion_differences(comparison, before, found, reduction) if motions else ()
     return [*moving, *found]
 
@@ -241,13 +243,6 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         if motion.name not in kept:
             message = f"prescribed motion `{motion.name}` is lost ({motion.expression})"
             yield find("REG327", message, motion.joint)
-
-
-def setting_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Say so where gravity is not the same."""
-    one, two = comparison.before.gravity, comparison.after.gravity
-    if not comparison.same(one, two):
-        yield comparison.find("REG329", f"gravity {instead(one, two)}")
 
 
 def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
