@@ -73,7 +73,7 @@ class JointPlaces:
         return np.swapaxes(total, 2, 3).reshape(shape)
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Return moves that make axes of a body parallel, or one, which nearly are, and the latter."""
+        """Return moves that make nearly parallel axes of a body parallel or one, and the latter."""
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]

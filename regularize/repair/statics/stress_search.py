@@ -2,8 +2,8 @@
 
 Every redundant equation is a state of self-stress; a joint that gives way along it takes it away. A
 new freedom that takes a state away that no other one does raises the rank of the equations by one,
-so that nothing more moves. Whether freedoms do is told by elimination on what the states see of
-them, for all of a set (``complete_sets``) or for one after the other (``independent_changes``).
+so that nothing more moves. Whether freedoms do is told by the work of the states along them, for
+all of a set (``complete_sets``) or for one after the other (``independent_changes``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Indices, Space, read_only
+from regularize.lie.arrays import Array, Space, read_only
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.graph import EdgeId
@@ -24,7 +24,7 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import Equilibrium
 from regularize.repair.statics.joint_changes import JointChange, Replacement, replacements
-from regularize.tolerances import UNSEEN, VANISHING
+from regularize.tolerances import UNSEEN
 
 #: Equations of one cell up to which all its states of self-stress are looked at. Of larger ones it
 #: is what each short loop can hold alone: singular values of all would take seconds.
@@ -164,40 +164,29 @@ class CellStress:
 
 
 class StatesLeft(NamedTuple):
-    """States of self-stress that no freedom has taken away yet.
-
-    The work along the freedoms so far is kept as columns in echelon form: of each the row of its
-    pivot, its rows, and its entries over the pivot.
-    """
+    """States of self-stress that no freedom has taken away yet."""
 
     states: int
+    #: Work that counts as none.
     small: float
-    columns: tuple[tuple[int, Indices, Array], ...] = ()
+    #: Orthonormal basis of those that are taken away, shape (states at first, taken).
+    taken: Array
 
     def without(self, work: Array, idle: int = 0) -> StatesLeft | None:
         """Return what more freedoms leave; None where more than ``idle`` of them take nothing."""
-        columns = [*self.columns]
-        for column in work.T:
-            rest = column.copy()
-            for pivot, rows, entries in columns:
-                if rest[pivot]:
-                    rest[rows] -= rest[pivot] * entries
-            sizes = np.abs(rest)
-            pivot = int(np.argmax(sizes)) if len(rest) else -1
-            if pivot < 0 or sizes[pivot] <= self.small:
-                idle -= 1
-                if idle < 0:
-                    return None
-                continue
-            rows = np.flatnonzero(sizes > VANISHING * sizes[pivot])
-            columns.append((pivot, rows, rest[rows] / rest[pivot]))
-        taken = len(columns) - len(self.columns)
-        return StatesLeft(self.states - taken, self.small, tuple(columns))
+        rows = np.flatnonzero(work.any(axis=1))
+        rest = work - self.taken @ (self.taken[rows].T @ work[rows])
+        u, s, _ = np.linalg.svd(rest, full_matrices=False)
+        new = u[:, s > self.small]
+        if work.shape[1] - new.shape[1] > idle:
+            return None
+        return StatesLeft(self.states - new.shape[1], self.small, np.hstack([self.taken, new]))
 
 
 def independent_changes(stress: CellStress, options: Iterable[JointChange]) -> list[JointChange]:
     """Take the first changes whose freedoms all take a state away, one for each joint at most."""
-    left, taken = StatesLeft(stress.count, stress.tolerances.rtol), dict[str, JointChange]()
+    left = StatesLeft(stress.count, stress.tolerances.rtol, np.zeros((stress.count, 0)))
+    taken: dict[str, JointChange] = {}
     for option in options:
         if option.joint not in taken and option.gain <= left.states:
             fewer = left.without(stress.work(option))
@@ -214,7 +203,7 @@ def complete_sets(
     One freedom may take none away where bodies may spin idly. Larger sets are not looked at once
     there are enough, or after many combinations.
     """
-    every = StatesLeft(stress.count, stress.tolerances.rank)
+    every = StatesLeft(stress.count, stress.tolerances.rank, np.zeros((stress.count, 0)))
     work, by_joint = {}, dict[str, list[JointChange]]()
     for option in options:
         work[option] = stress.work(option)

@@ -164,51 +164,44 @@ def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         for number, shape in enumerate(body.geometry, 1):
             found = _take(comparison, pose, shape, there)
             if found is not None:
-                if not _same_color(shape, found):
+                # A color that nobody stated is the viewer's matter.
+                one, two = shape.color, found.color
+                if one is not None and (two is None or not np.allclose(one, two, atol=1 / 255)):
                     message = f"the color of shape {number} of body `{body.name}` differs"
                     yield comparison.find("REG328", message, severity="note")
                 continue
             parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
-            if all(part is not None and _take(comparison, pose, part, there) for part in parts):
-                continue
-            uri = f" `{shape.uri}`" if shape.uri else ""
-            message = f"{shape.kind}{uri} (shape {number}) of body `{body.name}` is not there"
-            yield comparison.find("REG328", message)
+            if not all(part is not None and _take(comparison, pose, part, there) for part in parts):
+                message = f"{_called(shape)} (shape {number}) of body `{body.name}` is not there"
+                yield comparison.find("REG328", message)
         for _, shape in there:
-            uri = f" `{shape.uri}`" if shape.uri else ""
-            message = f"body `{body.name}` has a {shape.kind}{uri} that is not in the model"
+            message = f"body `{body.name}` has a {_called(shape)} that is not in the model"
             yield comparison.find("REG328", message)
+
+
+def _called(shape: Geometry) -> str:
+    return f"{shape.kind} `{shape.uri}`" if shape.uri else shape.kind
 
 
 def _take(
-    comparison: Comparison, pose: Transform, shape: Geometry, there: list[tuple[Array, Geometry]]
+    comparison: Comparison,
+    pose: Transform,
+    shape: Geometry,
+    there: list[tuple[Transform, Geometry]],
 ) -> Geometry | None:
     """Take the shape of the file that is a shape of the model from a list, if one is."""
+    mesh = mesh_place(shape, comparison.before)
     for number, (other, found) in enumerate(there):
-        if _same_shape(comparison, shape, found) and comparison.same(
-            pose @ shape.T_body_geometry, other @ found.T_body_geometry
+        if (
+            (shape.kind, shape.collision) == (found.kind, found.collision)
+            and shape.size.shape == found.size.shape
+            and comparison.same(shape.size, found.size)
+            and mesh == mesh_place(found, comparison.after)
+            and comparison.same(pose @ shape.T_body_geometry, other @ found.T_body_geometry)
         ):
             del there[number]
             return found
     return None
-
-
-def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
-    """Say whether two shapes have the same kind, size and mesh."""
-    before, after = comparison.before, comparison.after
-    return (
-        (one.kind, one.collision) == (two.kind, two.collision)
-        and one.size.shape == two.size.shape
-        and comparison.same(one.size, two.size)
-        and mesh_place(one, before) == mesh_place(two, after)
-    )
-
-
-def _same_color(one: Geometry, two: Geometry) -> bool:
-    """Say whether two shapes look the same."""
-    if one.color is None or two.color is None:
-        return one.color is None  # a color that nobody stated is the viewer's matter
-    return bool(np.allclose(one.color, two.color, atol=1 / 255))
 
 
 def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
@@ -285,8 +278,7 @@ def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
 
 
 def _alike(one: Row, two: Row, rtol: float) -> bool:
-    # Which of two coefficients is the larger may depend on rounding, and their signs with it.
-    """Say whether two couplings are the same but for their sign."""
+    """Say whether two couplings are the same: which coefficient is scaled to 1 may be rounding."""
     if one.keys() != two.keys():
         return False
     a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
@@ -317,17 +309,13 @@ def motion_differences(
         message = "loops stay open, so that mobility and redundancy are not compared"
         yield comparison.find("REG320", message, severity="note")
         return
-    # A weld between bodies of one piece is a loop if the file marks it as closing one.
-    welds = [len(reduction.graph.rigid_loops) for reduction in (one, two)]
-    for what, a, b in (
-        ("independent loops", one.graph.loops + welds[0], two.graph.loops + welds[1]),
-        ("mobility", one.mobility, two.mobility),
-        (
-            "redundant constraint equations",
-            one.redundant + 6 * welds[0],
-            two.redundant + 6 * welds[1],
-        ),
-    ):
+    counts = []
+    for each in (one, two):
+        # A weld between bodies of one piece is a loop if the file marks it as closing one.
+        welds = len(each.graph.rigid_loops)
+        counts.append((each.graph.loops + welds, each.mobility, each.redundant + 6 * welds))
+    names = ("independent loops", "mobility", "redundant constraint equations")
+    for what, a, b in zip(names, *counts, strict=True):
         if a != b:
             message = f"{what} {b} instead of {a}: this is another machine"
             yield comparison.find("REG320", message, severity="error")
