@@ -128,12 +128,13 @@ def other_places(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
     return [
         f"joint `{each.joint.name}` is not where it was meant to be"
         for each in wanted
-        if each.joint.name not in joints or not _there(joints[each.joint.name], each.replacement)
+        if each.joint.name not in joints
+        or not _lies_as_meant(joints[each.joint.name], each.replacement)
     ]
 
 
-def _there(now: Joint, meant: Joint) -> bool:
-    """Say whether a joint lies as meant; readers may move both frames alike along its freedoms."""
+def _lies_as_meant(now: Joint, meant: Joint) -> bool:
+    """Say whether a joint lies as meant; readers may move both frames along its freedoms."""
     on_parent = screw.inverse(now.T_parent_joint) @ meant.T_parent_joint
     on_child = screw.inverse(now.T_child_joint) @ meant.T_child_joint
     freedoms, moved = subalgebra.span(now.screws), screw.adjoint(on_parent) @ meant.screws

@@ -143,7 +143,7 @@ def read_changed(
             again["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
             after = read(target, **again)
-            if _taken(Path(str(before.path)), before.format):
+            if _reads(Path(str(before.path)), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
             raise ModelError(
@@ -167,7 +167,7 @@ def read_changed(
         )
 
 
-def _taken(path: Path, format: str) -> bool:
+def _reads(path: Path, format: str) -> bool:
     """Say whether the program of a format reads a file."""
     try:
         try_engine(path, format)

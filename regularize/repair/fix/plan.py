@@ -51,7 +51,7 @@ def plan(
     remove: bool = False,
     slack: bool = False,
 ) -> FixPlan:
-    """The changes for a model."""
+    """Plan the changes of a model: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
         return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
@@ -160,7 +160,7 @@ def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bo
 
 
 def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) -> str:
-    """Why there is no way, and the way out."""
+    """Say why no change will do, and what the user can do instead."""
     format = reduction.mechanism.format
     free = [name for name, each in kinds.items() if each]
     if not free:

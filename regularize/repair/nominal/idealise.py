@@ -295,7 +295,7 @@ def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
 
 
 def _off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
-    """Say whether axes are parallel or one but for no more than that."""
+    """Say whether some axes are nearly parallel, or nearly one, within these limits."""
     return bool(np.abs(places.aligned(parallel, coaxial)[0]).max() > EXACT.same)
 
 

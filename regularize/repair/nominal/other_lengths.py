@@ -45,7 +45,7 @@ def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
 
 
 def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
-    """Count what of the redundancy of a block mechanisms with other lengths keep."""
+    """Find how much redundancy of a block mechanisms with other lengths keep."""
     graph = reduction.graph
     kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
     left, columns = kept - part.rank, set(graph.columns(part.edges))

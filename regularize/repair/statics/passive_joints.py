@@ -33,7 +33,7 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
 
 
 def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
-    """Return a value of ``Joint.limits`` by coordinate, infinite, or else ``unstated``, without."""
+    """Return a limit by coordinate; where there is none infinite, or ``unstated`` within limits."""
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]

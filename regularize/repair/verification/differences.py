@@ -291,7 +291,7 @@ def motion_differences(
     found: Sequence[Diagnostic],
     reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
-    """Compare loops, mobility and redundancy, where joints do not lie as they lay one by one."""
+    """Compare loops, mobility and redundancy, unless all joints are the same one by one."""
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(comparison):
         return
