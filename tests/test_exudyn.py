@@ -13,7 +13,6 @@ from on_demand import OnDemand, needs
 
 import regularize as rg
 from regularize.cli import main
-from regularize.mechanism.joint_limits import JointDynamics
 
 pytestmark = needs("exudyn")
 exudyn: Any = OnDemand("exudyn")
@@ -55,7 +54,9 @@ def solved(mbs, duration, steps):
 
 def with_springs(mechanism):
     """The mechanism with a spring and a damper in every joint of one freedom."""
-    dynamics = JointDynamics(damping=[0.02], stiffness=[0.7], rest_position=[0.2])
+    dynamics = type(mechanism.joints[0].dynamics)(
+        damping=[0.02], stiffness=[0.7], rest_position=[0.2]
+    )
     joints = [replace(j, dynamics=dynamics) if j.freedoms == 1 else j for j in mechanism.joints]
     return replace(mechanism, joints=tuple(joints))
 

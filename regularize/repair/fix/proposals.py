@@ -21,7 +21,7 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure, Ranks, left_after
 from regularize.repair.statics.joint_changes import COST, COST_OF_PAIRS, JointChange
-from regularize.repair.statics.stress_search import EQUATIONS, SelfStress, independent_changes
+from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
 from regularize.tolerances import VANISHING
 from regularize.words import listed
 
@@ -189,7 +189,7 @@ def _candidates(
     cells = [cell for cell in reduction.cells if cell.redundant]
     if not cells:
         return
-    stress, driven = SelfStress.of(reduction), _driven(reduction)
+    stress, driven = MechanismStress.of(reduction), _driven(reduction)
     standard, aside = _standard(reduction), _aside(stress)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
@@ -218,7 +218,7 @@ def _candidates(
 
 
 def _options(
-    stress: SelfStress,
+    stress: MechanismStress,
     cell: CellMobility,
     kinds: Kinds,
     usual: Kinds,
@@ -255,7 +255,7 @@ def _options(
     return sorted(options, key=key)
 
 
-def _aside(stress: SelfStress) -> dict[str, Array]:
+def _aside(stress: MechanismStress) -> dict[str, Array]:
     """Return how far each of several rails is from the one that guides, across it, in metres."""
     found: dict[str, Array] = {}
     for first, others in _several(stress.reduction):

@@ -20,7 +20,7 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
 from regularize.repair.statics.joint_changes import JointChange
-from regularize.repair.statics.stress_search import SelfStress, independent_changes
+from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
 
 
@@ -39,7 +39,7 @@ class SlackPlan(NamedTuple):
 
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
     """Take changes that gain most first, as long as each new freedom takes self-stress away."""
-    stress, found = SelfStress.of(reduction), []
+    stress, found = MechanismStress.of(reduction), []
     for cell in (cell for cell in reduction.cells if cell.redundant):
         options = stress.changes(reversed(cell.edges), kinds)
         options.sort(key=lambda option: -option.gain)

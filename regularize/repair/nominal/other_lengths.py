@@ -291,7 +291,7 @@ def _axes_and_points(
         for old in [*points]:
             touching = set(old.axes) & set(new.axes) or set(old.balls) & set(new.balls)
             if touching and np.linalg.norm(old.place - place) < rtol:
-                points.remove(old)
+                points[:] = [point for point in points if point is not old]
                 own = [*dict.fromkeys((*old.axes, *new.axes))]
                 new = _Meeting(old.place, own, [*dict.fromkeys((*old.balls, *new.balls))])
         points.append(new)

@@ -27,7 +27,7 @@ from regularize.repair.statics.joint_changes import (
     direction_in,
 )
 from regularize.repair.statics.releases import named_releases, releases
-from regularize.repair.statics.stress_search import SelfStress, complete_sets
+from regularize.repair.statics.stress_search import MechanismStress, complete_sets
 from regularize.validation import FLAG, NAMES, TEXT, WHOLE, named, validated
 
 #: Candidates that are analysed where an answer is wanted at once.
@@ -80,7 +80,7 @@ def cures(
     shaky = reduction.finite_mobility != reduction.mobility
     if not reduction.redundant or not reduction.assembly.closed or shaky:
         return ()
-    whole, per_cell = SelfStress.of(reduction), []
+    whole, per_cell = MechanismStress.of(reduction), []
     for cell in (cell for cell in reduction.cells if cell.redundant):
         stress, candidates = whole.cell(cell), list[tuple[JointChange, ...]]()
         if stress.count > cell.redundant and not idle:
@@ -164,7 +164,7 @@ def in_kinds(words: str) -> str:
 
 def changes_to(reduction: Reduction, name: str, words: str) -> list[JointChange]:
     """List the ways to give a joint another kind; raises ``ModelError`` where there is none."""
-    stress, joint = SelfStress.of(reduction), reduction.mechanism.joint(name)
+    stress, joint = MechanismStress.of(reduction), reduction.mechanism.joint(name)
     kind, _, direction = words.partition(":")
     edges = [e.index for e in reduction.graph.edges if e.joint.name == name]
     options = stress.changes(edges, (kind,), motors=True)

@@ -33,7 +33,7 @@ EQUATIONS = 1500
 COMBINATIONS = 40_000
 
 
-class SelfStress:
+class MechanismStress:
     """The self-stress of a mechanism at a configuration that is not singular."""
 
     def __init__(self, reduction: Reduction) -> None:
@@ -53,9 +53,9 @@ class SelfStress:
 
     @staticmethod
     @lru_cache(maxsize=1)  # a report and the ways out that it names ask for the same one
-    def of(reduction: Reduction) -> SelfStress:
+    def of(reduction: Reduction) -> MechanismStress:
         """Return the self-stress of a reduction, with all that was computed of it before."""
-        return SelfStress(reduction)
+        return MechanismStress(reduction)
 
     def changes(
         self,
@@ -123,7 +123,7 @@ class SelfStress:
 class CellStress:
     """The self-stress of one cell: all its states, or of a large one what each short loop holds."""
 
-    def __init__(self, whole: SelfStress, edges: Sequence[EdgeId]) -> None:
+    def __init__(self, whole: MechanismStress, edges: Sequence[EdgeId]) -> None:
         reduction, graph = whole.reduction, whole.reduction.graph
         self.tolerances = reduction.tolerances
         cell = Equilibrium(reduction, whole.q[graph.columns(edges)], edges)
