@@ -15,9 +15,6 @@ import regularize as rg
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph_building import build
-from regularize.reduction.context import aligned
-from regularize.repair.nominal.candidates import candidates, nearly_closed, possible
-from regularize.repair.nominal.nearest import nearest
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 
@@ -143,37 +140,6 @@ def test_what_is_far_from_moving_is_left_alone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["planar_fourbar", "nearly_planar_fourbar", "sarrus", "bennett"])
-@pytest.mark.parametrize("near", [1e-4, 5e-3, 5e-2])
-def test_motions_are_looked_for_where_there_can_be_any(name: str, near: float) -> None:
-    """What is skipped would have had no candidates."""
-    reduction = rg.reduce(ASSETS / f"{name}.urdf")
-    for cell in reduction.cells:
-        loops, q = nearly_closed(reduction.graph, reduction.q, cell.edges, near)
-        cycles = reduction.cycles(cell)
-        for proved in (True, False):
-            found = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
-            assert possible(cell, near, proved=proved) or not found
-
-
-@pytest.mark.slow
-def test_what_no_move_takes_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors that do not fall any more end the search, before its last round."""
-    rigid = mechanisms.single_loop(
-        "rigid", "RRRRR", *np.random.default_rng(5).normal(size=(2, 5, 3))
-    )
-    rounds = []
-    solve = np.linalg.lstsq
-    monkeypatch.setattr(
-        np.linalg, "lstsq", lambda *given, **more: rounds.append(1) or solve(*given, **more)
-    )
-    graph = build(rigid)
-    change = nearest(rigid, graph.every_edge, rg.assemble(graph).q, 2)
-    assert change.error > 1e-3
-    assert len(rounds) < 5 + 5 + 20
-
-
-@pytest.mark.slow
 def test_relations_are_named() -> None:
     off = mechanisms.planar_fourbar()
     tilt = screws.exp(np.array([0.0, 0.0, 0.0, 2e-4, 0.0, 0.0]))
@@ -287,19 +253,6 @@ def test_lengths_between_tilted_axes_are_equal() -> None:
     assert all(1e-5 < off < 5e-4 for off in equal.values())
 
 
-def test_arguments() -> None:
-    with pytest.raises(rg.ModelError, match="near"):
-        rg.idealise(mechanisms.bennett(), near=float("nan"))
-
-
-@pytest.mark.slow
-def test_nearest_moves_nothing_where_nothing_is_off() -> None:
-    mechanism = mechanisms.bennett()
-    graph = build(mechanism)
-    found = nearest(mechanism, graph.every_edge, rg.assemble(graph).q, 1)
-    assert np.abs(found.moves).max() < 1e-12
-
-
 @pytest.mark.slow
 def test_a_weld_that_closes_the_loop_changes_nothing() -> None:
     whole = rg.load(str(ASSETS / "nearly_planar_fourbar.urdf"))
@@ -336,20 +289,3 @@ def test_couplings_that_contradict_each_other_have_no_loops_to_move() -> None:
     )
     mechanism = replace(rg.Mechanism.of_joints("geared", joints), couplings=couplings)
     assert rg.check(mechanism).as_dict()["mobility"]["actual"] == 0
-
-
-def test_axes_are_parallel_whatever_their_order() -> None:
-    """Axes that each differ by less than the tolerance from the next one are one direction."""
-    turns = np.array([0.0, 6e-6, -6e-6, 0.7, 12e-6, 0.7 + 9e-6])
-    screws = {
-        e: np.array([[3.0, e, 1.0, np.sin(turn), np.cos(turn), 0.0]]).T
-        for e, turn in enumerate(turns)
-    }
-    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 4, 0, 5, 1, 3]):
-        found = aligned({e: screws[e] for e in order}, 1e-5)
-        axes = {e: own[3:, 0] for e, own in found.items()}
-        for group in ([0, 1, 2, 4], [3, 5]):
-            assert np.allclose([axes[e] for e in group], axes[group[0]], atol=1e-15)
-        assert all(np.linalg.norm(axes[e] - screws[e][3:, 0]) < 1e-5 for e in axes)
-        for e, own in found.items():  # turned on the spot: the axis goes through the same point
-            assert np.allclose(own[:3, 0] @ own[3:, 0], screws[e][:3, 0] @ screws[e][3:, 0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,20 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms import n_fourbar
-from test_adapter_contract import write_fixture
-from test_fix import LOOP, PIN, robot
+from test_fix import FRAMES, LOOP, PIN, robot
 
 import regularize as rg
 from regularize.adapters.common.edits import EditedText, WantedSlack
 from regularize.adapters.common.slack_links import hung
-from regularize.adapters.common.xml import Node, XmlDocument
+from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 from regularize.mechanism.diagnostic import Source
-from regularize.repair.fix import provable
 from regularize.repair.fix.comparison import unwanted
-from regularize.repair.fix.moving import closed_in_file
+from regularize.repair.fix.fix import closed_in_file
 from regularize.repair.fix.plan import FixPlan, named_kinds
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -65,8 +61,11 @@ def test_an_attribute_is_put_where_the_others_end(text: str, after: str) -> None
     [("<a><b/></a>", "<a><b><c/></b></a>"), ("<a><b><d/></b></a>", "<a><b><c/><d/></b></a>")],
 )
 def test_an_element_is_put_first_inside(text: str, after: str) -> None:
-    edit = places(text).root.nodes[0].inside("<c/>")
+    document = places(text)
+    edit = document.root.nodes[0].inside("<c/>")
     assert text[: edit.start] + edit.text + text[edit.end :] == after
+    with pytest.raises(rg.RegularizeError, match=r"a\.xml: two changes meet at one place"):
+        document.source.with_edits([document.root.removed(), document.root.nodes[0].removed()])
 
 
 def test_an_element_goes_with_the_line_that_it_leaves_empty() -> None:
@@ -83,33 +82,6 @@ def test_texts_that_are_no_xml_and_elements_that_are_gone() -> None:
         places("nothing")
     with pytest.raises(rg.RegularizeError, match="a/c is not found again in the text"):
         places("<a><b/></a>").at(Source("a.xml", 1, "a/c"))
-
-
-def test_a_text_is_searched_once_for_all_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = places('<a>\n<b/>\n<c><b name="x"/></c>\n<b/>\n<b name="x"/>\n</a>')
-    every = [*document.root.walk()]
-    walked = []
-
-    def counted(node: Node) -> Iterator[Node]:
-        walked.append(node)
-        return walk(node)
-
-    walk = Node.walk
-    monkeypatch.setattr(Node, "walk", counted)
-    assert [document.at(node.source) for node in every] == every
-    assert [document.at(replace(node.source, line=None)) for node in every] == every
-    assert [node.where for node in every] == [
-        *("a", "a/b[1]", "a/c", "a/c/b[@name='x']", "a/b[2]", "a/b[@name='x']")
-    ]
-    assert len(walked) == len(every)
-
-
-def test_edits_do_not_meet() -> None:
-    document = places("<a><b/></a>")
-    assert document.root.tag == "a"
-    [child] = document.root.nodes
-    with pytest.raises(rg.RegularizeError, match=r"a\.xml: two changes meet at one place"):
-        document.source.with_edits([document.root.removed(), child.removed()])
 
 
 def test_a_link_that_an_element_names_twice_is_not_replaced() -> None:
@@ -175,18 +147,13 @@ def test_an_isostatic_plan_leaves_nothing_redundant_and_the_motion_as_it_was(
     held = rg.reduce(
         rg.Mechanism.of_joints("pin", [rg.Joint.in_world("A", "ground", "a", "fixed")])
     )
-    (told,) = unwanted(bars, bars, planned, held)
-    assert told == "the mobility is 0 instead of 1"
-
-
-def test_freedoms_that_are_wanted_and_finite_motions_that_are_lost(bars: rg.Mechanism) -> None:
-    before = rg.reduce(bars)
+    assert unwanted(bars, bars, planned, held) == ["the mobility is 0 instead of 1"]
+    shaky: Any = SimpleNamespace(redundant=0, mobility=before.mobility, finite_mobility=0)
+    (told,) = unwanted(bars, bars, planned, shaky)
+    assert told == "the mobility by finite motions is 0 instead of 1"
     wanted = named_kinds(before, {"D": "spherical"})
     (told,) = unwanted(bars, bars, FixPlan(before, wanted, isostatic=False), before)
     assert told == "joint `D` has 1 freedoms and is not spherical"
-    shaky: Any = SimpleNamespace(redundant=0, mobility=before.mobility, finite_mobility=0)
-    (told,) = unwanted(bars, bars, FixPlan(before, (), isostatic=True), shaky)
-    assert told == "the mobility by finite motions is 0 instead of 1"
 
 
 # -- what cannot be fixed in a file
@@ -205,21 +172,6 @@ def test_gaps_that_no_frame_closes_are_not_blamed_on_the_file() -> None:
     patcher: Any = SimpleNamespace(movable=lambda joint: (False, False))
     with pytest.raises(rg.UnsupportedExport, match="and no change of joint frames as small as the"):
         closed_in_file(torn(), patcher)
-
-
-@pytest.mark.slow
-def test_the_own_format_is_edited_as_others_are(tmp_path: Path) -> None:
-    isostatic = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
-    fixed = rg.fix(isostatic)
-    assert fixed.diff and fixed.reduction.redundant == 0
-
-
-@pytest.mark.slow
-def test_loops_that_cannot_be_closed_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(
-        rg.UnsupportedExport, match="SDF holds no open loops, and those of the model"
-    ):
-        rg.save(torn(), tmp_path / "far.sdf")
 
 
 @pytest.mark.slow
@@ -287,13 +239,7 @@ def test_schemas_are_put_before_others(text: str, after: str) -> None:
 def test_an_implied_closure_on_a_line_with_others_is_refused(
     name: str, sidecar: str, tmp_path: Path
 ) -> None:
-    sides = (
-        '  <link name="one"/><link name="two"/>\n'
-        '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>\n'
-        '    <origin xyz="-0.3 0 -0.9"/></joint>\n'
-        '  <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>\n'
-        '    <origin xyz="1.2 0 0"/></joint>\n'
-    )
+    sides = FRAMES.replace("closing_x_1", "one").replace("closing_x_2", "two")
     path = robot(tmp_path, LOOP if "loop_" in name else sides + LOOP)
     (tmp_path / name).write_text(sidecar)
     mechanism = rg.load(path)
@@ -302,16 +248,3 @@ def test_an_implied_closure_on_a_line_with_others_is_refused(
         rg.UnsupportedExport, match=r"yaml:\d+: .* is written on a line with others"
     ):
         UrdfPatcher(mechanism).slack(WantedSlack(removed=(joint,)))
-
-
-def test_joints_that_hold_something_are_told_without_an_analysis(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    mechanism = n_fourbar(3)
-    joints = tuple(replace(joint, closure=True) for joint in mechanism.joints)
-    reduction = rg.reduce(replace(mechanism, joints=joints))
-    assert reduction.removed > 5
-    monkeypatch.setattr(provable, "reduce", None)
-    kinds: dict[str, tuple[str, ...]] = {joint.name: () for joint in joints}
-    found = provable.without_implied(reduction, kinds, lambda joint: True)
-    assert found == (reduction, ())

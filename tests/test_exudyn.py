@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,8 @@ def solved(mbs, duration, steps):
 
 def with_springs(mechanism):
     """The mechanism with a spring and a damper in every joint of one freedom."""
-    from dataclasses import replace
-
-    dynamics = (
-        rg.load(ASSETS / "sarrus.urdf")
-        .joints[0]
-        .dynamics.__class__(damping=[0.02], stiffness=[0.7], rest_position=[0.2])
+    dynamics = type(mechanism.joints[0].dynamics)(
+        damping=[0.02], stiffness=[0.7], rest_position=[0.2]
     )
     joints = [replace(j, dynamics=dynamics) if j.freedoms == 1 else j for j in mechanism.joints]
     return replace(mechanism, joints=tuple(joints))

@@ -68,10 +68,6 @@ def copied(folder: str, file: str, tmp_path: Path) -> Path:
     return path
 
 
-def without(array: Any, added: list[int], axis: int) -> Any:
-    return np.delete(array, added, axis)
-
-
 def concerned(old: Any, new: Any) -> list[str]:
     """Arrays of the compiled model that differ beyond the rows of added joints."""
     names = {old.joint(j).name for j in range(old.njnt)}
@@ -92,7 +88,7 @@ def concerned(old: Any, new: Any) -> list[str]:
         )
         key = "qpos" if prefix.startswith("qpos") else prefix
         if two.shape != one.shape and key in rows:
-            two = without(two, rows[key], 1 if name.startswith("key") else 0)
+            two = np.delete(two, rows[key], 1 if name.startswith("key") else 0)
         if two.shape != one.shape or not np.array_equal(one, two):
             found.append(name)
     return found

@@ -17,16 +17,10 @@ from regularize.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
 SCHEMA = json.loads((ROOT / "regularize" / "schema" / "reduction-1.json").read_text())
-ASSETS = [
-    "planar_fourbar",
-    "spherical_9r",
-    "three_prrr",
-    "gripper",
-    "knee_leg",
-    "three_cranks",
-    "bennett",
-    "delta_universal",
-]
+ASSETS = (
+    *("planar_fourbar", "spherical_9r", "three_prrr", "gripper", "knee_leg", "three_cranks"),
+    *("bennett", "delta_universal"),
+)
 
 
 @pytest.mark.slow
@@ -87,16 +81,6 @@ def test_a_weld_becomes_a_ball_where_that_is_enough() -> None:
     assert report.equivalent and report.proved
     (change,) = report.changes
     assert (change.joint, change.kind, change.after) == ("weld", "lowered", "spherical")
-
-
-@pytest.mark.slow
-def test_what_is_isostatic_already_stays_as_it_is() -> None:
-    path = CORPUS / "gepetto_yaml" / "5bar_linkage_iso3d"
-    if not path.exists():
-        pytest.skip("the corpus is not here")
-    mechanism = rg.load(path)
-    report = rg.isostatic(mechanism)
-    assert report.changes == () and report.mechanism is mechanism
 
 
 def reduced(
@@ -198,9 +182,11 @@ def test_relations_of_three_joints_go_where_they_can_be_held(tmp_path: Path) -> 
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     rows = np.zeros((data.nefc, model.nv))
-    mujoco.mju_sparse2dense(
-        rows, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
-    ) if mujoco.mj_isSparse(model) else rows.__setitem__(..., data.efc_J.reshape(rows.shape))
+    if mujoco.mj_isSparse(model):
+        numbers = (data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+        mujoco.mju_sparse2dense(rows, data.efc_J, *numbers)
+    else:
+        rows = data.efc_J.reshape(rows.shape)
     equality = rows[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
     assert model.ntendon == 1 and np.linalg.matrix_rank(equality, tol=1e-6) == model.nv - 4
 

@@ -1,13 +1,15 @@
-"""What must not differ between a model and the same model with some joints changed."""
+"""What must not differ between a model and the same model with some joints changed or moved."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from regularize.adapters.common.edits import WantedKind
+from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
 from regularize.reduction.reduce import Reduction
@@ -16,23 +18,23 @@ from regularize.repair.verification.comparison import SAME
 from regularize.repair.verification.differences import differences
 from regularize.words import is_slack
 
+#: Numbers that are the same but for being written and read.
+READ = 1e-12
+
 
 def unwanted(
     before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
 ) -> list[str]:
-    """What a changed model, as it was read, has that nobody wanted, or lacks; in words.
-
-    ``reduction`` is that of the changed model; None where its counts are known to be as meant.
-    """
+    """Say what a changed model has that nobody wanted, or lacks; its counts if it was reduced."""
     if planned.expected is not None:
         before = planned.expected
         after = _named(after, before)
-    known = {joint.name for joint in before.joints}
-    changed = {each.joint.name for each in planned.wanted}
+    names = {joint.name for joint in before.joints}
+    changed = {wanted.joint.name for wanted in planned.wanted}
     concerned = changed | {
         joint.name
         for joint in after.joints
-        if joint.name not in known and joint.name.startswith(tuple(f"{name}_" for name in changed))
+        if joint.name not in names and joint.name.startswith(tuple(f"{name}_" for name in changed))
     }
     # Mobility, masses and places are compared below, places in the frames of bodies: another joint
     # may lead to them now. MuJoCo names meshes without the folder of its compiler.
@@ -45,7 +47,15 @@ def unwanted(
         and not (finding.joints and {*finding.joints} <= concerned)
     ]
     wrong += _elsewhere(before, after, changed)
-    wrong += _other_freedoms(after, planned.wanted)
+    freedoms = Counter[str]()
+    for joint in after.joints:
+        freedoms[joint.name] += joint.freedoms
+    for wanted in planned.wanted:
+        name = wanted.joint.name
+        # A body may get two joints for one.
+        count = sum(freedoms[part] for part in (name, f"{name}_slide", f"{name}_turn"))
+        if count != wanted.replacement.freedoms:
+            wrong.append(f"joint `{name}` has {count} freedoms and is not {wanted.kind}")
     old = planned.reduction
     if planned.isostatic and reduction is not None:
         if reduction.redundant > planned.left:
@@ -59,7 +69,7 @@ def unwanted(
 
 
 def other_counts(one: Reduction, other: Reduction) -> str:
-    """What two analyses of one model count differently, in words; empty where they agree."""
+    """Say what two analyses of one model count differently; empty where they agree."""
     pairs = [
         (what, getattr(one, what), getattr(other, what))
         for what in ("mobility", "redundant", "remaining")
@@ -68,18 +78,15 @@ def other_counts(one: Reduction, other: Reduction) -> str:
 
 
 def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
-    """The changed model under the names that are expected of closing joints.
-
-    Some files name none, and readers call them after their links.
-    """
-    known = {joint.name for joint in after.joints}
-    names = {(j.parent, j.child): j.name for j in expected.joints if j.name not in known}
-    joints = (replace(j, name=names.get((j.parent, j.child), j.name)) for j in after.joints)
+    """Give closing joints that a file leaves without names those that are expected."""
+    names = {joint.name for joint in after.joints}
+    missing = {(j.parent, j.child): j.name for j in expected.joints if j.name not in names}
+    joints = (replace(j, name=missing.get((j.parent, j.child), j.name)) for j in after.joints)
     return replace(after, joints=tuple(joints))
 
 
 def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
-    """Bodies and joints that are not what they were, in their own frames."""
+    """Name bodies and joints that are not what they were, in their own frames."""
     wrong = []
     bodies = {body.name: body.inertia for body in after.bodies}
     # Their frames are where the joint between them is, in files that have them so.
@@ -99,7 +106,10 @@ def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) ->
             continue
         if (same.kind, same.parent, same.child) != (joint.kind, joint.parent, joint.child):
             wrong.append(f"joint `{joint.name}` is {same.kind} between other bodies")
-        elif not all(map(_close, _places(joint), _places(same))):
+        elif not all(
+            _close(getattr(joint, what), getattr(same, what))
+            for what in ("screws", "T_parent_joint", "T_child_joint", "position")
+        ):
             wrong.append(f"joint `{joint.name}` stands or points elsewhere")
     return wrong
 
@@ -108,24 +118,24 @@ def _numbers(inertia: Inertia) -> Array:
     return np.concatenate([[inertia.mass], inertia.center, inertia.matrix.ravel()])
 
 
-def _places(joint: Joint) -> tuple[Array, ...]:
-    return joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position
+def _close(one: Array, other: Array, within: float = SAME) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=within, atol=within))
 
 
-def _close(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=SAME, atol=SAME))
+def other_places(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
+    """Name the joints of a changed model that do not lie where they should."""
+    joints = {joint.name: joint for joint in after.joints}
+    return [
+        f"joint `{each.joint.name}` is not where it was meant to be"
+        for each in wanted
+        if each.joint.name not in joints
+        or not _lies_as_meant(joints[each.joint.name], each.replacement)
+    ]
 
 
-def _other_freedoms(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
-    """Changed joints that have another number of freedoms than they should."""
-    wrong = []
-    known: dict[str, int] = {}
-    for joint in after.joints:
-        known[joint.name] = known.get(joint.name, 0) + joint.freedoms
-    for each in wanted:
-        name = each.joint.name
-        parts = (name, f"{name}_slide", f"{name}_turn")  # what a body gets for one joint
-        freedoms = sum(known.get(part, 0) for part in parts)
-        if freedoms != each.replacement.freedoms:
-            wrong.append(f"joint `{name}` has {freedoms} freedoms and is not {each.kind}")
-    return wrong
+def _lies_as_meant(now: Joint, meant: Joint) -> bool:
+    """Say whether a joint lies as meant; readers may move both frames along its freedoms."""
+    on_parent = screw.inverse(now.T_parent_joint) @ meant.T_parent_joint
+    on_child = screw.inverse(now.T_child_joint) @ meant.T_child_joint
+    freedoms, moved = subalgebra.span(now.screws), screw.adjoint(on_parent) @ meant.screws
+    return _close(on_parent, on_child, READ) and subalgebra.contains(freedoms, moved, 10 * READ)

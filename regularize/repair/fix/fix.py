@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from regularize.adapters import Adapter, adapters, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
@@ -20,21 +20,24 @@ from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.lie import screw
+from regularize.lie.arrays import Transform
+from regularize.lie.screw import IDENTITY
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.comparison import other_counts, unwanted
-from regularize.repair.fix.moving import closed_in_file, designed_places, moving_edits, other_places
-from regularize.repair.fix.placing import Placing
+from regularize.repair.fix.comparison import other_counts, other_places, unwanted
+from regularize.repair.fix.placing import Placing, placed, read_changed
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
 from regularize.repair.fix.proposals import Advice
-from regularize.repair.nominal.absorb import Absorbed
-from regularize.repair.nominal.idealise import idealise
+from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
+from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.statics.cure import Cure, left_here
-from regularize.repair.statics.cures import TRIES, freeing
-from regularize.repair.verification.writing import replaceable, try_engine
+from regularize.repair.statics.cures import TRIES, cures, freeing
+from regularize.repair.verification.writing import replaceable
 from regularize.validation import FLAG, TEXT, instance, named, validated
+from regularize.words import gap_words, names
 
 #: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
 EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
@@ -42,33 +45,29 @@ EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
 IN_MEMORY = ("urdf", "sdf", "mjcf", "json", "freecad", "asmt")
 #: Joint by which the root of a URDF file floats where its reader is asked to let it.
 FLOATING = "floating_base"
+#: Numbers that are the same but for the last digit.
+EXACT = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fix:
-    """A model with some joints changed, verified, and not yet written.
+    """A model with some joints changed, verified, and not yet written."""
 
-    Attributes:
-        path: The model file as it was read.
-        mechanism: The changed model, read again from the changed files.
-        changes: The joints that change, with their new kinds.
-        findings: What the new kinds cannot hold, and what to know.
-        reduction: Analysis of the changed model.
-        placing: The files and their edits; None for objects that are changed themselves.
-        slack: Links that are put in and closing joints that are taken out, where other kinds of
-            joints do not suffice.
-        moves: By how many metres and radians frames of joints are moved to absorb gaps.
-        object: Where the model is an object in memory: a new one of the same type.
-    """
-
+    #: The model file as it was read.
     path: str
+    #: The changed model, read again from the changed files, and its analysis below.
     mechanism: Mechanism
     changes: tuple[WantedKind, ...]
+    #: What the new kinds cannot hold, and what to know.
     findings: tuple[Diagnostic, ...]
     reduction: Reduction = field(repr=False)
+    #: The files and their edits; None for objects that are changed themselves.
     placing: Placing | None = field(repr=False)
+    #: Links that are put in and closing joints that are taken out.
     slack: WantedSlack = field(default_factory=WantedSlack, repr=False)
+    #: By how many metres and radians frames of joints are moved to absorb gaps.
     moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: Where the model is an object in memory: a new one of the same type.
     object: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -88,7 +87,7 @@ class Fix:
         return self.placing.diff().replace(self.placing.main, self.path)
 
     def write(self, path: str | PathLike[str]) -> Path:
-        """Write the model: in its own place only what changes, elsewhere with what belongs to it.
+        """Write the model: in its own place only what changes, elsewhere what belongs to it too.
 
         Args:
             path: The file; or a folder, for a file of the same name in it. A folder as the source
@@ -104,11 +103,10 @@ class Fix:
             raise ModelError(f"{self.path} is an object, which stands in no file: take `.object`")
         given = Path(path)
         folder = Path(self.path).is_dir()
-        main = self.placing.main
         inside = folder or given.is_dir() or fspath(path).endswith("/")
-        target = given / Path(main).name if inside else given
+        target = given / Path(self.placing.main).name if inside else given
         files = self.placing.files(target)
-        known = self.placing.patcher.unchanged() if self.object is None else {}
+        unchanged = self.placing.patcher.unchanged() if self.object is None else {}
         places = {replaceable(place): data for place, data in files.items()}
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +114,7 @@ class Fix:
             raise RegularizeError(
                 f"{target}: cannot be written: {target.parent} is no folder; name another place"
             ) from error
-        write_all(places, {replaceable(place): data for place, data in known.items()})
+        write_all(places, {replaceable(place): data for place, data in unchanged.items()})
         return given if folder else target
 
 
@@ -163,45 +161,34 @@ def fix(
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
+    more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
         adapter = adapter_of(source)
         if adapter is None:
             raise not_taken(source, objects())
-        document = adapter.load_document()
-        if document is None:
-            return _changed(source, adapter, joints, absorb_gaps or as_designed or slack, options)
-        given = {"format": options.pop("format")} if options.get("format") else {}
-        held = document(source, **given)
-        again = partial(fix, joints=joints, absorb_gaps=absorb_gaps, as_designed=as_designed)
-        again = partial(again, as_is=as_is)
-        with held.written() as path:
-            options_of_file = {"format": held.format, **options}
-            found: Fix = again(path, remove=remove, slack=slack, **options_of_file)
-            made = held.parse(found.write(path.with_stem("fixed")))
-        given_again = read_object(made, adapter, **given, **options)
-        wrong = other_counts(found.reduction, reduce(given_again))
-        if wrong:
-            raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
-        placed = held.placed(replace(found.mechanism, findings=found.findings))
-        mechanism = held.placed(found.mechanism)
-        return replace(
-            found, path=held.label, mechanism=mechanism, findings=placed.findings, object=made
-        )
-    before, named, options = _loaded(source, options)
+        if adapter.load_document() is None:
+            return _changed_object(source, adapter, joints, any(more.values()), options)
+        again = partial(fix, joints=joints, remove=remove, as_is=as_is, **more)
+        return _changed_document(source, adapter, again, options)
+    before, label, options = _loaded(source, options)
     patcher = _patcher(before, joints)
     closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before = closed.mechanism
     if as_designed:
         if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
-        planned = _designed(before)
-        moved = [MovedJoint(each.joint, each.replacement) for each in planned.wanted]
+        meant = idealise(before)
+        wanted = designed_places(before, meant) if meant.changed else ()
+        planned = FixPlan(
+            meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True
+        )
+        moved = [MovedJoint(each.joint, each.replacement) for each in wanted]
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
-        placed = partial(_placed, patcher, str(before.path))
+        elsewhere = partial(placed, patcher, str(before.path))
         wanted = planned.wanted
-        patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, placed)
+        patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
     if planned.slack is not None:
         put = patcher.slack(planned.slack)
         patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
@@ -216,18 +203,37 @@ def fix(
         *closed.findings(),
         *_locked(reduction, planned),
     )
-    more = planned.slack or WantedSlack()
-    return Fix(named, after, planned.wanted, findings, reduction, placing, more, closed.moves)
+    links = planned.slack or WantedSlack()
+    return Fix(label, after, planned.wanted, findings, reduction, placing, links, closed.moves)
 
 
-def _changed(
+def _changed_document(
+    source: Any, adapter: Adapter, again: partial[Fix], options: dict[str, Any]
+) -> Fix:
+    """Change the file that an object in memory was made of, and make the object of it anew."""
+    document = adapter.load_document()
+    assert document is not None
+    format = {"format": options.pop("format")} if options.get("format") else {}
+    held = document(source, **format)
+    with held.written() as path:
+        found = again(path, **{"format": held.format, **options})
+        made = held.parse(found.write(path.with_stem("fixed")))
+    wrong = other_counts(found.reduction, reduce(read_object(made, adapter, **format, **options)))
+    if wrong:
+        raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
+    findings = held.placed(replace(found.mechanism, findings=found.findings)).findings
+    mechanism = held.placed(found.mechanism)
+    return replace(found, path=held.label, mechanism=mechanism, findings=findings, object=made)
+
+
+def _changed_object(
     source: Any,
     adapter: Adapter,
     joints: Mapping[str, str] | Cure | None,
     more: bool,
     options: Mapping[str, Any],
 ) -> Fix:
-    """An object in memory that is changed itself, in a copy."""
+    """Change joints of an object in memory, in a copy."""
     before, made = read_object(source, adapter, **options), adapter.load_patcher()
     if made is None or more:
         what = "is compiled or finished and" if made is None else "takes other kinds of joints;"
@@ -246,8 +252,8 @@ def _changed(
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
     findings = (*planned.findings, *_locked(reduction, planned))
-    named = f"<{adapter.name} {before.name}>"
-    return Fix(named, after, planned.wanted, findings, reduction, None, object=changed)
+    label = f"<{adapter.name} {before.name}>"
+    return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
 
 
 def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
@@ -278,7 +284,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
         _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
 
     if engine:
-        with _read_again(placing, before, options) as (after, _):
+        with read_changed(placing, before, options) as after:
             check(after)
     elif before.format in IN_MEMORY:
         with replaced_content(placing.files(Path(placing.main))):
@@ -286,47 +292,43 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
         check(after)
 
 
-def _designed(before: Mechanism) -> FixPlan:
-    """The places of the nearest mechanism that moves more freely."""
-    meant = idealise(before)
-    wanted = designed_places(before, meant) if meant.changed else ()
-    return FixPlan(meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True)
-
-
 def _loaded(
     source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
 ) -> tuple[Mechanism, str, dict[str, Any]]:
-    """The model, its name, and the options to read it again."""
+    """Return the model, its name, and the options to read it again."""
+    again = dict(options)
     if not isinstance(source, Mechanism):
-        given = dict(options)
-        mechanism = read(source, **given)
-        return mechanism, fspath(source), given
+        return read(source, **again), fspath(source), again
     if source.path is None or source.format not in adapters():
         raise ModelError(
             f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
         )
-    known = dict(options)
     if source.format in ("urdf", "xacro"):
-        known.setdefault("loops", source.files[0] if source.files else False)
-        known.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
-    return source, source.path, known
+        again.setdefault("loops", source.files[0] if source.files else False)
+        again.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
+    return source, source.path, again
 
 
 def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    made = adapters()[mechanism.format].load_patcher()
+    """Return what edits the file of a mechanism, or say in an error what to do instead."""
+    adapter = adapters()[mechanism.format]
+    made = adapter.load_patcher()
     if made is not None:
         patcher: Patcher = made(mechanism)
         return patcher
-    title = adapters()[mechanism.format].title
     where = EXPORTS.get(mechanism.format)
     if where is None:
         raise UnsupportedExport(
-            f"{mechanism.path}: {title} cannot be edited in place; write it anew with `regularize "
-            "reduce`"
+            f"{mechanism.path}: {adapter.title} cannot be edited in place; write it anew with "
+            "`regularize reduce`"
         )
+    kinds = joints.kinds if isinstance(joints, Cure) else joints
+    if kinds is None:
+        kinds = next((cure.kinds for cure in cures(reduce(mechanism), limit=1)), None)
+    by_hand = " and ".join(f"joint `{name}` {kind}" for name, kind in (kinds or {}).items())
     raise UnsupportedExport(
         f"{mechanism.path}: is an export of {where}, which would not read it back; "
-        f"{_by_hand(mechanism, joints)} in {where} and export it again"
+        f"{f'make {by_hand}' if by_hand else 'change the joints'} in {where} and export it again"
     )
 
 
@@ -341,28 +343,11 @@ def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
     return (Diagnostic("REG209", "warning", words),)
 
 
-def _by_hand(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> str:
-    """What to change in the CAD system."""
-    kinds = joints.kinds if isinstance(joints, Cure) else joints
-    if kinds is None:
-        from regularize.repair.statics.cures import cures
-
-        found = cures(reduce(mechanism), limit=1)
-        kinds = found[0].kinds if found else None
-    if not kinds:
-        return "change the joints"
-    return "make " + " and ".join(f"joint `{name}` {kind}" for name, kind in kinds.items())
-
-
 def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
-    """The changed model, read from a place of its own, and its analysis.
-
-    Raises:
-        ModelError: It does not read, its own program refuses it, or it is not what was meant.
-    """
-    with _read_again(placing, before, options) as (after, files):
+    """Return the changed model and its analysis; raises ``ModelError`` if it is not as meant."""
+    with read_changed(placing, before, options) as after:
         reduction = reduce(after)
         if planned.placed:
             wrong = other_places(after, planned.wanted)
@@ -371,8 +356,7 @@ def _verified(
         else:
             wrong = unwanted(before, after, planned, reduction)
         _refuse(placing, wrong)
-        names = {str(place): _origin(placing, place) for place in files}
-        return _named_as_before(after, before, names), reduction
+        return replace(after, path=before.path, files=before.files), reduction
 
 
 def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
@@ -383,71 +367,60 @@ def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
         )
 
 
-@contextmanager
-def _read_again(
-    placing: Placing, before: Mechanism, options: Mapping[str, Any]
-) -> Iterator[tuple[Mechanism, dict[Path, bytes]]]:
-    """The changed model, read from a place of its own, by its own program too, and its files."""
-    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
-        files = _written(placing, Path(folder))
-        target = Path(folder) / Path(placing.main).name
-        again = {**options, "format": before.format}
-        if isinstance(again.get("loops"), (str, PathLike)):
-            sidecar = Path(fspath(again["loops"]))
-            moved = [place for place in files if place.name == sidecar.name]
-            again["loops"] = str(moved[0] if moved else sidecar.resolve())
-        try:
-            after = read(target, **again)
-            _try_engine(before, target)
-        except RegularizeError as error:
-            raise ModelError(
-                f"{placing.main}: the changed file does not read: {error}; nothing is written"
-            ) from error
-        yield after, files
-
-
-@contextmanager
-def _placed(patcher: Patcher, main: str, edits: Sequence[Edit]) -> Iterator[str]:
-    """The path of the model with some edits, written elsewhere."""
-    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
-        _written(Placing(patcher, edits, main), Path(folder))
-        yield str(Path(folder) / Path(main).name)
-
-
-def _written(placing: Placing, folder: Path) -> dict[Path, bytes]:
-    """The files of a model, written into a folder."""
-    files = placing.files(folder / Path(placing.main).name)
-    for place, data in files.items():
-        place.write_bytes(data)
-    return files
-
-
-def _try_engine(before: Mechanism, target: Path) -> None:
-    """Let the program of the format read the changed file, if it takes the one before."""
-    try:
-        try_engine(Path(str(before.path)), before.format)
-    except UnsupportedExport:
-        return
-    try_engine(target, before.format)
-
-
-def _origin(placing: Placing, place: Path) -> str:
-    """The user's file that a file of the changed model stands for."""
-    known = (placing.main, *placing.patcher.mechanism.files)
-    return next((path for path in known if Path(path).name == place.name), placing.main)
-
-
-def _named_as_before(after: Mechanism, before: Mechanism, names: Mapping[str, str]) -> Mechanism:
-    """The model with the names of the user's files in the places of those that were read."""
-
-    def named(source: Source | None) -> Source | None:
-        return None if source is None else replace(source, path=names.get(source.path, source.path))
-
-    return replace(
-        after,
-        path=before.path,
-        files=before.files,
-        bodies=tuple(replace(body, source=named(body.source)) for body in after.bodies),
-        joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
-        findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
+def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
+    """Absorb gaps by frames that the file can hold; raises ``UnsupportedExport`` if one stays."""
+    found = absorb_gaps(mechanism, movable=patcher.movable)
+    if not found.left:
+        return found
+    gap = found.left[0]
+    if absorb_gaps(mechanism).left:
+        why = "no change of joint frames as small as the gap closes it"
+    else:
+        held = [joint.name for joint in mechanism.joints if any(patcher.movable(joint))]
+        which = f"only frames of {names(held)}" if held else "no joint frame"
+        why = f"{which} can be moved in this {mechanism.format} file"
+    raise UnsupportedExport(
+        f"{mechanism.path}: {gap_words(gap.translation, gap.rotation)} stay open at joint "
+        f"{gap.joint!r}, and {why}; correct it in the CAD system, or write the closed model anew "
+        "with `regularize export --absorb-gaps`"
     )
+
+
+def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> list[Edit]:
+    """Return the edits that move frames, but for texts that other edits write anew."""
+    taken = [(edit.path, edit.start, edit.end) for edit in others if edit.end > edit.start]
+    wanted = [
+        MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
+        for name in closed.moves
+    ]
+    return [
+        edit
+        for edit in patcher.moved(wanted)
+        if not any(
+            path == edit.path and start <= edit.start and edit.end <= end
+            for path, start, end in taken
+        )
+    ]
+
+
+def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
+    """Return the joints that move to where they were designed, each with its new frames."""
+    moved: dict[str, Transform] = {}
+    pairs = [*zip(before.joints, meant.mechanism.joints, strict=True)]
+    for old, new in pairs:
+        # Files have the frames of links where the joints to them are, which stay there.
+        if not old.closure and old.child != before.ground and old.child not in moved:
+            moved[old.child] = new.T_child_joint @ screw.inverse(old.T_child_joint)
+
+    def seen_from(body: str, new: Transform, old: Transform) -> Transform:
+        frame = screw.inverse(moved.get(body, IDENTITY)) @ new
+        return old if np.allclose(frame, old, rtol=EXACT, atol=EXACT) else frame
+
+    wanted = []
+    for old, new in pairs:
+        on_parent = seen_from(new.parent, new.T_parent_joint, old.T_parent_joint)
+        on_child = seen_from(new.child, new.T_child_joint, old.T_child_joint)
+        if on_parent is not old.T_parent_joint or on_child is not old.T_child_joint:
+            changed = replace(old, T_parent_joint=on_parent, T_child_joint=on_child)
+            wanted.append(WantedKind(old, old.kind, changed))
+    return tuple(wanted)

@@ -32,18 +32,15 @@ SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 @dataclass(frozen=True)
 class TriedReduction:
-    """What came of dropping redundant equations.
+    """What came of dropping redundant equations."""
 
-    Attributes:
-        command: What does it, with exit status 0; empty where nothing does, or was tried.
-        lost: Warnings of what the new file does not hold, or what is not proved.
-        dropped: Equations that go.
-        reason: Why it cannot be done; empty where it can, and where it was not tried.
-    """
-
+    #: What does it, with exit status 0; empty where nothing does, or was tried.
     command: str = ""
+    #: Warnings of what the new file does not hold, or what is not proved.
     lost: int = 0
+    #: Equations that go.
     dropped: int = 0
+    #: Why it cannot be done; empty where it can, and where it was not tried.
     reason: str = ""
 
 
@@ -69,7 +66,7 @@ def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
 
 
 def written_as(mechanism: Mechanism) -> str:
-    """The format that a model came in, if it can be written."""
+    """Return the format that a model came in, if it can be written, else JSON."""
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
         return "urdf+"
@@ -78,25 +75,21 @@ def written_as(mechanism: Mechanism) -> str:
 
 
 def file_name(mechanism: Mechanism, format: str) -> str:
-    """Name of the file of a model in a format."""
+    """Name the file of a model in a format."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
     suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
 def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
-    """The isostatic model by means that a format has."""
-    known = adapters().get(format)
-    coupled = None if known is None else known.coupled
+    """Make the isostatic model by means that a format has."""
+    adapter = adapters().get(format)
+    coupled = None if adapter is None else adapter.coupled
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; what the file cannot hold, and what was found on the way.
-
-    Raises:
-        UnsupportedExport: What would be written is another machine, or cannot be read.
-    """
+    """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
     found = write_verified(report.mechanism, path, format, reduction=report.result)
     return (*report.findings, *found)
 
@@ -131,7 +124,7 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
 
 
 def _long(reduction: Reduction) -> bool:
-    """Whether a trial would take longer than a reader waits."""
+    """Say whether a trial would take longer than a reader waits."""
     most = SPECIAL if reduction.remaining else EQUATIONS
     return sum(cell.equations for cell in reduction.cells) > most
 

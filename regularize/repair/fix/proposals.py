@@ -16,18 +16,12 @@ import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import Edge, EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.provable import taking
 from regularize.repair.statics.cure import Cure, Ranks, left_after
-from regularize.repair.statics.joint_changes import (
-    COST,
-    COST_OF_PAIRS,
-    EQUATIONS,
-    JointChange,
-    Stressed,
-)
+from regularize.repair.statics.joint_changes import COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
 from regularize.tolerances import VANISHING
 from regularize.words import listed
 
@@ -47,38 +41,32 @@ SEVERAL = {
     "cylindrical": ((), ("line_in_plane", "point_on_line")),
 }
 
-ORIGIN = np.zeros(3)
 Kinds = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Changes of joints that take redundancy away and leave the motion, verified.
-
-    Attributes:
-        changes: The changes, in the order of the joints.
-        removes: Redundant equations that they take away.
-        left: Those that stay.
-        mobility: Mobility then; that of the mechanism, but of a locked one.
-        in_file: Whether the mechanism's own file can hold them, which was tried.
-        model: The model as words of a command line, where that is.
-        verified: Whether the changed mechanism was looked at; of large ones what is left is counted
-            from the self-stress that changes take away.
-        reduction: Of the mechanism as it is.
-    """
+    """Changes of joints that take redundancy away and leave the motion, in the joints' order."""
 
     changes: tuple[JointChange, ...]
+    #: Redundant equations that they take away, and those that stay.
     removes: int
     left: int
+    #: Mobility then; that of the mechanism, but of a locked one.
     mobility: int
+    #: Whether the mechanism's own file can hold them, which was tried.
     in_file: bool
+    #: Of the mechanism as it is.
     reduction: Reduction = field(repr=False)
+    #: The model as words of a command line, where it is in a file.
     model: tuple[str, ...] = ()
+    #: Whether the changed mechanism was looked at; of large ones what is left is counted from the
+    #: self-stress that changes take away.
     verified: bool = True
 
     @property
     def words(self) -> str:
-        """What becomes what, joints that become the same together."""
+        """Say what joints become, those together that become the same."""
         alike: dict[str, list[str]] = {}
         for each in self.changes:
             alike.setdefault(each.words, []).append(each.joint)
@@ -114,14 +102,14 @@ class Advice:
 
 
 def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
-    """The proposal that takes most away of those that a file can hold; None without any."""
+    """Return the proposal that takes most away of those that a file can hold, if any."""
     if not reduction.assembly.closed or not reduction.redundant:
         return None
     return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
 
 
 def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
-    """Motors last, then by what is left, standard solutions before others, few changes first."""
+    """Sort proposals: motors last, then by what is left, standard ones and few changes first."""
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
     driven = _driven(reduction)
@@ -153,81 +141,74 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
 
 
 def _driven(reduction: Reduction) -> set[str]:
-    """Names of the joints with motors."""
+    """Return the names of joints with motors."""
     names = {joint.name for joint in reduction.mechanism.joints if joint.actuated}
     return names | {each.joint for each in reduction.mechanism.actuators}
 
 
 def proposals(
-    reduction: Reduction,
-    cures: Sequence[Cure],
-    held: Kinds,
-    sources: Sequence[Kinds] | None = None,
+    reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
-    """The proposals that keep the motion and take something away, in no order.
+    """Find changes that keep the motion and take something away, in no order, beside known cures.
 
-    Args:
-        reduction: Of the mechanism.
-        cures: Those that were found before.
-        held: Kinds of joints that its file can hold.
-        sources: Kinds to choose from, one set after the other; by default what textbooks propose,
-            what the file holds, and all.
+    Joints become the kinds of the sources, one after the other: by default what textbooks propose,
+    what the file can hold (``held``), and all.
     """
-    mobility = (
-        reduction.mobility if reduction.finite_mobility is None else reduction.finite_mobility
-    )
-    if reduction.finite_mobility != reduction.mobility:
+    mobility = reduction.mobility
+    if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second
     found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
     edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
-    seen = {frozenset(each.argument for each in entry.changes) for entry in found}
+    tried = {frozenset(change.argument for change in entry.changes) for entry in found}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
     work, large = WORK, cost > WORK
-    known: Ranks = {
+    ranks: Ranks = {
         frozenset((edges[e].joint.name, "") for e in cell.edges): cell.here.rank
         for cell in reduction.cells
     }
     for changes in _candidates(reduction, held, sources):
-        name = frozenset(each.argument for each in changes)
-        if name in seen or (work < cost and not large):
+        name = frozenset(change.argument for change in changes)
+        if name in tried or (work < cost and not large):
             continue
-        seen.add(name)
+        tried.add(name)
         work -= cost
         gained = sum(change.gain for change in changes)
-        left = reduction.redundant - gained if large else left_after(reduction, changes, known)
+        left = reduction.redundant - gained if large else left_after(reduction, changes, ranks)
         if left is not None and left < reduction.redundant:
-            ordered = tuple(sorted(changes, key=lambda each: order[each.joint]))
-            removes = reduction.redundant - left
-            advice = Advice(ordered, removes, left, mobility, False, reduction, verified=not large)
-            found.append(advice)
+            ordered = tuple(sorted(changes, key=lambda change: order[change.joint]))
+            counts = (reduction.redundant - left, left, mobility)
+            found.append(Advice(ordered, *counts, False, reduction, verified=not large))
     return found
 
 
 def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
-    """Sets of changes that may do: standard ones, the fewest, and those that the file can hold."""
+    """Find sets of changes: standard ones, the fewest, and those that the file can hold."""
     cells = [cell for cell in reduction.cells if cell.redundant]
     if not cells:
         return
-    stressed, driven = Stressed.of(reduction), _driven(reduction)
-    standard, apart = _standard(reduction), _apart(stressed)
+    stress, driven = MechanismStress.of(reduction), _driven(reduction)
+    standard, aside = _standard(reduction), _aside(stress)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         sources = [standard, *([held] if any(held.values()) else []), every]
-    usual = [{n: tuple(k for k in each if k not in ODD) for n, each in s.items()} for s in sources]
-    every_source = (*usual, *sources)
-    for i, kinds in enumerate(every_source):
-        if kinds in every_source[:i] or not any(kinds.values()):
+    usual = [{n: tuple(k for k in ks if k not in ODD) for n, ks in s.items()} for s in sources]
+    sources = [*usual, *sources]
+    for i, kinds in enumerate(sources):
+        if kinds in sources[:i] or not any(kinds.values()):
             continue
         for motors in (False, True) if driven else (False,):
-            options = [
-                _options(stressed, cell, kinds, standard, apart, driven, motors) for cell in cells
+            changes = [
+                change
+                for cell in cells
+                for change in independent_changes(
+                    stress.cell(cell),
+                    _options(stress, cell, kinds, standard, driven, motors, aside),
+                )
             ]
-            found = taking(stressed, cells, options)
-            changes = [change for each in found for change in each]
             if changes:
                 yield changes
             if len(changes) > 1 and not motors:
@@ -237,88 +218,85 @@ def _candidates(
 
 
 def _options(
-    stressed: Stressed,
+    stress: MechanismStress,
     cell: CellMobility,
     kinds: Kinds,
     usual: Kinds,
-    apart: Mapping[str, Array],
     driven: Collection[str],
     motors: bool,
+    aside: Mapping[str, Array],
 ) -> list[JointChange]:
-    """Changes in one cell, of several joints of a sort first, closing joints before others."""
-    edges = stressed.reduction.graph.edges
-    options: list[JointChange] = []
+    """List the changes in one cell, of several joints of a sort first, closing joints first."""
+    joints = {e: stress.reduction.graph.edges[e].joint for e in reversed(cell.edges)}
+    closing = {joint.name for joint in joints.values() if joint.closure}
 
     def across(option: JointChange) -> float:
-        """Least where the play of a rail is along what parts it from the one that guides."""
+        """Order rails by where their play is: least along what parts them from the guide."""
         if option.after != "line_in_plane" or option.choice is None:
             return np.inf
-        return round(abs(float(apart.get(option.joint, ORIGIN) @ option.choice)), 9)
-
-    for e in reversed(cell.edges):
-        joint = edges[e].joint
-        if motors or joint.name not in driven:
-            given = stressed.of_joint(e, kinds.get(joint.name, ()), motors=True)
-            options += sorted(given, key=across)
-    closing = {edges[e].joint.name for e in cell.edges if edges[e].joint.closure}
+        return round(abs(float(aside.get(option.joint, np.zeros(3)) @ option.choice)), 9)
 
     def key(option: JointChange) -> tuple[int, ...]:
-        several = usual.get(option.joint, SINGLE) != SINGLE
         return (
             option.joint in driven,
-            not several,
+            usual.get(option.joint, SINGLE) == SINGLE,
             -option.gain,
             option.joint not in closing,
             option.cost,
             option.before != "prismatic",  # a piston turns in its cylinder
         )
 
+    options = [
+        option
+        for e, joint in joints.items()
+        if motors or joint.name not in driven
+        for option in sorted(stress.changes([e], kinds, motors=True), key=across)
+    ]
     return sorted(options, key=key)
 
 
-def _apart(stressed: Stressed) -> dict[str, Array]:
-    """How far each of several rails is from the one that guides, across it, in metres."""
+def _aside(stress: MechanismStress) -> dict[str, Array]:
+    """Return how far each of several rails is from the one that guides, across it, in metres."""
     found: dict[str, Array] = {}
-    for first, others in _several(stressed.reduction):
-        place = stressed.equilibrium.origin(first)
-        axis = place[:3, :3] @ stressed.reduction.graph.edges[first].joint.screws[:3, 0]
+    for first, others in _several(stress.reduction):
+        place = stress.equilibrium.origin(first)
+        axis = place[:3, :3] @ stress.reduction.graph.edges[first].joint.screws[:3, 0]
         for e in others:
-            far = stressed.equilibrium.origin(e)[:3, 3] - place[:3, 3]
-            name = stressed.reduction.graph.edges[e].joint.name
+            far = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
+            name = stress.reduction.graph.edges[e].joint.name
             found[name] = far - axis * (far @ axis) / max(float(axis @ axis), VANISHING)
     return found
 
 
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
-    """What textbooks make of each joint in a loop."""
+    """Return what textbooks make of each joint in a loop."""
+    edges = reduction.graph.edges
     found: dict[str, Collection[str]] = {
-        reduction.graph.edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
+        edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
     }
     for first, others in _several(reduction):
         for e in (first, *others):
-            joint = reduction.graph.edges[e].joint
-            found[joint.name] = SEVERAL[joint.kind][e != first]
+            found[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
     return found
 
 
 def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Joints of one sort between the same two bodies: the one that locates, and the others.
+    """Find joints of one sort between the same two bodies: the one that locates, and the others.
 
     Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
     """
     graph, driven = reduction.graph, _driven(reduction)
-    edges = [(e, graph.edges[e]) for cell in reduction.cells for e in cell.edges]
-    same = DisjointSets(node for _, edge in edges for node in (edge.parent, edge.child))
-    for _, edge in edges:
+    edges = [graph.edges[e] for cell in reduction.cells for e in cell.edges]
+    same = DisjointSets(node for edge in edges for node in (edge.parent, edge.child))
+    for edge in edges:
         if edge.joint.kind == "fixed":
             same.union(edge.parent, edge.child)
-    sorts: dict[tuple[object, ...], list[EdgeId]] = {}
-    for e, edge in edges:
+    sorts: dict[tuple[object, ...], list[Edge]] = {}
+    for edge in edges:
         ends = frozenset((same[edge.parent], same[edge.child]))
-        sorts.setdefault((ends, edge.joint.kind), []).append(e)
+        sorts.setdefault((ends, edge.joint.kind), []).append(edge)
     for (_, kind), alike in sorts.items():
         if len(alike) > 1 and kind in SEVERAL:
-            joints = {e: graph.edges[e].joint for e in alike}
             # The one that is driven, or in the tree, locates.
-            first = min(alike, key=lambda e: (joints[e].name not in driven, joints[e].closure))
-            yield first, [e for e in alike if e != first]
+            first = min(alike, key=lambda e: (e.joint.name not in driven, e.joint.closure))
+            yield first.index, [edge.index for edge in alike if edge is not first]

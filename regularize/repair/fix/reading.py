@@ -14,7 +14,7 @@ from regularize.mechanism.mechanism import Mechanism
 
 
 def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
-    """A mechanism read anew, and the words of a command line that read it so; None without any."""
+    """Read a mechanism anew, with the words of a command line that does; None without any."""
     if mechanism.path is None or adapter_named(mechanism.format) is None:
         return None
     for words, options in _ways(mechanism):
@@ -28,7 +28,7 @@ def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
 
 
 def reading_words(mechanism: Mechanism) -> list[str]:
-    """The file of a mechanism, and the options that read it so where it was read with some."""
+    """Return the file of a mechanism, and the options with which it was read."""
     plain = [displayed(mechanism.path or "MODEL")]
     if mechanism.format not in ("urdf", "xacro"):
         return plain
@@ -37,7 +37,7 @@ def reading_words(mechanism: Mechanism) -> list[str]:
 
 
 def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Options of the command line, and of the reader, that may read a mechanism as it was."""
+    """Yield options of the command line, and of the reader, that may read a mechanism as it was."""
     yield [], {}
     if mechanism.format in ("urdf", "xacro"):
         yield ["--floating"], {"floating": True}
@@ -47,7 +47,7 @@ def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
 
 
 def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two mechanisms have the same joints at the same places."""
+    """Say whether two mechanisms have the same joints at the same places."""
 
     def key(mechanism: Mechanism) -> list[object]:
         return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]

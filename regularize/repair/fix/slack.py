@@ -1,42 +1,54 @@
-"""Slack links for files whose joint kinds alone cannot take away what is redundant."""
+"""Closing joints that others make superfluous, and slack links in place of looser joints."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from regularize.adapters.common.edits import SlackLinks, WantedSlack
 from regularize.errors import UnsupportedExport
-from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
+from regularize.lie.subalgebra import decide_rank
+from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.provable import gaining_changes, referred, same_motion
-from regularize.repair.statics.isostatic import ClosureChange, slack
+from regularize.repair.fix.proposals import Kinds
+from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
 from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
 
 
-@dataclass(frozen=True, eq=False)
-class SlackPlan:
-    """What makes a model isostatic where its file has too few kinds of joints.
+class SlackPlan(NamedTuple):
+    """What makes a model isostatic where its file has too few kinds of joints."""
 
-    Attributes:
-        changes: Joints that become another kind; taken out or with slack links beside it or not.
-        wanted: Slack links, and joints to take out.
-        expected: The model that the changed file is to hold.
-        numerical: Redundant equations seen at the configurations visited, and not proved.
-    """
-
+    #: Joints that become another kind, with slack links beside them or not.
     changes: tuple[JointChange, ...]
+    #: Slack links, and joints to take out.
     wanted: WantedSlack
+    #: The model that the changed file is to hold.
     expected: Mechanism
+    #: Redundant equations seen at the configurations visited, and not proved.
     numerical: int
 
 
-def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> SlackPlan | None:
-    """Other kinds of joints as far as they go, then slack links beside closing joints.
+def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
+    """Take changes that gain most first, as long as each new freedom takes self-stress away."""
+    stress, found = MechanismStress.of(reduction), []
+    for cell in (cell for cell in reduction.cells if cell.redundant):
+        options = stress.changes(reversed(cell.edges), kinds)
+        options.sort(key=lambda option: -option.gain)
+        found += independent_changes(stress.cell(cell), options)
+    return found
+
+
+def slack_plan(reduction: Reduction, kinds: Kinds) -> SlackPlan | None:
+    """Plan other kinds of joints as far as they go, then slack links beside closing joints.
 
     A closing joint all of whose equations follow from others is taken out instead. None where the
     plan would not keep the motion, or leave more than what special dimensions make redundant.
@@ -46,9 +58,9 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
         gaining = []
     ways: tuple[Numerical, ...] = (False, "anyway")
     for changes in (gaining, []) if gaining else ([],):
-        joints = {change.joint: change.replacement for change in changes}
+        new = {change.joint: change.replacement for change in changes}
         whole = reduction.mechanism
-        changed = replace(whole, joints=tuple(joints.get(j.name, j) for j in whole.joints))
+        changed = replace(whole, joints=tuple(new.get(j.name, j) for j in whole.joints))
         for numerical in ways:
             options: dict[str, Any] = {"rtol": reduction.rtol, "seed": reduction.seed}
             kept = reduce(changed, keep_cuts=True, numerical=numerical, **options)
@@ -61,61 +73,99 @@ def slack_plan(reduction: Reduction, kinds: Mapping[str, Collection[str]]) -> Sl
 
 
 def _planned(
-    reduction: Reduction, given: Collection[JointChange], kept: Reduction
+    reduction: Reduction, first: Collection[JointChange], kept: Reduction
 ) -> SlackPlan | None:
-    """The plan that begins with some changes of joints, None where it does not do it."""
+    """Plan slack links where some joints change first, as their reduction asks for."""
     before, expected = reduction.mechanism, kept.mechanism
-    changes = {change.joint: change for change in given}
+    changes = {change.joint: change for change in first}
     made: list[ClosureChange] = []
-    removed: list[str] = []
-    findings: list[Diagnostic] = []
+    removed: list[Joint] = []
     chosen = chosen_welds(kept)
     for weld in chosen:
         cut = weld.cut.edge.joint
         joint = before.joint(cut.name)
         # A cut joint without rows of its own holds nothing that other joints do not hold.
         idle = len(weld.rows) == (0 if weld.point else cut.freedoms)
-        if joint.closure and idle and not referred(before, joint):
-            removed.append(joint.name)
+        if joint.closure and idle and not _referred(before, joint):
+            removed.append(joint)
             changes.pop(joint.name, None)
         elif weld.implied:
             try:
-                expected, change = slack(expected, kept, weld, findings)
+                expected, change = slack(expected, kept, weld, [])
             except UnsupportedExport:  # inside a joint of several freedoms
                 return None
             made.append(change)
-    expected = replace(expected, joints=tuple(j for j in expected.joints if j.name not in removed))
+    for joint in removed:
+        expected = _without(expected, joint)
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
     same = same_motion(after, reduction)
     if not same or after.redundant > reduction.remaining or not (made or removed):
         return None
-    wanted = WantedSlack(
-        tuple(_links(before, expected, change) for change in made),
-        _shares(before, expected),
-        tuple(before.joint(name) for name in removed),
-    )
-    seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
-    return SlackPlan(tuple(changes.values()), wanted, expected, seen)
-
-
-def _links(before: Mechanism, expected: Mechanism, change: ClosureChange) -> SlackLinks:
-    joints = tuple(expected.joint(name) for name in change.added)
-    ends = {name for joint in joints for name in (joint.parent, joint.child)}
-    known = {body.name for body in before.bodies}
-    return SlackLinks(
-        before.joint(change.joint),
-        expected.joint(change.joint),
-        change.before,
-        tuple(body for body in expected.bodies if body.name in ends - known),
-        joints,
-    )
-
-
-def _shares(before: Mechanism, expected: Mechanism) -> dict[str, float]:
-    """Part of its mass that each body keeps, where it does not keep all."""
+    bodies = {body.name for body in before.bodies}
+    links = []
+    for change in made:
+        joints = tuple(expected.joint(name) for name in change.added)
+        new = {name for joint in joints for name in (joint.parent, joint.child)} - bodies
+        own = tuple(body for body in expected.bodies if body.name in new)
+        old, closing = before.joint(change.joint), expected.joint(change.joint)
+        links.append(SlackLinks(old, closing, change.before, own, joints))
     shares = {}
     for body in before.bodies:
         one, two = body.inertia, expected.body(body.name).inertia
         if one is not None and two is not None and two.mass != one.mass:
             shares[body.name] = two.mass / one.mass
-    return shares
+    seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
+    wanted = WantedSlack(tuple(links), shares, tuple(removed))
+    return SlackPlan(tuple(changes.values()), wanted, expected, seen)
+
+
+def without_implied(
+    reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
+) -> tuple[Reduction, tuple[Joint, ...]]:
+    """Take closing joints out all of whose equations provably follow from others.
+
+    Of closing joints that do the same, one stays that can become most other kinds, the first of
+    these. ``slack_plan`` chooses rows, and which of two equal rows it keeps is up to rounding.
+    """
+    removed: list[Joint] = []
+    q = np.array(reduction.q)
+    for cell in reduction.cells:
+        q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
+    placed = with_coordinates(reduction.mechanism, q)
+    free = _freedoms(placed, reduction.rtol)
+    joints = reduction.mechanism.joints[::-1]
+    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
+        count, mechanism = 6 - joint.freedoms, reduction.mechanism
+        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+            continue
+        without = _without(placed, joint)
+        if not removable(joint) or _freedoms(without, reduction.rtol) > free:
+            continue
+        less = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
+        if same_motion(less, reduction) and less.removed == reduction.removed - count:
+            reduction, placed = less, without
+            removed.append(joint)
+    return reduction, tuple(removed)
+
+
+def _without(mechanism: Mechanism, joint: Joint) -> Mechanism:
+    return replace(mechanism, joints=tuple(j for j in mechanism.joints if j.name != joint.name))
+
+
+def _freedoms(mechanism: Mechanism, rtol: float) -> int:
+    """Count the velocities that are possible where a mechanism is stored."""
+    graph = build(mechanism)
+    freedoms = graph.freedoms
+    for cell in graph.cells:
+        loops = sized_loops(graph, graph.position, cell)
+        jacobian = loops.jacobian(loops.state(graph.position[loops.columns]))[0] * loops.units
+        freedoms -= decide_rank(np.linalg.svd(jacobian, compute_uv=False), rtol).rank
+    return freedoms
+
+
+def _referred(mechanism: Mechanism, joint: Joint) -> bool:
+    """Say whether anything else in the model names a joint."""
+    names = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
+    names += [actuator.joint for actuator in mechanism.actuators]
+    names += [motion.joint for motion in mechanism.motions]
+    return joint.name in names

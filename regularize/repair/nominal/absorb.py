@@ -13,24 +13,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Mask
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import assemble
 from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import Mask
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
-from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.nominal.candidates import SHOWN, nearly_closed
-from regularize.repair.nominal.nearest import Nearest, closest, nearest
+from regularize.reduction.reduce import Reduction
+from regularize.repair.nominal.nearest import (
+    SHOWN,
+    Nearby,
+    Nearest,
+    Unknowns,
+    closest,
+    nearby,
+    nearly_closed,
+)
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
@@ -42,16 +48,10 @@ Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]
 
 @dataclass(frozen=True)
 class ClosedLoops:
-    """Loops that contradicted themselves and close now.
-
-    Attributes:
-        joints: Names of their joints.
-        motions: Their mobility.
-        redundant: Their redundant equations.
-        meant: The mobility that they may have been meant to have.
-    """
+    """Loops that contradicted themselves and close now, by the names of their joints."""
 
     joints: tuple[str, ...]
+    #: Their mobility and redundant equations, and the mobility that may have been meant.
     motions: int
     redundant: int
     meant: int
@@ -59,20 +59,15 @@ class ClosedLoops:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Absorbed(ShortRepr):
-    """A mechanism whose loops close, but for what cannot.
-
-    Attributes:
-        mechanism: With joint frames moved; what was given where nothing was open or nothing helps.
-        moves: By how many metres and radians every joint was moved at most.
-        gaps: What stayed open, of the loops that close now.
-        left: What stays open: coordinates would have to close it, and cannot.
-        closed: The loops that close now, and what they are.
-    """
+    """A mechanism whose loops close by moved joint frames, but for what cannot."""
 
     mechanism: Mechanism
+    #: By how many metres and radians every joint was moved at most.
     moves: dict[str, tuple[float, float]] = field(default_factory=dict)
+    #: What stayed open, of the loops that close now, and what stays open.
     gaps: tuple[Gap, ...] = ()
     left: tuple[Gap, ...] = ()
+    #: The loops that close now, and what they are.
     closed: tuple[ClosedLoops, ...] = ()
 
     @property
@@ -82,47 +77,47 @@ class Absorbed(ShortRepr):
 
     def findings(self) -> Iterator[Diagnostic]:
         """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
+
+        def finding(
+            code: str, severity: Severity, message: str, joints: tuple[str, ...], help: list[str]
+        ) -> Diagnostic:
+            source = self.mechanism.joint(joints[0]).source
+            return Diagnostic(
+                code, severity, message, joints=joints, source=source, help=tuple(help)
+            )
+
         if self.changed:
             furthest = [max(sizes) for sizes in zip(*self.moves.values(), strict=True)]
-            joints = tuple(gap.joint for gap in self.gaps)
-            yield Diagnostic(
-                "REG225",
-                "note",
+            message = (
                 f"{_open(self.gaps)} lie in redundant directions and are absorbed: joint frames "
                 f"are moved by at most {_sizes(*furthest)}; the mobility of the loops is then "
                 f"{sum(each.motions for each in self.closed)}, and "
-                f"{sum(each.redundant for each in self.closed)} of their equations are redundant",
-                joints=joints,
-                source=self.mechanism.joint(joints[0]).source,
-                help=tuple(f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()),
+                f"{sum(each.redundant for each in self.closed)} of their equations are redundant"
             )
+            joints = tuple(gap.joint for gap in self.gaps)
+            help = [f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()]
+            yield finding("REG225", "note", message, joints, help)
         for each in self.closed:
             if each.meant > each.motions:
-                yield Diagnostic(
-                    "REG229",
-                    "warning",
+                message = (
                     f"the loops of {', '.join(f'`{name}`' for name in each.joints)} close with "
                     f"mobility {each.motions}, and {each.meant} may have been meant: what forbids "
-                    "more is weak, and the gaps do not tell whether noise makes it count",
-                    joints=each.joints,
-                    source=self.mechanism.joint(each.joints[0]).source,
-                    help=("look for the mechanism that was meant: --absorb-gaps --as-designed",),
+                    "more is weak, and the gaps do not tell whether noise makes it count"
                 )
+                help = ["look for the mechanism that was meant: --absorb-gaps --as-designed"]
+                yield finding("REG229", "warning", message, each.joints, help)
         if self.left:
-            joints = tuple(gap.joint for gap in self.left)
-            yield Diagnostic(
-                "REG226",
-                "warning",
+            message = (
                 f"{_open(self.left)} do not lie in redundant directions and are not absorbed: the "
-                "loops do not fit together at any position of their joints",
-                joints=joints,
-                source=self.mechanism.joint(joints[0]).source,
-                help=("correct the lengths of the links of these loops",),
+                "loops do not fit together at any position of their joints"
             )
+            joints = tuple(gap.joint for gap in self.left)
+            help = ["correct the lengths of the links of these loops"]
+            yield finding("REG226", "warning", message, joints, help)
 
 
 def _open(gaps: Sequence[Gap]) -> str:
-    """Gaps in words."""
+    """Write gaps in words."""
     return "gaps of " + ", ".join(
         f"{_sizes(gap.translation, gap.rotation)} at `{gap.joint}`" for gap in gaps
     )
@@ -156,54 +151,44 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
         errors = closure_errors(loops, q)
         if np.max(np.abs(errors), initial=0.0) <= CLOSED:
             continue
-        own = tuple(gap for gap in gaps(loops, errors) if _size(gap, loops) > CLOSED)
+        own = tuple(
+            gap
+            for gap in gaps(loops, errors)
+            if max(gap.translation / loops.length, gap.rotation) > CLOSED
+        )
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)
-        found = _closed(absorbed.mechanism, *near, movable, seed)
-        if found is None:
+        result = _closed(absorbed.mechanism, *near, movable, seed)
+        if result is None:
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
+        (change, _, cell), meant = result
+        names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+        closed = ClosedLoops(names, cell.finite or 0, cell.redundant, meant)
+        joints = (  # whose coordinates stay as they are
+            replace(joint, T_parent_joint=new.T_parent_joint, T_child_joint=new.T_child_joint)
+            for joint, new in zip(absorbed.mechanism.joints, change.mechanism.joints, strict=True)
+        )
         absorbed = replace(
             absorbed,
-            mechanism=_framed(absorbed.mechanism, found.change.mechanism),
-            moves=absorbed.moves | found.change.by_joint(EXACT.singular * found.change.distance),
+            mechanism=replace(absorbed.mechanism, joints=tuple(joints)),
+            moves=absorbed.moves | change.by_joint(EXACT.singular * change.distance),
             gaps=(*absorbed.gaps, *own),
-            closed=(*absorbed.closed, found.loops),
+            closed=(*absorbed.closed, closed),
         )
     return absorbed
 
 
 def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with gaps absorbed, and a finding about what that took, or why it cannot be."""
+    """Absorb gaps, with a finding about what that took, or why it cannot be."""
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)
 
 
-def _framed(mechanism: Mechanism, other: Mechanism) -> Mechanism:
-    """The mechanism with the joint frames of another one; its coordinates stay as they are."""
-    joints = [
-        replace(joint, T_parent_joint=same.T_parent_joint, T_child_joint=same.T_child_joint)
-        for joint, same in zip(mechanism.joints, other.joints, strict=True)
-    ]
-    return replace(mechanism, joints=tuple(joints))
-
-
-def _size(gap: Gap, loops: LoopKinematics) -> float:
-    return max(gap.translation / loops.length, gap.rotation)
-
-
-class _Found(NamedTuple):
-    """A change of frames, what the loops are after it, and the reduction that says so."""
-
-    change: Nearest
-    loops: ClosedLoops
-    after: Reduction
-
-
 def _closed(
     mechanism: Mechanism, loops: LoopKinematics, q: Array, movable: Movable | None, seed: int
-) -> _Found | None:
-    """The least change after which some loops close and move, or None.
+) -> tuple[Nearby, int] | None:
+    """Find the least change after which some loops close, and the motions they may be meant for.
 
     Least changes of all frames can make another special mechanism of a planar or a spherical one.
     So of two ways that which leaves more axes parallel and meeting is what was meant: shifts, with
@@ -211,27 +196,32 @@ def _closed(
     moves are made where neither closes the loops.
     """
     counts = motions_meant(loops, q)
+    as_placed = bool(build(mechanism).missed)
+
+    def unknowns(mask: Mask, aligned: tuple[float, float] | None = None) -> Unknowns:
+        return Unknowns(mask, aligned, stored=False, as_placed=as_placed, ways=(1.0,))
+
+    shifts = unknowns(_mask(loops, q, movable, shifts=True), (_gap(loops, q), 0.0))
+    closing = unknowns(_mask(loops, q, movable, closing=True))
+    anything = unknowns(_mask(loops, q, movable))
     for motions in dict.fromkeys(counts):
-        ways: list[tuple[Mask, float | None]] = [
-            (_mask(loops, q, movable, shifts=True), _gap(loops, q)),
-            (_mask(loops, q, movable, closing=True), None),
-            (_mask(loops, q, movable), None),
-        ]
-        tried = [_tried(mechanism, loops, q, motions, *way, seed) for way in ways[:2]]
-        if not any(tried):
-            tried = [_tried(mechanism, loops, q, motions, *ways[2], seed)]
-        found = [(_relations(each.after, loops), each) for each in tried if each is not None]
+        found: list[Nearby] = []
+        for ways in ((shifts, closing), (anything,)):
+            tried = [_tried(mechanism, loops, q, motions, way, seed) for way in ways]
+            found = found or [each for each in tried if each is not None]
+            if found:
+                break
         if found:
-            most = max(relations for relations, _ in found)
-            best = [each for relations, each in found if relations == most]
+            relations = [_relations(each.after, loops) for each in found]
+            best = [f for f, own in zip(found, relations, strict=True) if own == max(relations)]
             sizes = [float(np.linalg.norm(each.change.moves)) for each in best]
             chosen = next(n for n, size in zip(best, sizes, strict=True) if size <= 2 * min(sizes))
-            return chosen._replace(loops=replace(chosen.loops, meant=counts[0]))
+            return chosen, counts[0]
     return None
 
 
 def _relations(after: Reduction, loops: LoopKinematics) -> tuple[int, int]:
-    """How many pairs of axes are parallel, and how many meet, at the assembled pose."""
+    """Count pairs of axes that are parallel, and that meet, at the assembled pose."""
     q = after.q[loops.columns]
     changed = sized_loops(after.graph, q, loops.edges)
     axes = Axes.of(changed, changed.state(q))
@@ -241,12 +231,12 @@ def _relations(after: Reduction, loops: LoopKinematics) -> tuple[int, int]:
 
 
 def _gap(loops: LoopKinematics, q: Array) -> float:
-    """Closure errors, lengths scaled."""
+    """Return the size of the closure errors, lengths scaled."""
     return float(np.linalg.norm(loops.residual(loops.state(q))))
 
 
 def motions_meant(loops: LoopKinematics, q: Array) -> list[int]:
-    """Numbers of motions that the loops may have when they close, what was likely meant first.
+    """Return numbers of motions that loops may have when they close, what was likely meant first.
 
     Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values
     as small as itself say nothing.
@@ -274,7 +264,7 @@ def _mask(
     closing: bool = False,
     shifts: bool = False,
 ) -> Mask:
-    """Moves that may be made: of closing joints alone, or without turns, where that is asked."""
+    """Mark the moves that may be made: of closing joints alone, or without turns, if asked."""
     places = JointPlaces(loops, loops.state(q))
     chords = {loops.graph.edges[chord].joint.name for chord in loops.chords}
     mask = np.ones((len(places.joints), 2, 6), dtype=bool)
@@ -290,40 +280,29 @@ def _tried(
     loops: LoopKinematics,
     q: Array,
     motions: int,
-    mask: Mask,
-    parallel: float | None,
+    unknowns: Unknowns,
     seed: int,
-) -> _Found | None:
-    """The change, where the gap explains it and it leads to a mechanism that moves so."""
-    if not mask.any():
-        return None
+) -> Nearby | None:
+    """Find the change, where the gap explains it and it leads to a mechanism that moves so."""
+    assert unknowns.movable is not None
     start = closest(loops, q[None], motions)[0]
     state = loops.state(start)
     u, _, _ = np.linalg.svd(loops.residual_jacobian(state)[0] * loops.units)
     error = loops.residual(state)[0]
-    if np.linalg.norm(u[:, : loops.freedoms - motions].T @ error) > CLOSED:
-        return None  # coordinates do not close what they should
-    found = nearest(
-        mechanism,
-        loops.edges,
-        start,
-        motions,
-        movable=mask,
-        stored=False,
-        aligned=None if parallel is None else (parallel, 0.0),
-        as_placed=bool(build(mechanism).missed),
-        ways=(1.0,),
-    )
-    size, gap = float(np.linalg.norm(found.moves)), float(np.linalg.norm(error))
-    near = size <= 2.0 * gap or (motions > 0 and found.distance <= min(SHOWN * gap, SLIGHT))
-    if not (near and found.error <= CLOSED):
-        return None  # another machine, or none
-    after = reduce(found.mechanism, seed=seed, configurations=0)
-    closed = sized_loops(after.graph, after.q, loops.edges)
-    if largest_error(closed, after.q[loops.columns]) > CLOSED:
+    beyond = np.linalg.norm(u[:, : loops.freedoms - motions].T @ error)
+    if not unknowns.movable.any() or beyond > CLOSED:  # coordinates do not close what they should
         return None
-    names = tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
-    for cell in after.cells:
-        if cell.edges == loops.edges and cell.finite == motions:
-            return _Found(found, ClosedLoops(names, motions, cell.redundant, motions), after)
-    return None
+    gap = float(np.linalg.norm(error))
+
+    def explained(change: Nearest) -> bool:
+        near = float(np.linalg.norm(change.moves)) <= 2.0 * gap
+        near |= motions > 0 and change.distance <= min(SHOWN * gap, SLIGHT)
+        return near and change.error <= CLOSED  # else it is another machine, or none
+
+    options = {"seed": seed, "configurations": 0}
+    found = nearby(mechanism, loops.edges, start, motions, unknowns, explained, **options)
+    if found is None:
+        return None
+    closed = sized_loops(found.after.graph, found.after.q, loops.edges)
+    open_still = largest_error(closed, found.after.q[loops.columns]) > CLOSED
+    return None if open_still else found

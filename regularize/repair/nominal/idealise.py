@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
+from regularize.loops.equation_ranks import normal_incidence
 from regularize.loops.gaps import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
@@ -19,31 +21,36 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.proofs.special import special_lengths
+from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
-from regularize.repair.nominal.candidates import (
+from regularize.repair.nominal.nearest import (
     SHOWN,
-    Candidate,
-    candidates,
-    meeting_candidates,
+    Nearby,
+    Nearest,
+    Unknowns,
+    nearby,
     nearly_closed,
-    possible,
 )
-from regularize.repair.nominal.nearest import Nearest, nearest
 from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 
 
-class OtherIdeal(NamedTuple):
-    """Another mechanism that may have been meant.
+@dataclass(frozen=True)
+class Candidate:
+    """Motions that the closure equations of some loops nearly allow."""
 
-    Attributes:
-        mobility: Of the whole mechanism.
-        redundant: Its redundant equations.
-        distance: Largest move of a joint's place in metres and turn of its frame in radians.
-    """
+    joints: tuple[str, ...]
+    motions: int
+    size: float
+    searched: bool
+    missed: float = 0.0
+
+
+class OtherIdeal(NamedTuple):
+    """Another mechanism that may have been meant."""
 
     mobility: int
     redundant: int
@@ -60,8 +67,7 @@ class Idealised(ShortRepr):
         reduction: Its reduction.
         written: The reduction of what was given.
         relations: What it fulfils and the written geometry misses.
-        distance: Largest move of a joint's place in metres and turn of its frame in radians.
-        moves: The same for every joint that is moved.
+        moves: Largest move of each moved joint's place in metres and turn of its frame in radians.
         undecided: Motions that may have been meant, and for which none was found.
         assumed: Motions that are found where axes are meant to meet in one point, which only the
             places of their frames suggest.
@@ -94,17 +100,13 @@ class Idealised(ShortRepr):
             return ()
         joint = max(self.moves, key=lambda name: sum(self.moves[name]))
         translation, rotation = self.distance
-        return (
-            Diagnostic(
-                "REG224",
-                "note",
-                f"taken as it was designed, not as it is written: {len(self.moves)} joints are "
-                f"moved by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, "
-                f"`{joint}` the furthest",
-                joints=tuple(self.moves),
-                source=self.mechanism.joint(joint).source,
-            ),
+        message = (
+            f"taken as it was designed, not as it is written: {len(self.moves)} joints are moved "
+            f"by at most {translation * 1e3:.3g} mm and {np.degrees(rotation):.3g}°, `{joint}` the "
+            "furthest"
         )
+        source = self.mechanism.joint(joint).source
+        return (Diagnostic("REG224", "note", message, joints=tuple(self.moves), source=source),)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``as_designed`` of the JSON report."""
@@ -126,22 +128,8 @@ class Idealised(ShortRepr):
         }
 
 
-class _Found(NamedTuple):
-    """A mechanism that moves as a candidate says, and the change that leads to it."""
-
-    candidate: Candidate
-    change: Nearest
-    after: Reduction
-
-
 @validated(near=POSITIVE, rtol=POSITIVE, seed=WHOLE)
-def idealise(
-    model: Model,
-    *,
-    near: float = SLIGHT,
-    rtol: float = RTOL,
-    seed: int = 0,
-) -> Idealised:
+def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: int = 0) -> Idealised:
     """Find the mechanism next to a written one that moves more freely.
 
     Args:
@@ -155,62 +143,61 @@ def idealise(
     """
     relative("near", near)
     written = model if isinstance(model, Reduction) else reduce(model, rtol=rtol, seed=seed)
-    best = written
-    moves: dict[str, tuple[float, float]] = {}
-    relations: list[AxisRelation] = []
-    undecided: list[Candidate] = []
-    assumed: list[Candidate] = []
-    others: list[OtherIdeal] = []
+    best, found = written, Idealised(written.mechanism, written, written)
     for cell in written.cells:
-        proved, offered = all(part.proved for part in written.parts_of(cell)), []
-        loops = sized_loops(written.graph, written.q, cell.edges)
-        gap = largest_error(loops, written.q[loops.columns])
-        if CLOSED < gap <= UNSEEN:
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            offered = [Candidate((), n, gap, True) for n in dict.fromkeys(motions_meant(loops, q))]
-        elif possible(cell, near, proved=proved):
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            cycles = written.cycles(cell)
-            offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
-        if not offered and not cell.finite and written.graph.missed:
-            placed = build(written.mechanism, as_placed=True)
-            loops, q = nearly_closed(placed, written.q, cell.edges, near)
-            offered = meeting_candidates(loops, q, near, written.graph.missed)
-        hidden = not offered and any(
-            part.ungrouped == "noise" and part.surplus for part in written.parts_of(cell)
-        )
-        if hidden and cell.finite:
-            # Bars that are equal but for noise explain nothing, and equal ones may explain it all.
-            loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
-            offered = [Candidate((), cell.finite, 0.0, searched=True)]
+        loops, q, offered, hidden = _offered(written, cell, near)
         if not offered:
             continue
-        every = _near(best, cell.edges, q, [c for c in offered if c.searched], near)
-        found = _chosen(every)
-        if found is None or (hidden and not _explains_more(found.after, best)):
+        searched = [candidate for candidate in offered if candidate.searched]
+        every = _nearby(best, cell.edges, q, searched, near)
+        chosen = _chosen(every)
+        if chosen is None or (hidden and not _explains_more(every[chosen].after, best)):
             likely = _likely(written, loops)
-            undecided += [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
+            first = [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
+            found = replace(found, undecided=(*found.undecided, *first))
             continue
-        candidate, change, after = found
-        assumed += [candidate] if candidate.missed else []
-        moves |= change.by_joint()
-        relations += _relations(loops, q, after, near)
-        others += [
-            OtherIdeal(e.after.mobility, e.after.redundant, _largest(e.change.by_joint()))
-            for e in every
-            if e is not found
-        ]
+        change, after, _ = every.pop(chosen)
+        others = (
+            OtherIdeal(o.after.mobility, o.after.redundant, _largest(o.change.by_joint()))
+            for o in every.values()
+        )
+        found = replace(
+            found,
+            assumed=(*found.assumed, *([chosen] if chosen.missed else [])),
+            moves=found.moves | change.by_joint(),
+            relations=(*found.relations, *_relations(loops, q, after, near)),
+            others=(*found.others, *others),
+        )
         best = after
-    return Idealised(
-        best.mechanism,
-        best,
-        written,
-        tuple(relations),
-        moves,
-        tuple(undecided),
-        tuple(assumed),
-        tuple(others),
-    )
+    return replace(found, mechanism=best.mechanism, reduction=best)
+
+
+def _offered(
+    written: Reduction, cell: CellMobility, near: float
+) -> tuple[LoopKinematics, Array, list[Candidate], bool]:
+    """Return nearly closed loops, motions to look for, and whether noise hides equal bars."""
+    parts = written.parts_of(cell)
+    proved, offered = all(part.proved for part in parts), list[Candidate]()
+    loops = sized_loops(written.graph, written.q, cell.edges)
+    q = written.q[loops.columns]
+    gap = largest_error(loops, q)
+    if CLOSED < gap <= UNSEEN:
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        counts = dict.fromkeys(motions_meant(loops, q))
+        offered = [Candidate((), motions, gap, True) for motions in counts]
+    elif possible(cell, near, proved=proved):
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        cycles = written.cycles(cell)
+        offered = candidates(loops, q, cell, near, proved=proved, cycles=cycles)
+    if not offered and not cell.finite and written.graph.missed:
+        placed = build(written.mechanism, as_placed=True)
+        loops, q = nearly_closed(placed, written.q, cell.edges, near)
+        offered = meeting_candidates(loops, q, near, written.graph.missed)
+    hidden = not offered and any(part.ungrouped == "noise" and part.surplus for part in parts)
+    if hidden and cell.finite:  # they explain nothing, and equal ones may explain it all
+        loops, q = nearly_closed(written.graph, written.q, cell.edges, near)
+        offered = [Candidate((), cell.finite, 0.0, searched=True)]
+    return loops, q, offered, hidden
 
 
 def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
@@ -218,13 +205,13 @@ def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
 
 
 def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-    """Largest move in metres and turn in radians, each of any joint."""
+    """Return the largest move in metres and turn in radians, each of any joint."""
     both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
     return float(both[0]), float(both[1])
 
 
 def _explains_more(one: Reduction, other: Reduction) -> bool:
-    """Whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
+    """Say whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
     if one.remaining != other.remaining:
         return one.remaining < other.remaining
     rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
@@ -232,7 +219,7 @@ def _explains_more(one: Reduction, other: Reduction) -> bool:
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
-    """Singular values up to which the numbers themselves make noise likely.
+    """Return singular values up to which the numbers themselves make noise likely.
 
     They have few digits, or loops that close are stored open: of numbers that close their loops to
     the last digit nothing is likely. What is further off is no rounding, however few digits there
@@ -246,72 +233,61 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
     return max(unseen, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
 
 
-def _near(
+def _nearby(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, offered: list[Candidate], near: float
-) -> list[_Found]:
-    """Mechanisms nearby with as many motions as offered, those with many first."""
-    found: list[_Found] = []
+) -> dict[Candidate, Nearby]:
+    """Find mechanisms nearby with as many motions as candidates say, those with many first."""
+    found: dict[Candidate, Nearby] = {}
     for candidate in offered:
-        if found and found[0].change.distance <= SHOWN**2 * candidate.size:
+        first = next(iter(found.values()), None)
+        if first is not None and first.change.distance <= SHOWN**2 * candidate.size:
             break  # noise as small as that shows as much
         result = _accepted(written, edges, q, candidate, near)
-        found += [] if result is None else [result]
+        found |= {} if result is None else {candidate: result}
     return found
 
 
-def _chosen(found: Sequence[_Found]) -> _Found | None:
-    """The nearest mechanism with the most motions that noise explains as well.
-
-    Where fewer motions are much nearer, the noise is as small as these say.
-    """
-    least = min((each.change.distance for each in found), default=0.0)
-    return next((each for each in found if each.change.distance <= SHOWN * least), None)
+def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
+    """Choose the most motions, unless fewer are so near that the noise is as small as they say."""
+    least = min((each.change.distance for each in found.values()), default=0.0)
+    return next((c for c, each in found.items() if each.change.distance <= SHOWN * least), None)
 
 
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
-) -> _Found | None:
-    """The nearest mechanism with so many motions, where it is near and has them.
+) -> Nearby | None:
+    """Find the nearest mechanism with so many motions, where it is near and has them.
 
     Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
     is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
     of one body that are as nearly one.
     """
+    as_placed = candidate.missed > 0.0
+
+    def tried(parallel: float, coaxial: float, near: float = near) -> Nearby | None:
+        unknowns = Unknowns(aligned=(parallel, coaxial), near=near, as_placed=as_placed)
+
+        def explained(change: Nearest) -> bool:
+            return change.distance <= near and change.error <= EXACT.same
+
+        options = {"rtol": written.rtol, "seed": written.seed}
+        return nearby(written, edges, q, candidate.motions, unknowns, explained, **options)
+
     # What is one axis in the file is one that was rounded.
-    found = _tried(written, edges, q, candidate, near, (EXACT.same, EXACT.same))
+    found = tried(EXACT.same, EXACT.same)
     if found is None:
-        loops = sized_loops(build(written.mechanism, as_placed=candidate.missed > 0.0), q, edges)
+        loops = sized_loops(build(written.mechanism, as_placed=as_placed), q, edges)
         if _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):  # else it is the same again
-            found = _tried(written, edges, q, candidate, near, (near, 0.0))
+            found = tried(near, 0.0)
     if found is None:
         return None
     off = SHOWN * found.change.distance
     if _off_line(_places(found.after, edges), off, off):
-        tidy = _tried(written, edges, q, candidate, min(near, off), (off, off))
+        tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
         if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
     return found
-
-
-def _tried(
-    written: Reduction,
-    edges: tuple[EdgeId, ...],
-    q: Array,
-    candidate: Candidate,
-    near: float,
-    aligned: tuple[float, float],
-) -> _Found | None:
-    """The nearest mechanism, where axes are aligned that are as near: parallel, coaxial."""
-    motions, as_placed = candidate.motions, candidate.missed > 0.0
-    change = nearest(
-        written.mechanism, edges, q, motions, aligned=aligned, near=near, as_placed=as_placed
-    )
-    if not (change.distance <= near and change.error <= EXACT.same):
-        return None
-    after = reduce(change.mechanism, rtol=written.rtol, seed=written.seed)
-    finite = {cell.edges: cell.finite for cell in after.cells}
-    return _Found(candidate, change, after) if finite.get(edges) == motions else None
 
 
 def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
@@ -320,7 +296,7 @@ def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
 
 
 def _off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
-    """Whether axes are parallel or one but for no more than that."""
+    """Say whether some axes are nearly parallel, or nearly one, within these limits."""
     return bool(np.abs(places.aligned(parallel, coaxial)[0]).max() > EXACT.same)
 
 
@@ -331,3 +307,90 @@ def _relations(
     written = Axes.of(loops, loops.state(q))
     meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)
+
+
+def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
+    """Say whether there can be candidates: some equations are weak wherever the cell moves."""
+    elsewhere = cell.generic.singular_values
+    if not len(elsewhere):
+        return True
+    weak = elsewhere[1 : cell.freedoms - _least(cell, proved) + 1] <= _noise(elsewhere, near)
+    return bool(weak.any()) or len(elsewhere) <= cell.freedoms - _least(cell, proved)
+
+
+def _least(cell: CellMobility, proved: bool) -> int:
+    """Return the number of motions that candidates have at least."""
+    return (cell.finite or 0) + int(proved or not cell.finite)
+
+
+def _noise(values: Array, near: float) -> float:
+    """Return singular values that noise may keep from zero."""
+    return float(SHOWN**2 * near * values[0])
+
+
+def candidates(
+    loops: LoopKinematics,
+    q: Array,
+    cell: CellMobility,
+    near: float,
+    *,
+    proved: bool,
+    cycles: Sequence[Cycle],
+) -> list[Candidate]:
+    """Find motions that noise may have taken away, those to look for first, many before few.
+
+    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In a
+    long chain small ones follow each other closely and mean nothing. And they stay small wherever
+    the loops move to.
+    """
+    least = _least(cell, proved)
+    if loops.freedoms == least:
+        return []
+    elsewhere = cell.generic.singular_values
+    if not len(elsewhere) and _clear(loops, q, cycles, near):
+        return []
+    return _weak(loops, q, near, least, elsewhere)
+
+
+def meeting_candidates(
+    loops: LoopKinematics, q: Array, near: float, missed: float
+) -> list[Candidate]:
+    """Find motions that loops have if their axes are meant to meet in one point.
+
+    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
+    lie is no part of the mechanism, and yet the only hint of what is small for it.
+    """
+    found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
+    return [replace(candidate, missed=missed) for candidate in found]
+
+
+def _weak(
+    loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
+) -> list[Candidate]:
+    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too."""
+    n = loops.freedoms
+    signs = normal_incidence(loops, loops.incidence)
+    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
+    s = np.linalg.svd(rows, compute_uv=False)[:n]
+    found = [
+        Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
+        for i in range(1, min(len(s), n - least + 1))
+        if EXACT.closed * s[0] < s[i] <= s[i - 1] / SHOWN
+        and s[i] <= _noise(s, near)
+        and (i >= len(elsewhere) or elsewhere[i] <= _noise(elsewhere, near))
+    ]
+    return sorted(found, key=lambda candidate: not candidate.searched)
+
+
+def _names(loops: LoopKinematics) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
+
+
+def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:
+    """Say whether each of many loops, and all together, are far from having more motions."""
+    from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
+
+    each = LoopRanks(loops, cycles, loops.state(q), EXACT.rank)
+    sizes = [own.values / own.values[:, :1] for own in each.by_size]
+    noisy = any(np.any((values > EXACT.closed) & (values <= SHOWN**2 * near)) for values in sizes)
+    return not noisy and each.rank is not None

@@ -15,50 +15,74 @@ uncertain are left out until the errors are smaller.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import IMPROVED, Mask, project
-from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId
+from regularize.loops.projection import IMPROVED, project
+from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import motion
 from regularize.mechanism.mechanism import Mechanism
-from regularize.repair.nominal.places import JointPlaces
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.nominal.places import JointPlaces, Tie
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
+
+#: What noise shows of itself, in units of the moves that undo it: in singular values over the
+#: largest, and in angles between axes that are meant to be parallel.
+SHOWN = 4.0
+#: Longest step along a motion, in radians or sizes.
+STRIDE = 0.1
+#: Equations that are asked for along the ways, several times those that a special single loop
+#: fulfils: 13 for six hinges that are normal and meet in turn.
+ENOUGH = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Which moves of joint frames are looked for, and how far a motion is followed."""
+
+    #: Which of the moves may be made, in the order of ``Nearest.moves``; None: all.
+    movable: Mask | None = None
+    #: Make axes of one body parallel first that differ by at most so many radians, and one axis of
+    #: parallel ones that are less than so far apart, scaled: moves count from there.
+    aligned: tuple[float, float] | None = None
+    #: Largest moves that are of use: longer ways are not followed where these do not do.
+    near: float | None = None
+    #: Whether frames take up what stored coordinates are off by, where that is little.
+    stored: bool = True
+    #: Whether frames that lie far off along their axes say how large the loops are.
+    as_placed: bool = False
+    #: How far a motion is followed, one after the other, in radians or sizes.
+    ways: tuple[float, ...] = (0.3, 1.0, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """A mechanism with its joints moved.
-
-    Attributes:
-        mechanism: The changed mechanism, its coordinates where the loops close.
-        moves: Moves of the joints, scaled, shape (12 joints,).
-        places: What they refer to.
-        error: Largest closure error left at the configurations that were looked at.
-    """
+    """A mechanism with its joints moved, its coordinates where the loops close."""
 
     mechanism: Mechanism
+    #: Moves of the joints, scaled, shape (12 joints,).
     moves: Array
     places: JointPlaces
+    #: Largest closure error left at the configurations that were looked at.
     error: float
 
     def too_far(self, near: float) -> bool:
-        """Whether errors are left on a way that moves of a size have not taken away.
-
-        Along longer ways the least moves are seldom smaller, and never by a third.
-        """
+        """Say whether moves of a size leave errors; longer ways seldom need smaller ones."""
         left = self.error > EXACT.same
         return left and (self.error > near or self.distance > 1.5 * near)
 
     def by_joint(self, least: float = -1.0) -> dict[str, tuple[float, float]]:
-        """By how many metres and radians each joint is moved, those by more than least, scaled."""
+        """Return by how many metres and radians joints are moved, if more than least, scaled."""
         linear, angular = (sizes.tolist() for sizes in self.places.sizes(self.moves))
         names, length = [joint.name for joint in self.places.joints], self.places.loops.length
         return {
@@ -74,50 +98,56 @@ class Nearest:
         return float(max(linear.max() / self.places.loops.length, angular.max()))
 
 
+class Nearby(NamedTuple):
+    """A mechanism that moves as it was to, with what was moved and how it is reduced."""
+
+    change: Nearest
+    after: Reduction
+    cell: CellMobility
+
+
+def nearby(
+    written: Reduction | Mechanism,
+    edges: Sequence[EdgeId],
+    q: Coordinates,
+    motions: int,
+    unknowns: Unknowns,
+    explained: Callable[[Nearest], bool],
+    **options: Any,
+) -> Nearby | None:
+    """Find the nearest mechanism with so many finite motions, if noise explains what it takes."""
+    mechanism = written.mechanism if isinstance(written, Reduction) else written
+    change = nearest(mechanism, edges, q, motions, unknowns)
+    if not explained(change):
+        return None
+    after = reduce(change.mechanism, **options)
+    found = (cell for cell in after.cells if cell.edges == edges and cell.finite == motions)
+    return next((Nearby(change, after, cell) for cell in found), None)
+
+
 def nearest(
     mechanism: Mechanism,
-    edges: tuple[EdgeId, ...],
-    q: Array,
+    edges: Sequence[EdgeId],
+    q: Coordinates,
     motions: int,
-    *,
-    aligned: tuple[float, float] | None = None,
-    near: float | None = None,
-    movable: Mask | None = None,
-    stored: bool = True,
-    as_placed: bool = False,
-    ways: tuple[float, ...] = (0.3, 1.0, 2.0),
-    rounds: int = 5,
+    unknowns: Unknowns | None = None,
 ) -> Nearest:
-    """Move the joints of some loops as little as possible so that they have some motions.
-
-    Args:
-        mechanism: The mechanism.
-        edges: Edges of the loops.
-        q: Coordinates of the edges at which the loops are nearly closed, shape (n,).
-        motions: Dimension of the motion that is wanted.
-        aligned: Make axes of one body parallel first that differ by at most the first, an angle in
-            radians, and one axis of parallel ones that are less than the second apart, scaled; and
-            move the joints as little as possible from there, so that these stay one.
-        near: Largest moves that are of use; longer ways are not followed where those do not do. By
-            default all are followed.
-        movable: Which moves may be made, in the order of ``Nearest.moves``, shape (12 joints,); by
-            default all.
-        stored: Whether frames take up what the stored coordinates are off by, where that is little,
-            so that these stay as they are.
-        as_placed: Whether frames that lie far off along their axes say how large the loops are.
-        ways: How far the motion is followed, one after the other, in radians or sizes.
-        rounds: Number of improvements on each but the last, which gets up to four times as many.
-    """
+    """Move joints as little as possible so that loops nearly closed at q have some motions."""
+    unknowns = unknowns or Unknowns()
+    as_placed, near, rounds = unknowns.as_placed, unknowns.near, 5
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
     places = JointPlaces(loops, loops.state(q))
-    free = np.ones(12 * len(places.joints), dtype=bool) if movable is None else movable
-    start, ties = places.aligned(*aligned) if aligned else (np.zeros(len(free)), [])
+    free = np.ones(12 * len(places.joints), bool)
+    free = free if unknowns.movable is None else unknowns.movable
+    start, ties = np.zeros(len(free)), list[Tie]()
+    if unknowns.aligned:
+        start, ties = places.aligned(*unknowns.aligned)
     # Frames that may move at all are turned for that.
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf
-    for way in ways:
-        last, loops = way == ways[-1], _again(loops, changed, as_placed)
-        visited = follow(loops, q, motions, far=way)
+    for way in unknowns.ways:
+        last, loops = way == unknowns.ways[-1], _again(loops, changed, as_placed)
+        visited = follow(loops, q, motions, way)
         least, idle = np.inf, 0
         for k in range(rounds * 4 if last else rounds):
             state = loops.state(visited)
@@ -148,22 +178,19 @@ def nearest(
         found = Nearest(changed, moves, places, error)
         if near is not None and found.too_far(near):
             break
-    closed = _closed_as_stored if stored else _closed
+    closed = _closed_as_stored if unknowns.stored else _closed
     return Nearest(closed(changed, loops, visited[0]), moves, places, error)
 
 
 def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """The mechanism with coordinates q of the loops, shape (n,), as its stored ones."""
+    """Store coordinates of the loops in the mechanism."""
     position = np.array(loops.graph.position)
     position[loops.columns] = q
     return with_coordinates(mechanism, position)
 
 
 def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """The mechanism with loops closed at its stored coordinates, where these are near q (n,).
-
-    Frames on parents take up what the coordinates differ by, which moves no axis.
-    """
+    """Close loops at stored coordinates that are near: frames on parents take up the difference."""
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
     found = _closed(mechanism, loops, q)
@@ -179,34 +206,13 @@ def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> 
 
 
 def _again(loops: LoopKinematics, changed: Mechanism, as_placed: bool) -> LoopKinematics:
-    """The same loops of a changed mechanism."""
+    """Return the same loops of a changed mechanism, measured as before."""
     graph = build(changed, as_placed=as_placed)
-    edges, tree = loops.edges, graph.tree
-    return LoopKinematics(graph, edges, tree, length=loops.length, center=loops.center)
+    return LoopKinematics(graph, loops.edges, graph.tree, length=loops.length, center=loops.center)
 
 
-def follow(
-    loops: LoopKinematics,
-    q: Array,
-    motions: int,
-    *,
-    far: float,
-    stride: float = 0.1,
-    enough: int = 40,
-) -> Array:
-    """Configurations along candidate motions to either side, shape (N, n).
-
-    A walker stops where another motion begins: what is small there is no noise.
-
-    Args:
-        loops: The loops.
-        q: Coordinates at which the loops are nearly closed, shape (n,).
-        motions: Number of candidate motions, those of the smallest singular values.
-        far: How far they are followed, radians or sizes.
-        stride: Largest length of a step.
-        enough: Number of equations that are asked for along the ways, several times those that a
-            special single loop fulfils: 13 for six hinges that are normal and meet in turn.
-    """
+def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
+    """Follow motions to either side until others begin; return configurations, shape (N, n)."""
     rank = loops.freedoms - motions
     here = closest(loops, q[None], motions)
     if not motions:
@@ -219,8 +225,8 @@ def follow(
         headings = np.concatenate([headings, mixed / np.linalg.norm(mixed, axis=1)[:, None]])
     here = np.repeat(here, len(headings), axis=0)
     equations = 6 * len(loops.chords) + len(loops.coupling)
-    samples = max(4, enough // (len(headings) * max(1, equations - rank)))
-    steps = samples * max(1, int(np.ceil(far / stride / samples)))
+    samples = max(4, ENOUGH // (len(headings) * max(1, equations - rank)))
+    steps = samples * max(1, int(np.ceil(far / STRIDE / samples)))
     for k in range(1, steps + 1):
         ahead = loops.integrate(here, far / steps * headings * loops.units)
         here = closest(loops, ahead, motions)
@@ -236,13 +242,32 @@ def follow(
 
 
 def _singular(loops: LoopKinematics, q: Array, rank: int) -> tuple[Array, Array]:
-    """The last singular value that counts, over the largest, and the velocities that are left."""
+    """Return the last singular value that counts, over the largest, and what it leaves free."""
     rows = loops.residual_jacobian(loops.state(q)) * loops.units
     _, s, vt = np.linalg.svd(rows)
     return s[:, rank - 1] / s[:, 0] if rank else np.ones(len(q)), vt[:, rank:]
 
 
 def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:
-    """Configurations that close all that coordinates can close, shape (N, n)."""
+    """Return configurations that close all that coordinates can close, shape (N, n)."""
     ranks = np.full(len(q), loops.freedoms - motions)
     return project(loops, q, ranks=ranks, tolerances=replace(EXACT, singular=UNNOTICED), steps=12).q
+
+
+def nearly_closed(
+    graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
+) -> tuple[LoopKinematics, Array]:
+    """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
+
+    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
+    there is no pose that anybody meant. The stored one is near it.
+    """
+    columns = list(graph.columns(edges))
+    assembled, stored = assembled[columns], graph.position[columns]
+    loops = sized_loops(graph, assembled, edges)
+    if np.max(np.abs(stored - assembled) / loops.units, initial=0.0) > EXACT.same:
+        rough = replace(EXACT, singular=SHOWN * near)
+        found = project(loops, stored[None], tolerances=rough)
+        if found.error[0] <= SHOWN * near:
+            return sized_loops(graph, found.q[0], edges), found.q[0]
+    return loops, np.asarray(assembled)

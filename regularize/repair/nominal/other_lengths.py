@@ -3,75 +3,75 @@
 What the joint axes do not prove may still be owed to them alone. Lengths and angles are drawn anew
 with the relations of the axes kept, and the redundant equations counted again. What every such
 mechanism has is topological; only the rest needs the lengths as they are.
+
+Axes are parallel where they stay so in motion. What two joints of one body have in common never
+changes: axes that meet, coincide or are at right angles, balls on axes. Everything else is a length
+or an angle that could have been chosen otherwise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from regularize.lie import screw
+from regularize.lie.arrays import Array, Point, Space
+from regularize.lie.screw import IDENTITY
 from regularize.loops.equation_ranks import singular_values
 from regularize.loops.kinematics import sized_loops
+from regularize.loops.least_norm import least_norm
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import minimum_cycle_basis
+from regularize.mechanism.graph import Edge, EdgeId, NodeId
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.block import Block
 from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.reduction.reduce import Reduction
-from regularize.tolerances import Tolerances
+from regularize.tolerances import ROUNDING, VANISHING, Tolerances
 
-if TYPE_CHECKING:
-    from regularize.repair.nominal.axis_relations import AxisRelations
+#: A joint and the number of one of its screws.
+Element: TypeAlias = tuple[EdgeId, int]
+#: Unit directions, a point of every axis, and points where axes meet, each of shape (k, 3).
+AxisGeometry: TypeAlias = tuple[Array, Array, Array]
 
 
 def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
-    """The reduction with its topological redundancy as other lengths show it.
-
-    Args:
-        reduction: From ``reduce``.
-        tries: Number of mechanisms with other lengths for each block that has equations left over.
-    """
-    parts = tuple(_tried(reduction, part, tries) for part in reduction.parts)
-    return replace(reduction, parts=parts)
+    """Return the reduction with its topological redundancy as other lengths show it."""
+    return replace(reduction, parts=tuple(_tried(reduction, p, tries) for p in reduction.parts))
 
 
 def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
+    """Find how much redundancy of a block mechanisms with other lengths keep."""
+    graph = reduction.graph
     kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
-    left = kept - part.rank
-    if not part.proved or left <= part.topological or _coupled(reduction, part):
+    left, columns = kept - part.rank, set(graph.columns(part.edges))
+    # Ratios of gears and the like would have to follow the lengths.
+    coupled = any(columns & set(coupling.columns) for coupling in graph.couplings)
+    if not part.proved or left <= part.topological or coupled:
         return part
-    removed = 6 * len(part.cuts) - kept
     cell = reduction.cell_at[part.edges[0]]
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
     most = left
     for _ in range(tries):
-        again = _redundant(relations.redrawn(rng), reduction.rtol, rng) - removed
-        most = max(min(most, again), part.topological)
+        redundant = _redundant(relations.redrawn(rng), reduction.rtol, rng)
+        most = max(min(most, redundant - 6 * len(part.cuts) + kept), part.topological)
         if most == part.topological:
             break
     # Rigid, it would have redundant equations as well: what moves owes all of them to its lengths.
     stays = most if most == left or cell.finite == 0 else part.topological
     groups = relations.parallel() if stays == left else []
-    parallel = tuple(tuple(reduction.graph.edges[e].joint.name for e in group) for group in groups)
+    parallel = tuple(tuple(graph.edges[e].joint.name for e in group) for group in groups)
     return replace(part, topological=stays, lengths_tried=tries, parallel=parallel)
 
 
-def _coupled(reduction: Reduction, part: Block) -> bool:
-    """Whether gears and the like act on a block, whose ratios would have to follow the lengths."""
-    columns = set(reduction.graph.columns(part.edges))
-    return any(columns & set(coupling.columns) for coupling in reduction.graph.couplings)
-
-
 def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRelations:
-    """Relations that hold at the configurations that the block's component was walked to."""
-    from regularize.repair.nominal.axis_relations import (  # few have any left
-        AxisRelations,
-        elements,
-    )
-
+    """Return the relations that hold at configurations that a block's cell was walked to."""
     graph, loops = reduction.graph, reduction.loops
     visited = cell.configurations[[0, *range(-min(4, len(cell.configurations)), 0)]]
     q = np.repeat(reduction.q[None], len(visited), axis=0)
@@ -87,7 +87,7 @@ def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRel
 
 
 def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> int:
-    """Redundant equations of a mechanism at generic configurations."""
+    """Count redundant equations of a mechanism at generic configurations."""
     graph = build(mechanism)
     q = np.zeros(graph.freedoms)
     loops = sized_loops(graph, q)
@@ -96,3 +96,234 @@ def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> i
     every = np.concatenate([q[None], visited.reshape(-1, graph.freedoms)])
     values = singular_values(loops, every, cycles)
     return 6 * graph.loops - int(np.max(np.sum(values > rtol * values[:, :1], axis=1)))
+
+
+class AxisRelations(NamedTuple):
+    """Relations of the axes of some joints; axes, directions and points are numbered."""
+
+    edges: dict[EdgeId, Edge]
+    #: Scaled.
+    screws: Mapping[EdgeId, Space]
+    geometry: AxisGeometry
+    #: Direction of every axis or slide, and its sign.
+    direction: dict[Element, tuple[int, float]]
+    #: Axis of every rotation.
+    axis: dict[Element, int]
+    #: Centre of every ball joint among the meeting points.
+    ball: dict[EdgeId, int]
+    #: Pairs of directions at right angles, and triples of slides in one plane.
+    across: Sequence[tuple[int, ...]]
+    flat: Sequence[tuple[int, ...]]
+    #: Meeting points and the axes and directions through them.
+    through: list[tuple[int, int, int]]
+
+    @classmethod
+    def of(
+        cls, edges: Sequence[Edge], screws: Mapping[EdgeId, Space], moved: Array, rtol: float
+    ) -> AxisRelations:
+        """Find relations of axes with directions ``moved`` at N poses, (N, elements, 3)."""
+        every, ends = elements(edges), _ends(edges)
+        lines = {e: screw.axis_of(screws[e[0]][:, e[1]]) for e in every}
+        share = {(a, b) for a, b in combinations(every, 2) if ends[a[0]] & ends[b[0]]}
+        dots = np.einsum("nik,njk->nij", moved, moved)
+        parallel = np.all(1.0 - np.abs(dots) < rtol**2, axis=0)
+        normal = np.all(np.abs(dots) < rtol, axis=0)
+        same = DisjointSets(range(len(every)))
+        for i, j in combinations(range(len(every)), 2):
+            if parallel[i, j]:
+                same.union(i, j)
+        first: list[int] = [same[i] for i in range(len(every))]
+        classes = list(dict.fromkeys(first))
+        direction = {
+            e: (classes.index(f), float(np.sign(lines[e][0] @ lines[every[f]][0])))
+            for e, f in zip(every, first, strict=True)
+        }
+        slides = {e for e in every if lines[e][1] is None}
+        across = {
+            tuple(sorted((direction[a][0], direction[b][0])))
+            for (i, a), (j, b) in combinations(enumerate(every), 2)
+            if normal[i, j] and ((a, b) in share or a in slides or b in slides)
+        }
+        flat = [
+            triple
+            for triple in combinations(sorted({direction[e][0] for e in slides}), 3)
+            if np.max(np.abs(np.linalg.det(moved[:, [classes[c] for c in triple]]))) < rtol
+        ]
+        axes, meeting = _axes_and_points(edges, ends, screws, lines, direction, share, rtol)
+        numbers = list(dict.fromkeys(axes.values()))
+        through = {
+            (k, numbers.index(axes[e]), direction[e][0])
+            for k, met in enumerate(meeting)
+            for e in met.axes
+        }
+        geometry = (
+            [lines[every[f]][0] for f in classes],
+            [lines[e][1] for e in numbers],
+            [met.place for met in meeting],
+        )
+        directions, points, places = (
+            np.array(each, dtype=np.float64).reshape(-1, 3) for each in geometry
+        )
+        return cls(
+            {edge.index: edge for edge in edges},
+            screws,
+            (directions, points, places),
+            direction,
+            {e: numbers.index(a) for e, a in axes.items()},
+            {ball: k for k, met in enumerate(meeting) for ball in met.balls},
+            sorted(across),
+            flat,
+            sorted(through),
+        )
+
+    def parallel(self) -> list[list[EdgeId]]:
+        """List edges with parallel axes or slides, three at least, the largest groups first."""
+        found: dict[int, list[EdgeId]] = {}
+        for (e, _), (number, _) in self.direction.items():
+            found.setdefault(number, []).append(e)
+        return sorted((g for g in found.values() if len(g) > 2), key=len, reverse=True)
+
+    def redrawn(self, rng: np.random.Generator) -> Mechanism:
+        """Draw a mechanism of these joints with other lengths and angles and the same relations."""
+        amounts = (0.3, 0.2, 0.2)
+        drawn = [
+            g + x * rng.normal(size=g.shape) for g, x in zip(self.geometry, amounts, strict=True)
+        ]
+        geometry = self._related(drawn)
+        return Mechanism.of_joints("other lengths", [self._joint(e, geometry) for e in self.edges])
+
+    def _joint(self, e: EdgeId, geometry: AxisGeometry) -> Joint:
+        """Make a joint as it was drawn, between bodies whose frames coincide."""
+        edge, (directions, points, meeting) = self.edges[e], geometry
+        kind, screws, frame = "composite", np.zeros((6, edge.freedoms)), IDENTITY
+        if edge.group:
+            kind, screws = edge.joint.kind, edge.screws
+        if e in self.ball:
+            frame = screw.transform(None, meeting[self.ball[e]])
+        for k in range(edge.freedoms if not edge.group else 0):
+            number, sign = self.direction[e, k]
+            way = sign * directions[number]
+            _, point, pitch = screw.axis_of(self.screws[e][:, k])
+            if point is None or pitch is None:
+                screws[:, k] = screw.prismatic(way)
+            else:
+                screws[:, k] = screw.helical(way, points[self.axis[e, k]], pitch)
+        welded = not edge.freedoms
+        kind, ends = "fixed" if welded else kind, (f"{edge.parent}", f"{edge.child}")
+        return Joint(f"{e}", *ends, kind, screws, frame, frame, closure=welded)
+
+    def _related(self, drawn: Sequence[Array]) -> AxisGeometry:
+        """Find the nearest geometry that keeps the relations, by Newton's method."""
+        ends = np.cumsum([part.size for part in drawn])
+        x = np.concatenate([part.ravel() for part in drawn])
+        for _ in range(30):
+            d, p, v = (part.reshape(-1, 3) for part in np.split(x, ends[:-1]))
+            values, rows = self._equations((d, p, v), ends)
+            if np.max(np.abs(values), initial=0.0) < ROUNDING:
+                break
+            x = x - least_norm(rows[None], values[None], VANISHING)[0]
+        return d, p, v
+
+    def _equations(self, geometry: AxisGeometry, ends: Array) -> tuple[Array, Array]:
+        """Write relations as equations, with their derivatives by all numbers in a row."""
+        d, p, v = geometry
+        values: list[float] = []
+        rows: list[Array] = []
+
+        def add(value: float, *terms: tuple[int, Array]) -> None:
+            row = np.zeros(ends[-1])
+            for start, term in terms:
+                row[start : start + 3] += term
+            values.append(value)
+            rows.append(row)
+
+        for i, way in enumerate(d):
+            add(0.5 * (way @ way - 1.0), (3 * i, way))
+        for i, j in self.across:
+            add(d[i] @ d[j], (3 * i, d[j]), (3 * j, d[i]))
+        for i, j, k in self.flat:
+            slopes = np.cross(d[j], d[k]), np.cross(d[k], d[i]), np.cross(d[i], d[j])
+            add(d[i] @ slopes[0], *zip((3 * i, 3 * j, 3 * k), slopes, strict=True))
+        for k, axis, way in self.through:
+            arm, at = v[k] - p[axis], (ends[1] + 3 * k, ends[0] + 3 * axis, 3 * way)
+            turn, lever = screw.cross_matrix(d[way]), screw.cross_matrix(arm)
+            for value, by_arm, by_way in zip(np.cross(arm, d[way]), -turn, lever, strict=True):
+                add(value, *zip(at, (by_arm, -by_arm, by_way), strict=True))
+        return np.array(values), np.array(rows).reshape(-1, ends[-1])
+
+
+class _Meeting(NamedTuple):
+    """A point where axes and balls meet."""
+
+    place: Point
+    axes: list[Element]
+    balls: list[EdgeId]
+
+
+def elements(edges: Iterable[Edge]) -> list[Element]:
+    """List the axes and slides of joints; balls and free joints have none of their own."""
+    return [(e.index, k) for e in edges if not e.group for k in range(e.freedoms)]
+
+
+def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
+    """Return the two bodies of every joint; what is welded together is one."""
+    body = DisjointSets({node for e in edges for node in (e.parent, e.child)})
+    for e in edges:
+        if not e.freedoms:
+            body.union(e.parent, e.child)
+    return {e.index: {body[e.parent], body[e.child]} for e in edges}
+
+
+def _axes_and_points(
+    edges: Sequence[Edge],
+    ends: Mapping[EdgeId, set[NodeId]],
+    screws: Mapping[EdgeId, Space],
+    lines: Mapping[Element, tuple[Array, Point | None, float | None]],
+    direction: Mapping[Element, tuple[int, float]],
+    share: Iterable[tuple[Element, Element]],
+    rtol: float,
+) -> tuple[dict[Element, Element], list[_Meeting]]:
+    """Return the first of the axes that coincide, by axis, and points where axes and balls meet."""
+    same = DisjointSets[Element]()
+    points: list[_Meeting] = []
+
+    def meet(place: Point, axes: list[Element], balls: list[EdgeId]) -> None:
+        new = _Meeting(place, axes, balls)
+        for old in [*points]:
+            touching = set(old.axes) & set(new.axes) or set(old.balls) & set(new.balls)
+            if touching and np.linalg.norm(old.place - place) < rtol:
+                points[:] = [point for point in points if point is not old]
+                own = [*dict.fromkeys((*old.axes, *new.axes))]
+                new = _Meeting(old.place, own, [*dict.fromkeys((*old.balls, *new.balls))])
+        points.append(new)
+
+    turning = {e: (way, point) for e, (way, point, _) in lines.items() if point is not None}
+    for a, b in sorted(share):
+        if a not in turning or b not in turning:
+            continue
+        (d1, p1), (d2, p2) = turning[a], turning[b]
+        gap, normal = p2 - p1, np.cross(d1, d2)
+        if direction[a][0] == direction[b][0]:
+            if np.linalg.norm(np.cross(gap, d1)) < rtol:
+                same.union(a, b)
+        elif abs(gap @ normal) < rtol * np.linalg.norm(normal):
+            along = np.cross(gap, d2) @ normal / (normal @ normal)
+            meet(p1 + along * d1, [a, b], [])
+    centers: dict[EdgeId, Point] = {}
+    for edge in edges:
+        if edge.joint.kind == "spherical":
+            linear, turns = screws[edge.index][:3], screws[edge.index][3:]
+            rows = np.vstack([screw.cross_matrix(w) for w in turns.T])
+            center = np.linalg.lstsq(rows, linear.T.ravel(), rcond=None)[0]
+            centers[edge.index] = -np.asarray(center, dtype=np.float64)
+    for ball, center in centers.items():
+        meet(center, [], [ball])
+        for e, (way, point) in turning.items():
+            near = np.linalg.norm(np.cross(center - point, way)) < rtol
+            if near and ends[ball] & ends[e[0]]:
+                meet(center, [e], [ball])
+        for other, place in centers.items():
+            near = np.linalg.norm(place - center) < rtol
+            if other != ball and near and ends[ball] & ends[other]:
+                meet(center, [], [ball, other])
+    return {e: same[e] for e in turning}, points

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Point, Transform
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.connections import joined
 from regularize.mechanism.graph import Edge, NodeId
@@ -25,17 +25,7 @@ Tie: TypeAlias = tuple[list[int], Array]
 
 
 class JointPlaces:
-    """The joints of some loops, as things that can be moved.
-
-    Args:
-        loops: The loops; twists are about the centre and lengths divided as there.
-        reference: State at the assembled pose.
-        at_origins: Whether moves are turns about the origins of joint frames; by default about the
-            points of their axes that are nearest to the centre.
-
-    Attributes:
-        joints: The joints that can be moved: all in the loops, welds that close one too.
-    """
+    """Joints of loops as things that can be moved, about points of their axes or their origins."""
 
     def __init__(
         self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
@@ -47,16 +37,18 @@ class JointPlaces:
             edges.setdefault(edge.joint.name, []).append(edge)
         self.edges = edges
         self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
-        self._points = [self._point(group[0], at_origins) for group in edges.values()]
+        points = [self._point(group[0], at_origins) for group in edges.values()]
+        self._points = np.array(points).reshape(-1, 3)
+        #: World twists of unit moves and turns about the points of the joints.
+        self._bases = np.tile(np.eye(6), (len(points), 1, 1))
+        self._bases[:, :3, :3] *= loops.length
+        self._bases[:, :3, 3:] = screw.cross_matrix(self._points)
 
-    def _pose(self, node: NodeId) -> Array:
+    def _pose(self, node: NodeId) -> Transform:
         return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
 
-    def _body(self, node: NodeId, name: str) -> Array:
-        return np.asarray(self._pose(node) @ self.loops.graph.T_node_body[name])
-
-    def _point(self, edge: Edge, at_origin: bool) -> Array:
-        """The point of a joint in the world that it is moved and turned about."""
+    def _point(self, edge: Edge, at_origin: bool) -> Point:
+        """Return the point of a joint that it is moved and turned about."""
         point = (self._pose(edge.parent) @ edge.T_parent)[:3, 3]
         if edge.freedoms == 1 and not at_origin:
             axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
@@ -64,50 +56,24 @@ class JointPlaces:
                 point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
         return np.asarray(point)
 
-    @property
-    def _bases(self) -> Array:
-        """World twists of unit moves and turns about the points of the joints."""
-        bases = np.zeros((len(self.joints), 6, 6))
-        bases[:, :3, :3] = self.loops.length * np.eye(3)
-        bases[:, :3, 3:] = screw.cross_matrix(np.array(self._points).reshape(-1, 3))
-        bases[:, 3:, 3:] = np.eye(3)
-        return bases
-
     def derivative(self, state: State) -> Array:
-        """Change of the closure errors by the moves of the frames, shape (N, 6 L, 12 joints)."""
-        loops = self.loops
-        away = state.T_world_node @ screw.inverse(self.reference.T_world_node)
-        carried = screw.adjoint(away)
-        target = state.T_world_target[..., :3, 3]
-        columns = []
-        incidence = dict(zip(loops.edges, loops.edge_incidence.T, strict=True))
-        for group, basis in zip(self.edges.values(), self._bases, strict=True):
-            first, last = incidence[group[0].index], incidence[group[-1].index]
-            on_parent = carried[:, loops.row(group[0].parent)] @ basis
-            on_child = carried[:, loops.row(group[-1].child)] @ basis
-            total = np.concatenate(
-                [
-                    first[:, None, None] * on_parent[:, None],
-                    -last[:, None, None] * on_child[:, None],
-                ],
-                axis=-1,
-            )
-            v, w = total[..., :3, :], total[..., 3:, :]
-            gap = v - screw.cross_matrix(target) @ w
-            columns.append(np.concatenate([gap / loops.length, w], axis=2))
-        whole = np.stack(columns, axis=3)
-        return whole.reshape(len(state.q), 6 * len(loops.chords), 12 * len(self.edges))
+        """Return the change of closure errors by moves of the frames, shape (N, 6 L, 12 joints)."""
+        loops, groups = self.loops, list(self.edges.values())
+        carried = screw.adjoint(state.T_world_node @ screw.inverse(self.reference.T_world_node))
+        parents = [loops.row(group[0].parent) for group in groups]
+        children = [loops.row(group[-1].child) for group in groups]
+        first = loops.edge_incidence[:, [loops.edges.index(group[0].index) for group in groups]]
+        last = loops.edge_incidence[:, [loops.edges.index(group[-1].index) for group in groups]]
+        on_parent = first[..., None, None] * (carried[:, parents] @ self._bases)[:, None]
+        on_child = last[..., None, None] * (carried[:, children] @ self._bases)[:, None]
+        total = np.concatenate([on_parent, -on_child], axis=-1)  # (N, L, joints, 6, 12)
+        target = screw.cross_matrix(state.T_world_target[..., :3, 3])[:, :, None]
+        total[..., :3, :] = (total[..., :3, :] - target @ total[..., 3:, :]) / loops.length
+        shape = (len(state.q), 6 * len(loops.chords), 12 * len(groups))
+        return np.swapaxes(total, 2, 3).reshape(shape)
 
     def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Moves that make axes of one body parallel, or one axis, which nearly are so.
-
-        Args:
-            parallel: Largest angle in radians between axes that are meant to be parallel.
-            coaxial: Below which distance, scaled, parallel axes of hinges are meant to be one.
-
-        Returns:
-            The moves, shape (12 joints,), and which frames have one axis then.
-        """
+        """Return moves that make nearly parallel axes of a body parallel or one, and the latter."""
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]
@@ -138,28 +104,24 @@ class JointPlaces:
         return moves.reshape(-1), ties
 
     def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
-        """The mechanism with the frames of its joints moved, shape (12 joints,)."""
+        """Return the mechanism with the frames of its joints moved."""
         changed = {}
         pairs = zip(self.edges.items(), self._bases, moves.reshape(-1, 2, 6), strict=True)
         for (name, group), basis, move in pairs:
-            on_parent, on_child = screw.exp((basis @ move.T).T)
-            first, last, joint = group[0], group[-1], group[0].joint
-            parent = self._body(first.parent, joint.parent)
-            child = self._body(last.child, joint.child)
-            changed[name] = replace(
-                joint,
-                T_parent_joint=_carried(on_parent, parent, joint.T_parent_joint),
-                T_child_joint=_carried(on_child, child, joint.T_child_joint),
-            )
+            joint, on_body = group[0].joint, self.loops.graph.T_node_body
+            frames = []
+            for D, node, body, T in (
+                (screw.exp(basis @ move[0]), group[0].parent, joint.parent, joint.T_parent_joint),
+                (screw.exp(basis @ move[1]), group[-1].child, joint.child, joint.T_child_joint),
+            ):
+                place = self._pose(node) @ on_body[body]
+                # On its own body, where it may lie off along its axis.
+                frames.append(screw.inverse(place) @ D @ place @ T)
+            changed[name] = replace(joint, T_parent_joint=frames[0], T_child_joint=frames[1])
         joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
         return replace(mechanism, joints=joints, digits=None)
 
     def sizes(self, moves: Array) -> tuple[Array, Array]:
-        """By how many metres and radians every joint moves, shapes (joints,)."""
+        """Return by how many metres and radians every joint moves."""
         moved = np.linalg.norm(moves.reshape(-1, 2, 2, 3), axis=3).max(axis=1)
         return self.loops.length * moved[:, 0], moved[:, 1]
-
-
-def _carried(D: Array, body: Array, on_body: Array) -> Array:
-    """A joint's frame on its body after a move in the world; it may lie off along its axis."""
-    return np.asarray(screw.inverse(body) @ D @ body @ on_body)

@@ -24,15 +24,7 @@ Miss: TypeAlias = Callable[[int, int], tuple[float, float]]
 
 @dataclass(frozen=True)
 class AxisRelation:
-    """What has to be true of some joints.
-
-    Attributes:
-        kind: ``parallel axes``, ``normal axes``, ``meeting axes``, ``coaxial joints``, ``axes in
-            one plane``, ``equal pitches``, ``equal lengths`` or ``equal angles``.
-        joints: Names of the joints; of lengths and angles, those of the pairs one after the other.
-        translation: By how many metres the written geometry misses it.
-        rotation: By how many radians.
-    """
+    """What has to be true of some joints, and by how many metres and radians it is missed."""
 
     kind: str
     joints: tuple[str, ...]
@@ -47,16 +39,7 @@ class AxisRelation:
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Axes of the joints that have one axis, at the assembled pose, world coordinates.
-
-    Attributes:
-        names: The joints.
-        directions: Unit vectors, shape (k, 3).
-        points: The point of each that is nearest to the middle of the mechanism, from there, in
-            metres; not a number for slides, shape (k, 3).
-        bodies: Nodes of each, parent first.
-        pitches: Metres per radian, not a number for slides, shape (k,).
-    """
+    """Axes of the joints that have one axis, at the assembled pose."""
 
     names: tuple[str, ...]
     directions: Array
@@ -66,7 +49,7 @@ class Axes:
 
     @classmethod
     def of(cls, loops: LoopKinematics, state: State) -> Axes:
-        """Read them off the screws."""
+        """Read the axes off the screws."""
         names, directions, points, bodies, pitches = [], [], [], [], []
         # What nearly parallel axes are apart is asked for where the mechanism is.
         middle = screw.adjoint(screw.transform(None, -loops.center))
@@ -83,12 +66,12 @@ class Axes:
         return cls(tuple(names), *places, tuple(bodies), np.array(pitches))
 
     def angle(self, i: int, j: int) -> float:
-        """Angle between two axes as lines, radians."""
+        """Return the angle between two axes as lines, radians."""
         across = np.linalg.norm(np.cross(self.directions[i], self.directions[j]))
         return float(np.arctan2(across, abs(self.directions[i] @ self.directions[j])))
 
     def gap(self, i: int, j: int) -> float:
-        """Distance of two axes as lines, metres; not a number for slides."""
+        """Return the distance of two axes as lines, metres; not a number for slides."""
         between = self.points[j] - self.points[i]
         normal = np.cross(self.directions[i], self.directions[j])
         size = float(np.linalg.norm(normal))
@@ -97,12 +80,12 @@ class Axes:
         return float(abs(normal @ between) / size)
 
     def aside(self, i: int, j: int) -> float:
-        """Distance of two axes in the middle of the mechanism, metres; see ``points``."""
+        """Return the distance of two axes in the middle of the mechanism, metres."""
         between = self.points[j] - self.points[i]
         return float(np.linalg.norm(np.cross(self.directions[i], between)))
 
     def off_plane(self, group: Sequence[int], length: float) -> tuple[float, float]:
-        """By how much axes miss the plane next to them, in metres and radians."""
+        """Return by how much axes miss the plane next to them, in metres and radians."""
         directions, points = self.directions[list(group)], self.points[list(group)]
         points = points - points.mean(axis=0)
         normal = np.linalg.svd(np.vstack([directions, points / length]))[2][-1]
@@ -110,14 +93,7 @@ class Axes:
 
 
 def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
-    """What holds of the axes that were meant and does not of those that were written.
-
-    Args:
-        written: Axes of the model.
-        meant: The same axes in the changed mechanism.
-        length: Size in metres.
-        near: Largest miss that is one.
-    """
+    """Find what holds of the axes that were meant and does not of those that were written."""
     pairs = [(i, j) for i, j in combinations(range(len(meant.names)), 2)]
     found: list[AxisRelation] = []
 
@@ -174,10 +150,7 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
 
 
 def _planes(axes: Axes, coaxial: Iterable[Sequence[int]], length: float) -> list[list[int]]:
-    """Sets of three or more axes of one body that lie in a plane: no pose makes or undoes them.
-
-    Two axes in a plane are parallel or meet. Of coaxial ones the first stands for all.
-    """
+    """Find three or more axes of one body in a plane; of coaxial ones the first stands for all."""
     again = {i for group in coaxial for i in group[1:]}
     turns = [i for i in range(len(axes.names)) if i not in again and np.isfinite(axes.pitches[i])]
 
@@ -196,11 +169,11 @@ def _planes(axes: Axes, coaxial: Iterable[Sequence[int]], length: float) -> list
 
 
 def _equal(sizes: Array) -> list[list[int]]:
-    """Sets of numbers that are equal."""
+    """Group numbers that are equal."""
     pairs = combinations(range(len(sizes)), 2)
     return _groups(pairs, lambda a, b: bool(abs(sizes[a] - sizes[b]) < SAME))
 
 
 def _groups(pairs: Iterable[tuple[int, int]], same: Callable[[int, int], bool]) -> list[list[int]]:
-    """Sets of numbers that are the same pair by pair."""
+    """Group numbers that are the same pair by pair."""
     return sorted(map(sorted, joined(pair for pair in pairs if same(*pair))))

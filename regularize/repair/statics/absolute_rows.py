@@ -12,7 +12,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
 from regularize.mechanism.graph import Edge, EdgeId
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.source import Model
@@ -55,7 +55,7 @@ def absolute_rows(model: Model, q: Array | None = None) -> dict[str, Array]:
 
 
 def with_cuts_alone(reduction: Reduction) -> Reduction:
-    """The reduction with rows of cuts alone, as few as it has with rows of groups."""
+    """Return the reduction with rows of cuts alone, as few as it has with rows of groups."""
     if not reduction.held:
         return reduction
     return reduce(reduction.graph, numerical="anyway", groups=False, seed=reduction.seed)
@@ -63,21 +63,18 @@ def with_cuts_alone(reduction: Reduction) -> Reduction:
 
 @dataclass(frozen=True, eq=False)
 class PlacedJoints:
-    """The joints of a reduced mechanism at a configuration, each in its frame on its parent.
+    """The joints of a reduced mechanism at a configuration, each in its frame on its parent."""
 
-    Attributes:
-        reduction: The reduction, with rows of cuts alone.
-        nodes: Poses of the nodes in the ground frame, shape (nodes, 4, 4).
-        screws: Screws of all coordinates in the ground frame, shape (6, n).
-    """
-
+    #: With rows of cuts alone.
     reduction: Reduction
-    nodes: Array
-    screws: Array
+    #: Poses of the nodes, shape (nodes, 4, 4).
+    nodes: Transform
+    #: Screws of all coordinates.
+    screws: Space
 
     @classmethod
-    def of(cls, reduction: Reduction, q: Array | None = None) -> PlacedJoints:
-        """The joints at coordinates (n,), by default the assembled ones."""
+    def of(cls, reduction: Reduction, q: Coordinates | None = None) -> PlacedJoints:
+        """Place the joints at coordinates, by default the assembled ones."""
         at = reduction.q if q is None else numbers(q)
         if at.shape != reduction.q.shape:
             raise ModelError(f"q has shape {at.shape}; pass ({len(reduction.q)},)")
@@ -86,37 +83,32 @@ class PlacedJoints:
         nodes = np.stack([state.T_world_node[0, loops.row(n)] for n in reduction.graph.every_node])
         return cls(reduction, nodes, state.screws[0].T)
 
-    def body(self, name: str) -> Array:
-        """Pose of a body, shape (4, 4)."""
+    def body(self, name: str) -> Transform:
+        """Return the pose of a body."""
         graph = self.reduction.graph
         return np.asarray(self.nodes[graph.node_of[name]] @ graph.T_node_body[name])
 
-    def frame(self, joint: Joint) -> Array:
-        """The frame of a joint on its parent, shape (4, 4)."""
+    def frame(self, joint: Joint) -> Transform:
+        """Return the frame of a joint on its parent."""
         return np.asarray(self.body(joint.parent) @ joint.T_parent_joint)
 
     def parts(self, name: str) -> list[Edge]:
-        """The elementary joints of a joint; none of a fixed one that is no cut."""
+        """Return the elementary joints of a joint; none of a fixed one that is no cut."""
         return [edge for edge in self.reduction.graph.edges if edge.joint.name == name]
 
     def cut(self, name: str) -> Cut | None:
-        """Where one of them is cut, or None."""
+        """Return where one of them is cut, or None."""
         return next((cut for cut in self.reduction.cuts if cut.edge.joint.name == name), None)
 
-    def freedoms(self, joint: Joint, leaving: EdgeId | None = None) -> Array:
-        """Screws of a joint's parts but one, in its frame, shape (6, f)."""
+    def freedoms(self, joint: Joint, leaving: EdgeId | None = None) -> Space:
+        """Return the screws of a joint's parts but one, in its frame."""
         parts = [edge for edge in self.parts(joint.name) if edge.index != leaving]
         columns = [c for edge in parts for c in edge.columns]
         to_joint = screw.adjoint(screw.inverse(self.frame(joint)))
         return np.asarray(to_joint @ self.screws[:, columns])
 
-    def rows(self, name: str, implied: bool = False) -> Array:
-        """Kept covectors of a joint in its frame on its parent, orthonormal, shape (6, m).
-
-        Args:
-            name: The joint.
-            implied: Those that follow from the kept ones of all joints instead.
-        """
+    def rows(self, name: str, implied: bool = False) -> Space:
+        """Return a joint's kept, or implied, covectors in its frame on its parent, as columns."""
         joint, cut = self.reduction.mechanism.joint(name), self.cut(name)
         if joint in self.reduction.graph.rigid_loops:
             return np.eye(6) if implied else np.zeros((6, 0))
@@ -133,7 +125,7 @@ class PlacedJoints:
 
 
 def complement(columns: Array) -> Array:
-    """Orthonormal basis of what all columns vanish on, shape (k, k - rank)."""
+    """Return an orthonormal basis of what all columns vanish on, shape (k, k - rank)."""
     if not columns.size:
         return np.eye(len(columns))
     u, s, _ = np.linalg.svd(columns)

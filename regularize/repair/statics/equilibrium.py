@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Mask, Point, Transform, Wrench
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
-from regularize.loops.projection import Mask
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.mechanism.mechanism import Inertia
@@ -27,7 +26,7 @@ from regularize.reduction.reduce import Reduction
 
 
 def node_incidence(loops: LoopTree) -> Array:
-    """Sign with which each coordinate of the tree moves each node, shape (nodes, n)."""
+    """Return the sign with which each coordinate of the tree moves each node, shape (nodes, n)."""
     signs = np.zeros((len(loops.nodes), loops.freedoms))
     for row, node in enumerate(loops.nodes):
         for edge, sign in loops.path_to_root(node):
@@ -36,13 +35,7 @@ def node_incidence(loops: LoopTree) -> Array:
 
 
 class Equilibrium:
-    """Joint wrenches of a mechanism, or of one of its cells, at one configuration.
-
-    Args:
-        reduction: Of the mechanism.
-        q: Coordinates of all joints, or of those of the edges, shape (n,).
-        edges: The edges that take part; by default all.
-    """
+    """Joint wrenches of a mechanism, or of some edges of it, at one configuration."""
 
     def __init__(
         self, reduction: Reduction, q: Array, edges: Sequence[EdgeId] | None = None
@@ -57,25 +50,13 @@ class Equilibrium:
 
     @cached_property
     def jacobian(self) -> Array:
-        """Closure equations and couplings on the velocities, shape (6 L + C, n).
-
-        Couplings tie freedoms to each other: their forces are unknowns beside the chords'.
-        """
+        """Closure equations and couplings, whose forces are unknowns too, shape (6 L + C, n)."""
         return np.asarray(self.loops.jacobian(self.state)[0])
 
-    @cached_property
-    def signs(self) -> Array:
-        """How every chord's wrench enters every edge's, shape (edges, L)."""
-        return self.loops.edge_incidence.T
-
     def fields(self, unknowns: Array) -> Array:
-        """Wrench in every edge from those of the chords, shape (edges, 6, k).
-
-        Args:
-            unknowns: Chords' wrenches and the couplings' forces, shape (6 L + C, k).
-        """
+        """Return the wrench in every edge by k sets of chords' wrenches, shape (edges, 6, k)."""
         chords = unknowns[: self.equations].reshape(len(self.loops.chords), 6, unknowns.shape[1])
-        return np.asarray(-np.einsum("el,lik->eik", self.signs, chords))
+        return np.asarray(-np.einsum("le,lik->eik", self.loops.edge_incidence, chords))
 
     @cached_property
     def self_stress(self) -> Array:
@@ -84,7 +65,7 @@ class Equilibrium:
         return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
 
     def motion(self, v: Array, a: Array) -> tuple[Array, Array]:
-        """Twist and acceleration of every node about the origin, world axes, shapes (nodes, 6)."""
+        """Return twist and acceleration of every node about the origin, shapes (nodes, 6)."""
         screws = self.state.screws
         rates = self.loops.screw_rates(screws, v[None])[0]
         signs = node_incidence(self.loops)
@@ -92,13 +73,7 @@ class Equilibrium:
         return signs @ (v[:, None] * screws[0]), signs @ carried
 
     def complete(self, v: Array, a: Array, given: Mask) -> tuple[Array, Array]:
-        """Velocities and accelerations of all coordinates from some of them.
-
-        Args:
-            v: Velocities, shape (n,); entries that are not given are replaced.
-            a: Accelerations, shape (n,).
-            given: Which coordinates are given, shape (n,).
-        """
+        """Return velocities and accelerations of all coordinates from the given ones."""
         v, a = np.where(given, v, 0.0), np.where(given, a, 0.0)
         rest = self.jacobian[:, ~given]
         v[~given] = -np.linalg.lstsq(rest, self.jacobian @ v, rcond=self.rtol)[0]
@@ -106,14 +81,8 @@ class Equilibrium:
         a[~given] = -np.linalg.lstsq(rest, self.jacobian @ a + bias, rcond=self.rtol)[0]
         return v, a
 
-    def needed(self, v: Array, a: Array, loads: Mapping[str, Array]) -> dict[NodeId, Array]:
-        """Wrench that the joints of every node have to bring: inertia less gravity and loads.
-
-        Args:
-            v: Velocities of all coordinates, shape (n,).
-            a: Their accelerations, shape (n,).
-            loads: Wrench on bodies, at the origin of the body, world axes, force first.
-        """
+    def needed(self, v: Array, a: Array, loads: Mapping[str, Wrench]) -> dict[NodeId, Wrench]:
+        """Return what the joints of every node have to bring: inertia less gravity and loads."""
         graph, mechanism = self.graph, self.graph.mechanism
         twist, acceleration = self.motion(v, a)
         needed = {node: np.zeros(6) for node in self.loops.nodes}
@@ -131,36 +100,33 @@ class Equilibrium:
                     needed[node] -= self._at_center(np.asarray(loads[name], float), T[:3, 3])
         return needed
 
-    def _at_center(self, wrench: Array, point: Array) -> Array:
-        """A wrench at a point as the scaled wrench about the centre."""
+    def _at_center(self, wrench: Wrench, point: Point) -> Wrench:
+        """Return a wrench at a point as the scaled wrench about the centre."""
         force = wrench[:3]
         moment = wrench[3:] + np.cross(point - self.loops.center, force)
         return np.concatenate([force * self.loops.length, moment])
 
     def about(self, wrenches: Array, point: Array) -> Array:
-        """Scaled wrenches about the centre, shape (6, k), as scaled wrenches about a point."""
+        """Return scaled wrenches about the centre, shape (6, k), as those about a point."""
         arm = (self.loops.center - point) / self.loops.length
         return np.vstack([wrenches[:3], wrenches[3:] + screw.cross_matrix(arm) @ wrenches[:3]])
 
     def at_point(self, wrenches: Array, point: Array) -> Array:
-        """Scaled wrenches about the centre, shape (6, k), as wrenches at a point in N and N m."""
+        """Return scaled wrenches about the centre, shape (6, k), in N and N m at a point."""
         result = self.about(wrenches, point)
         result[:3] /= self.loops.length
         return result
 
-    def origin(self, edge: EdgeId) -> Array:
-        """Pose of a joint's frame on its parent as the file has it, world axes, shape (4, 4).
-
-        Kinematics may have its origin elsewhere on the axis.
-        """
+    def origin(self, edge: EdgeId) -> Transform:
+        """Return a joint's frame on its parent as in the file; kinematics may move its origin."""
         graph, own = self.graph, self.graph.edges[edge]
         pose, joint = self.state.T_world_node[0, self.loops.row(own.parent)], own.joint
         if graph.node_of[joint.parent] != own.parent:  # a further joint of several in series
             return np.asarray(pose @ own.T_parent)
         return np.asarray(pose @ graph.T_node_body[joint.parent] @ joint.T_parent_joint)
 
-    def open_tree(self, needed: Mapping[NodeId, Array]) -> Array:
-        """Wrench in every edge when the chords transmit nothing, shape (edges, 6)."""
+    def open_tree(self, needed: Mapping[NodeId, Wrench]) -> Array:
+        """Return the wrench in every edge when the chords transmit nothing, shape (edges, 6)."""
         position = {e: i for i, e in enumerate(self.loops.edges)}
         behind = {node: np.array(wrench) for node, wrench in needed.items()}
         result = np.zeros((len(self.loops.edges), 6))
@@ -171,7 +137,7 @@ class Equilibrium:
         return result
 
     def along_freedoms(self, fields: Array) -> Array:
-        """Generalised force of every coordinate in wrench fields of shape (edges, 6), (n,)."""
+        """Return the forces along all coordinates in wrench fields of shape (edges, 6)."""
         tau = np.zeros(self.loops.freedoms)
         for i, e in enumerate(self.loops.edges):
             local = self.loops.local(e)
@@ -179,17 +145,7 @@ class Equilibrium:
         return tau
 
     def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
-        """Unknowns in balance, the self-stress beside them, and what stays out of balance.
-
-        Args:
-            open_tree: From ``open_tree``, shape (edges, 6).
-            tau: Known forces along the freedoms, shape (n,).
-            held: Coordinates whose forces are whatever is needed, shape (n,).
-
-        Returns:
-            One solution, shape (6 L + C,); a basis of what may be added, shape (6 L + C, states);
-            and the forces along the freedoms that nothing balances, shape (n,).
-        """
+        """Return unknowns in balance, self-stress to be added, and forces that nothing balances."""
         units = self.loops.units
         matrix = (self.jacobian * units)[:, ~held]
         right = ((self.along_freedoms(open_tree) - tau) * units)[~held]
@@ -201,8 +157,8 @@ class Equilibrium:
         return np.asarray(solution), np.asarray(u[:, rank:]), missing
 
 
-def _inertia_wrench(inertia: Inertia, twist: Array, acceleration: Array, gravity: Array) -> Array:
-    """Force and moment about the centre of mass that the motion and gravity ask for, shape (6,)."""
+def _inertia_wrench(inertia: Inertia, twist: Array, acceleration: Array, gravity: Array) -> Wrench:
+    """Return force and moment about the centre of mass that the motion and gravity ask for."""
     c, w = inertia.center, twist[3:]
     velocity = twist[:3] + np.cross(w, c)
     at_c = acceleration[:3] + np.cross(acceleration[3:], c) + np.cross(w, velocity)

@@ -17,7 +17,7 @@ import numpy as np
 from regularize.adapters.common.output_files import write_text
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, perpendiculars
 from regularize.mechanism.mechanism import no_inertia
@@ -95,22 +95,10 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a script that makes the global ``mbs``, assembled and not solved.
+    """Write a script that makes the global ``mbs``, assembled and not solved; return what it lacks.
 
-    Bodies have the names of links, reference points at their frames, and the pose as assembled;
-    gravity is that of the model. Springs and dampers of hinges and slides are written.
-
-    Args:
-        model: The mechanism, or its reduction; rows that it leaves redundant are left out on
-            numerical evidence.
-        path: The script.
-
-    Returns:
-        What is not written.
-
-    Raises:
-        UnsupportedExport: EXUDYN has no such joint, or the mechanism has couplings.
-        NoInertia: A body states no mass properties.
+    Bodies have the names of links, reference points at their frames, and the pose as assembled.
+    Rows that a reduction leaves redundant are left out on numerical evidence.
     """
     given = as_reduction(model)
     reduction = with_cuts_alone(given)
@@ -125,17 +113,21 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
     if mechanism.couplings:
         names = ", ".join(f"`{coupling.name}`" for coupling in mechanism.couplings)
         raise UnsupportedExport(f"{path}: EXUDYN's joints have no coordinates to couple: {names}")
-    text = HEAD.format(
-        name=mechanism.name.replace("\\", " ")
-        .replace('"', "'")
-        .encode("ascii", "replace")
-        .decode(),
-        gravity=_list(mechanism.gravity),
-        ground=ascii(mechanism.ground),
-    )
-    lines = [*_bodies(placed)]
+    name = mechanism.name.replace("\\", " ").replace('"', "'").encode("ascii", "replace").decode()
+    text = HEAD.format(name=name, gravity=_list(mechanism.gravity), ground=ascii(mechanism.ground))
+    lines = []
+    for body in mechanism.bodies:
+        if body.name == mechanism.ground:
+            continue
+        inertia, T = body.inertia, placed.body(body.name)
+        if inertia is None:
+            raise no_inertia(mechanism, ())
+        lines.append(
+            f"body({body.name!a}, {_list(T[:3, 3])}, {_list(T[:3, :3])}, {float(inertia.mass)!r}, "
+            f"{_list(inertia.spatial[3:, 3:])}, {_list(inertia.center)})"
+        )
     for joint in mechanism.joints:
-        lines += _joint(placed, joint)
+        lines.append(_joint(placed, joint))
         findings += _lost(joint)
     write_text(path, text + "\n".join([*lines, "", "mbs.Assemble()"]) + "\n")
     return tuple(findings)
@@ -145,21 +137,8 @@ def _list(values: Array) -> str:
     return repr(np.asarray(values + 0.0).tolist())
 
 
-def _bodies(placed: PlacedJoints) -> Iterator[str]:
-    mechanism = placed.reduction.mechanism
-    moving = [body for body in mechanism.bodies if body.name != mechanism.ground]
-    if any(body.inertia is None for body in moving):
-        raise no_inertia(mechanism, ())
-    for body in moving:
-        inertia, T = body.inertia, placed.body(body.name)
-        assert inertia is not None
-        yield (
-            f"body({body.name!a}, {_list(T[:3, 3])}, {_list(T[:3, :3])}, "
-            f"{float(inertia.mass)!r}, {_list(inertia.spatial[3:, 3:])}, {_list(inertia.center)})"
-        )
-
-
-def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
+def _joint(placed: PlacedJoints, joint: Joint) -> str:
+    """Write a joint with its spring and damper; raises ``UnsupportedExport``."""
     if joint.kind not in HELD:
         raise UnsupportedExport(
             f"EXUDYN has no joint of the kind {joint.kind!r}, as {joint.name!r} is; make it a "
@@ -174,34 +153,25 @@ def _joint(placed: PlacedJoints, joint: Joint) -> Iterator[str]:
     ends = [screw.inverse(placed.body(name)) @ frame for name in (first, second)]
     places = ", ".join(f"{_list(T[:3, 3])}, {_list(T[:3, :3])}" for T in ends)
     call = f"joint({joint.name!a}, {first!a}, {second!a}, {axes}, {places})"
-    passive = joint.dynamics
+    passive, turns = joint.dynamics, joint.kind == "revolute"
     acts = any(np.any(x) for x in (passive.stiffness, passive.damping) if x is not None)
     if not acts or joint.kind not in ("revolute", "prismatic"):
-        yield call
-        return
+        return call
     stiffness, damping, rest = (
         0.0 if x is None else float(x[0])
         for x in (passive.stiffness, passive.damping, passive.rest_position)
     )
-    column = placed.parts(joint.name)[0].columns[0]
-    rest -= float(placed.reduction.q[column])
+    rest -= float(placed.reduction.q[placed.parts(joint.name)[0].columns[0]])
     # Seen from the child the joint goes the other way; so does its axis in the frame.
-    sign = 1.0 if first == joint.parent else -1.0
-    if placed.freedoms(joint)[:, 0] @ _along(placed, joint, frame) < 0.0:
-        sign = -sign
-    kind = "torsion" if joint.kind == "revolute" else "linear"
-    yield f"{kind}({call}, {stiffness!r}, {damping!r}, {float(sign * rest)!r})"
-
-
-def _along(placed: PlacedJoints, joint: Joint, frame: Array) -> Array:
-    """Axis z of a frame as a screw of a joint's kind, in the joint's frame, shape (6,)."""
     z = (screw.inverse(placed.frame(joint)) @ frame)[:3, 2]
-    parts = (np.zeros(3), z) if joint.kind == "revolute" else (z, np.zeros(3))
-    return np.concatenate(parts)
+    along = float(placed.freedoms(joint)[3:, 0] @ z if turns else placed.freedoms(joint)[:3, 0] @ z)
+    sign = -1.0 if (first == joint.parent) != (along >= 0.0) else 1.0
+    kind = "torsion" if turns else "linear"
+    return f"{kind}({call}, {stiffness!r}, {damping!r}, {float(sign * rest)!r})"
 
 
-def _held(placed: PlacedJoints, joint: Joint) -> tuple[Array, tuple[int, ...]]:
-    """The frame of a joint in the ground, and which axes are held: all of its kind, or enough."""
+def _held(placed: PlacedJoints, joint: Joint) -> tuple[Transform, tuple[int, ...]]:
+    """Return a joint's frame in the ground, and which axes are held: all of its kind, or enough."""
     T, every = placed.frame(joint), HELD[joint.kind]
     own = placed.freedoms(joint)
     R = np.eye(3)
@@ -217,39 +187,32 @@ def _held(placed: PlacedJoints, joint: Joint) -> tuple[Array, tuple[int, ...]]:
         x, y = perpendiculars(axis)
         R = np.column_stack([x, y, axis / np.linalg.norm(axis)])
     point = np.zeros(3)
-    if joint.kind in ("revolute", "cylindrical"):
-        moment = own[:3, -1] if joint.kind == "revolute" else np.zeros(3)
-        point = np.cross(own[3:, -1], moment) / (own[3:, -1] @ own[3:, -1])
+    if joint.kind == "revolute":
+        point = np.cross(own[3:, -1], own[:3, -1]) / (own[3:, -1] @ own[3:, -1])
     frame = T @ screw.transform(R, point)
     keep = placed.rows(joint.name).shape[1]
-    if keep == len(every):
-        return frame, every
+    if keep == len(every) or not keep:
+        return frame, every if keep else ()
+    # The frame of the joint and others about its axis.
+    angles = np.pi * np.array([0.5, 0.25, 0.1, 0.37, 0.71, 0.83])
+    turned = [frame @ screw.exp(np.array([0, 0, 0, 0, 0, angle])) for angle in angles]
+    frames = [frame, *(turned if joint.kind != "universal" else ())]
     implied = placed.rows(joint.name, implied=True)
-    tried = [] if not keep else [*_turned(joint, frame)]
-    found = max(
-        ((_independence(T, f, axes, implied), k, axes) for k, f in enumerate(tried)
-         for axes in itertools.combinations(every, keep)),
-        default=(1.0, 0, ()),
-    )  # fmt: skip
-    if found[0] < 1e-6:
+    best, k, axes = max(
+        (_independence(T, f, axes, implied), k, axes)
+        for k, f in enumerate(frames)
+        for axes in itertools.combinations(every, keep)
+    )
+    if best < 1e-6:
         raise UnsupportedExport(
             f"EXUDYN: no axes of joint {joint.name!r} stand for the rows that are kept; choose "
             "another cut"
         )
-    return tried[found[1]] if tried else frame, found[2]
-
-
-def _turned(joint: Joint, frame: Array) -> Iterator[Array]:
-    """A joint's frame and others about its axis; all axes of a frame where the joint has none."""
-    yield frame
-    if joint.kind == "universal":
-        return
-    for angle in np.pi * np.array([0.5, 0.25, 0.1, 0.37, 0.71, 0.83]):
-        yield frame @ screw.exp(np.array([0, 0, 0, 0, 0, angle]))
+    return frames[k], axes
 
 
 def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -> float:
-    """How well axes of a frame complete the implied rows: the least singular value of both."""
+    """Return how well axes of a frame complete the implied rows: the least singular value."""
     chosen = screw.adjoint(screw.inverse(frame) @ T).T[:, [*axes]]
     chosen = chosen / np.linalg.norm(chosen, axis=0)
     size = np.linalg.norm(implied, axis=0)
@@ -258,7 +221,7 @@ def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -
 
 
 def _lost(joint: Joint) -> Iterator[Diagnostic]:
-    """Findings about what the script does not say of a joint."""
+    """Say what the script does not hold of a joint."""
     stated = {name for name, value in joint.dynamics.stated().items() if np.any(value)}
     written = {"stiffness", "damping", "rest_position"}
     lost = stated - (written if joint.kind in ("revolute", "prismatic") else set())

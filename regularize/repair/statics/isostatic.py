@@ -17,7 +17,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.escape import unique
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import joint_screws, reversed_joint
@@ -34,118 +34,16 @@ from regularize.words import slack_name
 KINDS = ("prismatic", "revolute")
 
 
-def slack(
-    mechanism: Mechanism, reduction: Reduction, weld: Weld, findings: list[Diagnostic]
-) -> tuple[Mechanism, ClosureChange]:
-    """Slack joints beside one cut, one for each of its implied rows, and what changes."""
-    edge, graph = weld.cut.edge, reduction.graph
-    node, T_node_frame = _carrier(reduction, weld)
-    joint = next(j for j in mechanism.joints if j.name == edge.joint.name)
-    on_child = node == edge.child
-    body = mechanism.body(joint.child if on_child else joint.parent)
-    if graph.node_of.get(body.name) != node:
-        raise UnsupportedExport(
-            f"joint {joint.name!r} would have to be cut inside; choose other cuts"
-        )
-    T_body_frame = screw.inverse(graph.T_node_body[body.name]) @ T_node_frame
-    names = {b.name for b in mechanism.bodies} | {j.name for j in mechanism.joints}
-    count = len(weld.implied)
-    share = None if body.inertia is None else body.inertia.scaled(1.0 / (count + 1))
-    links = [
-        Body(unique(f"{body.name}_slack{k + 1}", names), share, source=body.source)
-        for k in range(count)
-    ]
-    names |= {link.name for link in links}
-    chain = [body.name, *(link.name for link in links)]
-    added = []
-    for k, axis in enumerate(weld.implied):
-        kind = KINDS[axis // 3]
-        direction = np.eye(3)[axis % 3]
-        name = unique(slack_name(joint.name, axis), names)
-        names.add(name)
-        added.append(
-            Joint(
-                name,
-                chain[k],
-                chain[k + 1],
-                kind,
-                joint_screws(kind, direction),
-                T_body_frame,
-                T_body_frame,
-                actuated=False,
-                source=joint.source,
-            )
-        )
-    tree_joint = on_child and not joint.closure
-    if tree_joint:
-        # The body hangs on this joint in the file's own tree: the slack joints lead on to it.
-        added = [reversed_joint(j) for j in reversed(added)]
-    moved = replace(joint, child=chain[-1]) if on_child else replace(joint, parent=chain[-1])
-    if body.inertia is None and body.name != mechanism.ground:
-        findings.append(
-            Diagnostic(
-                "REG303",
-                "note",
-                f"body `{body.name}` states no mass properties, nor do the links of its slack "
-                "joints: an engine may refuse them",
-                source=body.source,
-            )
-        )
-    if graph.node_of[body.name] == graph.ground:
-        findings.append(
-            Diagnostic(
-                "REG309",
-                "note",
-                f"the slack joints of `{joint.name}` stand on the ground, so their links have no "
-                "mass to share: give them some if the engine refuses massless links; it does not "
-                "change the motion",
-                joints=(joint.name,),
-            )
-        )
-    bodies = [replace(b, inertia=share) if b.name == body.name else b for b in mechanism.bodies]
-    joints = [moved if j.name == joint.name else j for j in mechanism.joints]
-    position = joints.index(moved)
-    joints[position + 1 : position + 1] = added
-    changed = replace(mechanism, bodies=(*bodies, *links), joints=tuple(joints))
-    slack_names = tuple(j.name for j in added)
-    return changed, ClosureChange(joint.name, "slack", body.name, chain[-1], slack_names)
-
-
-def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Array]:
-    """The body to put the slack joints on, and the frame of their axes on it.
-
-    The cut's own body, unless that is the ground and the other one serves as well because the
-    cut joint's motion does not turn the directions.
-    """
-    cut, loops = weld.cut, reduction.loops
-    other = cut.edge.other(cut.node)
-    invariant = subalgebra.saturation(twist_space(cut), cut.freedoms).shape[1]
-    movable = invariant == twist_space(cut).shape[1] and not (
-        cut.thinned.size or cut.numerical.size
-    )
-    if cut.node != reduction.graph.ground or other == reduction.graph.ground or not movable:
-        return cut.node, weld.T_node_frame
-    poses = reduction.reference.T_world_node[0]
-    T_world_frame = poses[loops.row(cut.node)] @ weld.T_node_frame
-    return other, screw.inverse(poses[loops.row(other)]) @ T_world_frame
-
-
 @dataclass(frozen=True)
 class ClosureChange:
-    """One change of the mechanism.
-
-    Attributes:
-        joint: The joint that closes the loop.
-        kind: ``lowered`` or ``slack``.
-        before: Kind of the joint, or the body on which the slack joints are put.
-        after: Kind that it becomes, or the body that they carry.
-        added: Names of the slack joints.
-    """
+    """A closing joint that becomes a ball (``lowered``), or gets slack joints beside it."""
 
     joint: str
     kind: str
+    #: The kind that it had and the one that it gets; or the bodies that slack joints tie together.
     before: str
     after: str
+    #: Names of the slack joints.
     added: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -160,19 +58,13 @@ class ClosureChange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Isostatic(ShortRepr):
-    """A mechanism with independent constraints and the motion of another.
-
-    Attributes:
-        mechanism: The changed mechanism.
-        reduction: The reduction of the original from which the changes follow.
-        changes: What was changed.
-        result: The reduction of the changed mechanism: the proof that nothing is redundant.
-        findings: What to know.
-    """
+    """A mechanism with independent constraints and the motion of another."""
 
     mechanism: Mechanism
+    #: The reduction of the original from which the changes follow.
     reduction: Reduction
     changes: tuple[ClosureChange, ...]
+    #: The reduction of the changed mechanism: the proof that nothing is redundant.
     result: Reduction
     findings: tuple[Diagnostic, ...]
 
@@ -184,11 +76,7 @@ class Isostatic(ShortRepr):
     @property
     def equivalent(self) -> bool:
         """Whether nothing is redundant any more and the mobility is the same."""
-        return (
-            self.result.redundant == 0
-            and self.result.mobility == self.reduction.mobility
-            and self.result.finite_mobility == self.reduction.finite_mobility
-        )
+        return self.result.redundant == 0 and same_motion(self.result, self.reduction)
 
 
 @validated(seed=WHOLE, points=FLAG, coupled=WHOLE)
@@ -243,18 +131,14 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
-    report = Isostatic(changed, basis, tuple(changes), result, tuple(findings))
+    report = Isostatic(changed, basis, tuple(changes), result, ())
     if numerical:
-        findings.append(
-            Diagnostic(
-                "REG307",
-                "warning",
-                f"{original.remaining} redundant constraints follow from special dimensions, not "
-                "from the directions of axes: they were removed on numerical evidence, which "
-                "holds on this assembly mode",
-            )
+        message = (
+            f"{original.remaining} redundant constraints follow from special dimensions, not from "
+            "the directions of axes: they were removed on numerical evidence, which holds on this "
+            "assembly mode"
         )
-        findings += rank_losses(reduction)
+        findings += [Diagnostic("REG307", "warning", message), *rank_losses(reduction)]
     if not report.equivalent:
         reason = (
             f"the changed mechanism has mobility {result.mobility} instead of "
@@ -269,12 +153,115 @@ def isostatic(
     return replace(report, findings=tuple(findings))
 
 
+def same_motion(one: Reduction, other: Reduction) -> bool:
+    """Say whether two reductions find the same mobility."""
+    return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
+
+
+def _lowered(
+    mechanism: Mechanism,
+    reduction: Reduction,
+    again: Callable[[Mechanism], Reduction],
+    points: bool,
+) -> tuple[Mechanism, list[ClosureChange], Reduction]:
+    """Make closing welds, and hinges for ``points``, balls one by one while the motion stays."""
+    removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
+    changes: list[ClosureChange] = []
+    for joint in mechanism.joints:
+        fewer = removed.get(joint.kind)
+        if fewer is None or not joint.closure or reduction.redundant < fewer:
+            continue
+        ball = replace(
+            joint,
+            kind="spherical",
+            screws=joint_screws("spherical"),
+            position=np.zeros(3),
+            limits=None,
+            dynamics=JointDynamics(),
+        )
+        joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
+        candidate = replace(mechanism, joints=joints)
+        found = again(candidate)
+        if found.assembly.closed and same_motion(found, reduction):
+            mechanism, reduction = candidate, found
+            changes.append(ClosureChange(joint.name, "lowered", joint.kind, "spherical"))
+    return mechanism, changes, reduction
+
+
+def slack(
+    mechanism: Mechanism, reduction: Reduction, weld: Weld, findings: list[Diagnostic]
+) -> tuple[Mechanism, ClosureChange]:
+    """Put slack joints beside one cut, one for each of its implied rows; adds findings."""
+    edge, graph = weld.cut.edge, reduction.graph
+    node, T_node_frame = _carrier(reduction, weld)
+    joint, on_child = mechanism.joint(edge.joint.name), node == edge.child
+    body = mechanism.body(joint.child if on_child else joint.parent)
+    if graph.node_of.get(body.name) != node:
+        raise UnsupportedExport(
+            f"joint {joint.name!r} would have to be cut inside; choose other cuts"
+        )
+    T_body_frame = screw.inverse(graph.T_node_body[body.name]) @ T_node_frame
+    names = {b.name for b in mechanism.bodies} | {j.name for j in mechanism.joints}
+    share = None if body.inertia is None else body.inertia.scaled(1.0 / (len(weld.implied) + 1))
+    chain, added = [replace(body, inertia=share)], list[Joint]()
+    for k in range(len(weld.implied)):
+        link = unique(f"{body.name}_slack{k + 1}", names)
+        chain.append(Body(link, share, source=body.source))
+        names.add(link)
+    for axis, one, other in zip(weld.implied, chain, chain[1:], strict=False):
+        kind, name = KINDS[axis // 3], unique(slack_name(joint.name, axis), names)
+        names.add(name)
+        frames = (T_body_frame, T_body_frame)
+        screws = joint_screws(kind, np.eye(3)[axis % 3])
+        new = Joint(name, one.name, other.name, kind, screws, *frames, source=joint.source)
+        added.append(replace(new, actuated=False))
+    if on_child and not joint.closure:
+        # The body hangs on this joint in the file's own tree: the slack joints lead on to it.
+        added = [reversed_joint(j) for j in reversed(added)]
+    last = chain[-1].name
+    moved = replace(joint, child=last) if on_child else replace(joint, parent=last)
+    if body.inertia is None and body.name != mechanism.ground:
+        message = (
+            f"body `{body.name}` states no mass properties, nor do the links of its slack joints: "
+            "an engine may refuse them"
+        )
+        findings.append(Diagnostic("REG303", "note", message, source=body.source))
+    if graph.node_of[body.name] == graph.ground:
+        message = (
+            f"the slack joints of `{joint.name}` stand on the ground, so their links have no mass "
+            "to share: give them some if the engine refuses massless links; it does not change the "
+            "motion"
+        )
+        findings.append(Diagnostic("REG309", "note", message, joints=(joint.name,)))
+    bodies = [chain[0] if b.name == body.name else b for b in mechanism.bodies]
+    joints = [moved if j.name == joint.name else j for j in mechanism.joints]
+    position = joints.index(moved)
+    joints[position + 1 : position + 1] = added
+    changed = replace(mechanism, bodies=(*bodies, *chain[1:]), joints=tuple(joints))
+    slack_names = tuple(j.name for j in added)
+    return changed, ClosureChange(joint.name, "slack", body.name, last, slack_names)
+
+
+def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
+    """Return the body for slack joints and their frame on it, rather not the ground."""
+    cut, loops = weld.cut, reduction.loops
+    other, twists = cut.edge.other(cut.node), twist_space(cut)
+    turned = subalgebra.saturation(twists, cut.freedoms).shape[1] > twists.shape[1]
+    fixed = turned or cut.thinned.size or cut.numerical.size
+    if cut.node != reduction.graph.ground or other == reduction.graph.ground or fixed:
+        return cut.node, weld.T_node_frame
+    poses = reduction.reference.T_world_node[0]
+    T_world_frame = poses[loops.row(cut.node)] @ weld.T_node_frame
+    return other, screw.inverse(poses[loops.row(other)]) @ T_world_frame
+
+
 def _couplings(reduction: Reduction) -> Iterator[Coupling]:
     """The rows that hold bodies in groups, as couplings of the mechanism."""
     place: dict[int, tuple[str, int]] = {}
+    first: dict[str, int] = {}
     for edge in reduction.graph.edges:
-        same = [c for e in reduction.graph.edges if e.joint is edge.joint for c in e.columns]
-        place |= {c: (edge.joint.name, c - min(same)) for c in edge.columns}
+        for c in edge.columns:
+            place[c] = (edge.joint.name, c - first.setdefault(edge.joint.name, c))
     for row in (row for held in reduction.held for row in held.rows):
         terms = zip(row.columns, row.coefficients, strict=True)
         yield Coupling(row.name, "gear", tuple((*place[c], k) for c, k in terms), row.offset)
@@ -311,37 +298,3 @@ def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
             if stated:
                 message = f"joint `{joint.name}` becomes {other.kind}: the {what} are lost"
                 yield Diagnostic(code, "warning", message, joints=(joint.name,))
-
-
-def _lowered(
-    mechanism: Mechanism,
-    reduction: Reduction,
-    again: Callable[[Mechanism], Reduction],
-    points: bool,
-) -> tuple[Mechanism, list[ClosureChange], Reduction]:
-    """Welds that close loops, and hinges for ``points``, made balls while the mobility stays."""
-    removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
-    changes: list[ClosureChange] = []
-    for joint in mechanism.joints:
-        fewer = removed.get(joint.kind)
-        if fewer is None or not joint.closure or reduction.redundant < fewer:
-            continue
-        ball = replace(
-            joint,
-            kind="spherical",
-            screws=joint_screws("spherical"),
-            position=np.zeros(3),
-            limits=None,
-            dynamics=JointDynamics(),
-        )
-        joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
-        candidate = replace(mechanism, joints=joints)
-        found = again(candidate)
-        if (
-            found.assembly.closed
-            and found.mobility == reduction.mobility
-            and found.finite_mobility == reduction.finite_mobility
-        ):
-            mechanism, reduction = candidate, found
-            changes.append(ClosureChange(joint.name, "lowered", joint.kind, "spherical"))
-    return mechanism, changes, reduction

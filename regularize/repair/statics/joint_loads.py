@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Coordinates, Wrench, read_only
 from regularize.lie.directions import Direction, directions
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
@@ -35,12 +35,13 @@ Stiffness: TypeAlias = "float | tuple[float, float] | Array"
 def settle(
     equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
 ) -> Array:
-    """Amounts of the self-stress states with the least energy, then the least norm, (states,)."""
-    states = free.shape[2]
-    if states == 0:
-        return np.zeros(0)
-    given = np.concatenate([fields[..., None], free], axis=2)
-    loaded = list(zip(equilibrium.loops.edges, given, strict=True))
+    """Return amounts of the self-stress states: of least energy, then of least norm, (states,)."""
+    amounts: Array = np.zeros(free.shape[2])
+    unsettled: Array = np.eye(len(amounts))
+    if not len(amounts):
+        return amounts
+    loads = np.concatenate([fields[..., None], free], axis=2)
+    loaded = list(zip(equilibrium.loops.edges, loads, strict=True))
     rows = []
     for e, wrenches in loaded:
         pose = equilibrium.origin(e)
@@ -48,107 +49,80 @@ def settle(
             # Square roots of the compliances turn the energy into a sum of squares.
             rotated = root @ np.kron(np.eye(2), pose[:3, :3].T)
             rows.append(rotated @ equilibrium.at_point(wrenches, pose[:3, 3]))
-    amounts: Array = np.zeros(states)
-    open_states: Array = np.eye(states)
     if rows:
-        matrix: Array = np.vstack(rows)
-        least = np.linalg.lstsq(matrix[:, 1:], -matrix[:, 0], rcond=NEGLIGIBLE)[0]
-        amounts = np.asarray(least, dtype=np.float64)
-        _, s, vt = np.linalg.svd(matrix[:, 1:], full_matrices=True)
-        open_states = vt[int(np.sum(s > NEGLIGIBLE * max(float(s[0]), TINY))) :].T
-    if open_states.shape[1]:
-        norm: Array = np.vstack(
-            [equilibrium.about(wrenches, equilibrium.origin(e)[:3, 3]) for e, wrenches in loaded]
-        )
-        held = norm[:, 0] + norm[:, 1:] @ amounts
-        further = np.linalg.lstsq(norm[:, 1:] @ open_states, -held, rcond=None)[0]
-        amounts = amounts + np.asarray(open_states @ further, dtype=np.float64)
+        energy = np.vstack(rows)
+        amounts += np.linalg.lstsq(energy[:, 1:], -energy[:, 0], rcond=NEGLIGIBLE)[0]
+        _, s, vt = np.linalg.svd(energy[:, 1:], full_matrices=True)
+        unsettled = vt[int(np.sum(s > NEGLIGIBLE * max(float(s[0]), TINY))) :].T
+    if unsettled.shape[1]:
+        norm = np.vstack([equilibrium.about(w, equilibrium.origin(e)[:3, 3]) for e, w in loaded])
+        settled = norm[:, 0] + norm[:, 1:] @ amounts
+        amounts += unsettled @ np.linalg.lstsq(norm[:, 1:] @ unsettled, -settled, rcond=None)[0]
     return np.asarray(amounts)
 
 
 def compliance_roots(
     reduction: Reduction, stiffness: Mapping[str, Stiffness]
 ) -> dict[EdgeId, list[Array]]:
-    """Square roots of compliance matrices in the frame of each edge on its parent, by edge."""
-    graph, mechanism = reduction.graph, reduction.mechanism
+    """Return square roots of compliance matrices in the frame of each edge on its parent."""
+    graph = reduction.graph
     found: dict[EdgeId, list[Array]] = {}
     for name, value in stiffness.items():
-        root = _root_of_compliance(name, value)
+        matrix = np.asarray(value, dtype=np.float64)
+        if matrix.ndim == 0 or matrix.shape == (2,):
+            matrix = np.repeat(matrix, 6 // matrix.size)
+        matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
+        if matrix.shape != (6, 6) or np.any(np.linalg.eigvalsh(matrix) <= 0.0):
+            raise ModelError(
+                f"stiffness of {name!r}: expected a pair (N/m, N m/rad) or a symmetric positive "
+                f"definite 6 by 6 matrix, got {np.asarray(value).tolist()}"
+            )
         edges = [e.index for e in graph.edges if e.joint.name == name]
         if not edges:
-            body = mechanism.body(name)
-            node = graph.node_of[body.name]
-            edges = [e.index for e in graph.edges if e.child == node][:1]
-            if not edges:
-                raise ModelError(f"body {name!r} has no joint on its parent side to load it")
-        found.setdefault(edges[0], []).append(root)
+            node = graph.node_of[reduction.mechanism.body(name).name]
+            edges = [e.index for e in graph.edges if e.child == node]
+        if not edges:
+            raise ModelError(f"body {name!r} has no joint on its parent side to load it")
+        found.setdefault(edges[0], []).append(np.linalg.inv(np.linalg.cholesky(matrix)))
     return found
-
-
-def _root_of_compliance(name: str, stiffness: Stiffness) -> Array:
-    value = np.asarray(stiffness, dtype=np.float64)
-    if value.ndim == 0:
-        value = np.repeat(value, 6)
-    if value.shape == (2,):
-        value = np.repeat(value, 3)
-    matrix = np.diag(value) if value.ndim == 1 else value
-    if matrix.shape != (6, 6) or np.any(np.linalg.eigvalsh(matrix) <= 0.0):
-        raise ModelError(
-            f"stiffness of {name!r}: expected a pair (N/m, N m/rad) or a symmetric positive "
-            f"definite 6 by 6 matrix, got {np.asarray(stiffness).tolist()}"
-        )
-    return np.linalg.inv(np.linalg.cholesky(matrix))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForce(Reaction):
-    """The wrench that a joint transmits, and in which directions equilibrium leaves it open.
+    """The wrench that a joint transmits, and in which directions equilibrium leaves it open."""
 
-    Attributes:
-        wrench: From parent to child at the origin of the joint frame on the parent, ground axes,
-            force in newtons first, moment in newton metres, shape (6,).
-        motor: Generalised forces of motors along the joint's freedoms. ``wrench`` includes them,
-            and what acts within the joint: damping, dry friction, springs, and rotors.
-        determined: The part of ``wrench`` that equilibrium determines, shape (6,).
-    """
-
-    wrench: Array
+    #: From parent to child at the origin of the joint frame on the parent, ground axes.
+    wrench: Wrench
+    #: Forces of motors along the joint's freedoms. ``wrench`` includes them, and what acts within
+    #: the joint: damping, dry friction, springs, and rotors.
     motor: Array
-    determined: Array
+    #: The part of ``wrench`` that equilibrium determines.
+    determined: Wrench
 
 
 @dataclass(frozen=True, eq=False)
 class EliminatedForce:
-    """Force in a constraint that the reduction removed.
-
-    Attributes:
-        joint: Name of the cut joint.
-        direction: The constraint's direction at the joint's origin, ground axes.
-        value: Force along it in newtons, or moment in newton metres.
-    """
+    """Force in a constraint that the reduction removed."""
 
     joint: str
+    #: Of the constraint at the joint's origin, ground axes.
     direction: Direction
+    #: In newtons, or newton metres of a moment.
     value: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForces(ShortRepr):
-    """Wrenches in all joints in balance with motion, gravity, motors and loads.
-
-    Attributes:
-        joints: One entry per joint with freedoms, and per welded closure.
-        eliminated: Forces in the removed constraints.
-        states: Number of independent self-stress states.
-        method: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
-        tau: Generalised forces of all coordinates, those of the held ones included, shape (n,).
-    """
+    """Wrenches in all joints that move or close a loop, in balance with motion and loads."""
 
     joints: tuple[JointForce, ...]
     eliminated: tuple[EliminatedForce, ...]
+    #: Number of independent self-stress states.
     states: int
+    #: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
     method: str
-    tau: Array
+    #: Forces along all coordinates, those of the held ones included.
+    tau: Coordinates
 
     def __getitem__(self, joint: str) -> JointForce:
         """The entry of that name; raises ``ModelError`` naming those there are."""
@@ -199,72 +173,64 @@ def joint_forces(
         ModelError: A name is unknown, or forces and accelerations do not fit each other.
     """
     reduction = as_reduction(model)
-    graph = reduction.graph
-    rest = np.zeros(graph.freedoms)
-    given_or_rest = {"q": reduction.q if q is None else q, "v": v, "a": a}
+    graph, n = reduction.graph, reduction.graph.freedoms
     q, v, a = (
-        rest if value is None else vector(name, value, len(rest))
-        for name, value in given_or_rest.items()
+        np.zeros(n) if value is None else vector(name, value, n)
+        for name, value in (("q", reduction.q if q is None else q), ("v", v), ("a", a))
     )
     equilibrium = Equilibrium(reduction, q)
-    known = coordinate_names(graph.mechanism)
-    forces = np.zeros(graph.freedoms)
-    forces[columns_of(known, tau or {})] = list((tau or {}).values())
-    free_to_take = np.zeros(graph.freedoms, dtype=bool)
-    free_to_take[columns_of(known, held)] = True
-    applied = {name: np.asarray(load, dtype=np.float64) for name, load in (loads or {}).items()}
-    for name in applied:
-        graph.mechanism.body(name)
-    given = np.ones(graph.freedoms, dtype=bool)
+    names = coordinate_names(graph.mechanism)
+    forces, takes_any = np.zeros(n), np.zeros(n, dtype=bool)
+    forces[columns_of(names, tau or {})] = list((tau or {}).values())
+    takes_any[columns_of(names, held)] = True
+    applied = {
+        graph.mechanism.body(name).name: np.asarray(load, dtype=np.float64)
+        for name, load in (loads or {}).items()
+    }
+    given = np.ones(n, dtype=bool)
     for cut in reduction.cuts:
         given[list(cut.edge.columns)] = False
     v, a = equilibrium.complete(v, a, given)
     passive = PassiveJoints.of(graph)
     within = passive.dissipative(v) + passive.springs(q) - passive.armature * a
     tree = equilibrium.open_tree(equilibrium.needed(v, a, applied))
-    solution, stress, missing = equilibrium.solve(tree, forces + within, free_to_take)
-    scale = max(
-        float(np.max(np.abs(tree), initial=0.0)), float(np.max(np.abs(forces), initial=0.0))
-    )
+    solution, stress, missing = equilibrium.solve(tree, forces + within, takes_any)
+    scale = max(np.max(np.abs(x), initial=0.0) for x in (tree, forces))
     missed = np.abs(missing * equilibrium.loops.units)
     if np.max(missed, initial=0.0) > balance * max(scale, NEGLIGIBLE):
         worst = int(np.argmax(missed))
+        words = f"balance {abs(missing[worst]):.3g} along {names[worst]!r}"
         if not reduction.followed:
             raise ModelError(
-                f"no finite forces in the joints balance {abs(missing[worst]):.3g} along "
-                f"{known[worst]!r}: the mechanism is shaky, its loops hold that to second order "
-                "only; change a length, or hold the coordinate with held="
+                f"no finite forces in the joints {words}: the mechanism is shaky, its loops hold "
+                "that to second order only; change a length, or hold the coordinate with held="
             )
         raise ModelError(
-            f"nothing balances {abs(missing[worst]):.3g} along {known[worst]!r}: the accelerations "
-            "do not fit the forces; give the motor forces with tau=, or name with held= the "
-            "coordinates that are held or driven"
+            f"nothing {words.replace('balance', 'balances')}: the accelerations do not fit the "
+            "forces; give the motor forces with tau=, or name with held= the coordinates that are "
+            "held or driven"
         )
     fields = tree + equilibrium.fields(solution[:, None])[..., 0]
     free = equilibrium.fields(stress)
     compliances = compliance_roots(reduction, stiffness or {})
-    amounts = settle(equilibrium, fields, free, compliances)
-    settled = fields + free @ amounts
+    settled = fields + free @ settle(equilibrium, fields, free, compliances)
     # A held coordinate's force is what the wrench has along it; elsewhere it was given.
-    motor = np.where(free_to_take, equilibrium.along_freedoms(settled) - within, forces)
+    motor = np.where(takes_any, equilibrium.along_freedoms(settled) - within, forces)
     method = "unique" if not stress.shape[1] else "elastic" if compliances else "minimum norm"
-    return JointForces(
-        joints=_joints(equilibrium, settled, free, motor),
-        eliminated=_eliminated(reduction, equilibrium, settled),
-        states=stress.shape[1],
-        method=method,
-        tau=read_only(motor),
-    )
+    joints = _joints(equilibrium, settled, free, motor)
+    eliminated = _eliminated(reduction, equilibrium, settled)
+    return JointForces(joints, eliminated, stress.shape[1], method, read_only(motor))
 
 
 def _joints(
-    equilibrium: Equilibrium, fields: Array, free: Array, tau: Array
+    equilibrium: Equilibrium, fields: Array, free: Array, tau: Coordinates
 ) -> tuple[JointForce, ...]:
+    """Return the entry of each joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
     found: dict[str, JointForce] = {}
     for i, e in enumerate(loops.edges):
-        edge = graph.edges[e]
-        if edge.joint.name in found:  # the other parts of a split joint transmit the same
+        joint = graph.edges[e].joint
+        if joint.name in found:  # the other parts of a split joint transmit the same
             continue
         origin = equilibrium.origin(e)[:3, 3]
         wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
@@ -274,23 +240,18 @@ def _joints(
         if np.max(np.abs(scaled), initial=0.0) > equilibrium.absent:
             indeterminate = tuple(directions(scaled))
             weights = np.repeat([loops.length, 1.0], 3)
-            basis = np.linalg.svd(scaled, full_matrices=False)[0]
-            basis = basis[:, : len(indeterminate)]
+            basis = np.linalg.svd(scaled, full_matrices=False)[0][:, : len(indeterminate)]
             determined = wrench - basis @ (basis.T @ (weights * wrench)) / weights
-        columns = [c for other in graph.edges if other.joint is edge.joint for c in other.columns]
-        found[edge.joint.name] = JointForce(
-            edge.joint.name,
-            indeterminate,
-            read_only(wrench),
-            read_only(tau[columns]),
-            read_only(determined),
-        )
+        columns = [c for other in graph.edges if other.joint is joint for c in other.columns]
+        numbers = (read_only(x) for x in (wrench, tau[columns], determined))
+        found[joint.name] = JointForce(joint.name, indeterminate, *numbers)
     return tuple(found.values())
 
 
 def _eliminated(
     reduction: Reduction, equilibrium: Equilibrium, fields: Array
 ) -> tuple[EliminatedForce, ...]:
+    """Return the forces in the constraints that the reduction removed."""
     loops, found = equilibrium.loops, []
     for cut in reduction.cuts:
         removed = np.hstack([cut.removed, cut.thinned, cut.numerical])

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Direction, Rates, Space, Twist
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
@@ -23,18 +23,14 @@ WEIGHTLESS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PassiveBody:
-    """One body, or several in a row that move as one, with a freedom of their own.
-
-    Attributes:
-        bodies: Names of the bodies in the order of the leg.
-        joints: Joints at its ends.
-        axis: Direction of the line at the assembled pose, world frame, shape (3,).
-        slides: Whether it slides along the line; it spins about it otherwise.
-    """
+    """Bodies of a leg that move as one along or about a line of their own."""
 
     bodies: tuple[str, ...]
+    #: Joints at their ends.
     joints: tuple[str, ...]
-    axis: Array
+    #: The line at the assembled pose.
+    axis: Direction
+    #: Whether they slide along the line; they spin about it otherwise.
     slides: bool = False
 
     @property
@@ -45,20 +41,19 @@ class PassiveBody:
 
 
 def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
-    """Bodies of loops that can move while all their neighbours stand still, wherever these are.
+    """Find bodies of loops that can move while all neighbours stand still, wherever these are.
 
     What a row of bodies can do by itself with the joints inside it at rest is the intersection of
     the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
-    body with more than two joints has the intersection of all. A joint of one freedom is there for
-    it, and so is a motor: what they turn or shift is no passive freedom. Nor is what a body does
-    that one other body alone guides, as columns guide the ram of a press: it moves for its own
-    sake, but for the spin of a rod between two balls. Three hinges through one point with nothing
-    but massless frames between them are a ball joint, as formats without one write it.
+    body with more than two joints has the intersection of all. What a joint of one freedom or a
+    motor moves is no passive freedom, nor is what one other body alone guides, as columns guide the
+    ram of a press, but for the spin of a rod between two balls. Three hinges through one point with
+    nothing but massless frames between them are a ball joint, as formats without one write it.
     """
     if not reduction.assembly.closed:
         return
     for part in reduction.parts:
-        elsewhere: list[dict[EdgeId, Array]] | None = None
+        elsewhere: list[dict[EdgeId, Space]] | None = None
         known = np.zeros((0, reduction.freedoms))
         here = spinning(reduction.graph, part.edges, part.screws, reduction.tolerances.rtol)
         for nodes, ends, common in here:
@@ -83,20 +78,9 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
 
 
 def spinning(
-    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
-) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Array]]:
-    """Rows of bodies that can move while their neighbours stand still, at one configuration.
-
-    Args:
-        graph: The mechanism's graph.
-        edges: Edges of the loops.
-        screws: Scaled screws of each, shape (6, f).
-        rtol: Tolerance of what the joints have in common.
-
-    Yields:
-        The nodes, the edges of each joint at their ends, outwards, and the screws of what they can
-        do, shape (6, k), shortest rows first.
-    """
+    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
+) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Space]]:
+    """Find rows of bodies that can move by themselves: nodes, joints at their ends, screws."""
     mechanism = graph.mechanism
     meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
     meant |= {each.joint for each in mechanism.actuators}
@@ -114,8 +98,8 @@ def spinning(
             yield nodes, tuple(ends), common
 
 
-def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Array) -> bool:
-    """Whether one other body alone guides a body, by more than balls, or by balls at one point."""
+def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Space) -> bool:
+    """Say whether one other body alone guides a body, by more than balls or at one point."""
     around: set[NodeId] = set()
     for end in ends:
         far: set[NodeId] = set()
@@ -130,9 +114,9 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common
 
 
 def balls_of(
-    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Array], rtol: float
+    graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
-    """Each of three hinges through one point in a row of massless frames, with all three.
+    """Find three hinges through one point in a row of massless frames, each with all three.
 
     Neighbouring axes are at right angles where three hinges stand for a ball; at other angles they
     are a leg of a spherical mechanism, which does not reach every attitude.
@@ -167,7 +151,7 @@ def balls_of(
 
 
 def _is_frame(graph: Graph, node: NodeId) -> bool:
-    """Whether nothing of a node has a mass or a shape."""
+    """Say whether nothing of a node has a mass or a shape."""
     bodies = (graph.mechanism.body(name) for name in graph.members[node])
     return all(
         not body.geometry and (body.inertia is None or body.inertia.mass <= WEIGHTLESS)
@@ -176,7 +160,7 @@ def _is_frame(graph: Graph, node: NodeId) -> bool:
 
 
 def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
-    """Edges of one joint at an end of some nodes, outwards; none where these end inside it."""
+    """Order the edges of a joint at an end of some nodes outwards; none where they end inside."""
     for edges in (row, row[::-1]):
         touched = [{graph.edges[e].parent, graph.edges[e].child} for e in edges]
         if touched[0].intersection(nodes) and not set().union(*touched[1:]).intersection(nodes):
@@ -184,15 +168,15 @@ def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
     return ()
 
 
-def _spaces(ends: Sequence[End], screws: Mapping[EdgeId, Array]) -> list[Array]:
-    """Screws of what each of some joints leaves free, shape (6, f)."""
+def _spaces(ends: Sequence[End], screws: Mapping[EdgeId, Space]) -> list[Space]:
+    """Return the screws that each of some joints leaves free."""
     return [np.hstack([screws[e] for e in end]) for end in ends]
 
 
 def _rows(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
-    """Nodes in a row that nothing else holds than the edges at its ends, and these edges."""
+    """Find nodes in a row that nothing else holds than the edges at its ends, and these edges."""
     inside = {e for e in edges if graph.edges[e].freedoms}
     every = {n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)}
     free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
@@ -212,8 +196,8 @@ def _rows(
                 row.append(graph.edges[last].other(row[-1]))
 
 
-def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Array]]:
-    """Screws of a block at configurations of the walk: what meets at all of them meets always."""
+def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
+    """Return the screws of a block at configurations of the walk: what meets there meets always."""
     graph, loops = reduction.graph, reduction.loops
     cell = reduction.cell_at[part.edges[0]]
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
@@ -223,8 +207,8 @@ def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Array]]:
     return [{e: own[loops.local(e)].T for e in part.edges} for own in screws]
 
 
-def _common(spaces: list[Array], rtol: float) -> Array:
-    """What some screw spaces have in common, translations first, shape (6, k)."""
+def _common(spaces: list[Space], rtol: float) -> Space:
+    """Return what screw spaces have in common, translations first."""
     common = subalgebra.FULL
     for space in spaces:
         common = subalgebra.intersection(common, subalgebra.span(space), rtol)
@@ -235,9 +219,9 @@ def _common(spaces: list[Array], rtol: float) -> Array:
 
 
 def _rates(
-    graph: Graph, part: Block, nodes: tuple[NodeId, ...], ends: Sequence[End], twist: Array
-) -> Array:
-    """Rates of all coordinates while a row moves by itself, shape (n,)."""
+    graph: Graph, part: Block, nodes: tuple[NodeId, ...], ends: Sequence[End], twist: Twist
+) -> Rates:
+    """Return the rates of all coordinates while a row moves by itself."""
     rates = np.zeros(graph.freedoms)
     for end in ends:
         (space,) = _spaces([end], part.screws)

@@ -17,19 +17,14 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Coordinates, Rates
 from regularize.mechanism.graph import ColumnId, Edge, Graph
 from regularize.mechanism.joint import joint_position, motion
 from regularize.mechanism.mechanism import Mechanism
 
 
-def dynamics_of(mechanism: Mechanism, key: str) -> Array:
-    """A value of ``Joint.dynamics`` for every joint coordinate, zero where it is not stated, (n,).
-
-    Args:
-        mechanism: The mechanism.
-        key: Name of the value, such as ``damping``.
-    """
+def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
+    """Return a value of ``Joint.dynamics`` for every coordinate, zero where it is not stated."""
     parts = [np.zeros(0)]
     for joint in mechanism.joints:
         values = getattr(joint.dynamics, key)
@@ -37,14 +32,8 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Array:
     return np.concatenate(parts)
 
 
-def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Array:
-    """A value of ``Joint.limits`` for every joint coordinate, infinite where there is none, (n,).
-
-    Args:
-        mechanism: The mechanism.
-        key: ``lower``, ``upper``, ``velocity`` or ``effort``.
-        unstated: What position bounds are where the limits state none; infinite if None.
-    """
+def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
+    """Return a limit by coordinate; where there is none infinite, or ``unstated`` within limits."""
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]
@@ -56,29 +45,23 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
-    """What acts within the joints of a mechanism.
-
-    Attributes:
-        graph: The mechanism's graph.
-        damping: Of every joint coordinate, shape (n,).
-        friction: Dry friction, shape (n,).
-        stiffness: Of springs, shape (n,).
-        rest_position: Where springs have no force, shape (n,).
-        armature: Inertia of rotors, shape (n,).
-        slip: Rate in rad/s and m/s below which dry friction falls off.
-    """
+    """What acts within the joints of a mechanism, by joint coordinate."""
 
     graph: Graph = field(repr=False)
-    damping: Array
-    friction: Array
-    stiffness: Array
-    rest_position: Array
-    armature: Array
+    damping: Coordinates
+    #: Dry friction.
+    friction: Coordinates
+    #: Of springs, and where these have no force.
+    stiffness: Coordinates
+    rest_position: Coordinates
+    #: Inertia of rotors.
+    armature: Coordinates
+    #: Rate in rad/s and m/s below which dry friction falls off.
     slip: float = 1e-3
 
     @classmethod
     def of(cls, graph: Graph) -> PassiveJoints:
-        """What acts within the joints of a graph."""
+        """Collect what acts within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
         damping, friction, stiffness, rest, armature = (
             dynamics_of(graph.mechanism, key) for key in keys
@@ -95,21 +78,16 @@ class PassiveJoints:
         """Whether a joint has a spring."""
         return bool(np.any(self.stiffness))
 
-    def dissipative(self, rates: Array, slip: float | None = None) -> Array:
-        """Forces of damping and friction at joint rates, both of shape (..., n).
-
-        Args:
-            rates: In rad/s and m/s; of ball joints the twist in the moving frame.
-            slip: Rate below which dry friction falls off; by default that of the joints.
-        """
+    def dissipative(self, rates: Rates, slip: float | None = None) -> Array:
+        """Return forces of damping and friction at joint rates, of balls in the moving frame."""
         slid = np.tanh(rates / (slip or self.slip))
         return np.asarray(-self.damping * rates - self.friction * slid)
 
-    def springs(self, x: Array) -> Array:
-        """Forces of springs against joint rates at joint coordinates, both of shape (..., n).
+    def springs(self, x: Coordinates) -> Array:
+        """Return forces of springs: minus the slope of their energy.
 
-        They are minus the slope of the energy. Of ball joints and free ones rates are the twist in
-        the moving frame, by which the stretch does not change as it does by its own numbers.
+        Of ball joints and free ones rates are the twist in the moving frame, by which the stretch
+        does not change as it does by its own numbers.
         """
         stretch = self.stretch(x)
         force = -self.stiffness * stretch
@@ -119,12 +97,12 @@ class PassiveJoints:
             force[..., columns] = wrench @ edge.screws
         return np.asarray(force)
 
-    def energy(self, x: Array) -> Array:
-        """Energy in the springs at joint coordinates (..., n), in J, shape (...)."""
+    def energy(self, x: Coordinates) -> Array:
+        """Return the energy in the springs, in J, shape (...,)."""
         return np.asarray(0.5 * self.stretch(x) ** 2 @ self.stiffness)
 
-    def stretch(self, x: Array) -> Array:
-        """Joint coordinates from where springs have no force, both of shape (..., n)."""
+    def stretch(self, x: Coordinates) -> Coordinates:
+        """Return joint coordinates from where springs have no force."""
         stretch = np.array(x - self.rest_position)
         for edge, columns in self._sprung:
             if self.rest_position[columns].any():

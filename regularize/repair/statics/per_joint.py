@@ -30,20 +30,7 @@ OWN = "file"
 def per_joint(
     given: PerJoint | Iterable[PerJoint], quantity: Quantity, mechanism: Mechanism
 ) -> dict[str, tuple[float, float]]:
-    """The values of every joint that has some, in SI units.
-
-    Args:
-        given: A pair for all joints, a table for some, ``file`` for what the model's own joints
-            state, or several of these in any order: a table counts before the model, and the model
-            before a pair for all.
-        quantity: What they are.
-        mechanism: Whose joints they are.
-
-    Raises:
-        ModelError: A value is no positive number with a known unit; a joint is unknown or named
-            twice; the model states nothing.
-        ReadError: A table cannot be read.
-    """
+    """Return SI values by joint: tables count before the model, and it before a pair for all."""
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}
     named: dict[str, tuple[float, float]] = {}
@@ -73,12 +60,12 @@ def per_joint(
 
 
 def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
-    """The tolerances that the model itself gives its joints."""
+    """Return the tolerances that the model itself gives its joints."""
     return {j.name: j.tolerance for j in mechanism.joints if j.tolerance is not None}
 
 
 def _is_pair(given: Sequence[Any]) -> bool:
-    """Whether two entries are a length and an angle, and not two tables or texts of pairs."""
+    """Say whether two entries are a length and an angle, and not two tables or texts of pairs."""
     return len(given) == len(COLUMNS) and all(
         isinstance(each, (int, float, np.number))
         or (isinstance(each, str) and parts(each) is not None)
@@ -87,6 +74,7 @@ def _is_pair(given: Sequence[Any]) -> bool:
 
 
 def _is_table(given: object) -> bool:
+    """Say whether something is a table, or the name of one."""
     if isinstance(given, (Mapping, PathLike)):
         return True
     return isinstance(given, str) and (
@@ -95,7 +83,7 @@ def _is_table(given: object) -> bool:
 
 
 def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
-    """Place of every entry for messages, the joint, its pair."""
+    """Yield the place of every entry for messages, the joint, its pair."""
     if isinstance(given, Mapping):
         yield from (("", str(name), pair) for name, pair in given.items())
         return
@@ -126,7 +114,7 @@ def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
-    """Lines of a table with commas or semicolons."""
+    """Read the lines of a table with commas or semicolons."""
     lines = text.splitlines()
     separator = ";" if lines and ";" in lines[0] else ","
     table = csv.DictReader(lines, delimiter=separator, skipinitialspace=True)

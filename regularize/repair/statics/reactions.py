@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Point, Space, Transform, read_only
 from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
@@ -45,15 +45,11 @@ from regularize.validation import ARRAY, validated, vector
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction(ShortRepr):
-    """What is known of the wrench that a joint transmits.
-
-    Attributes:
-        joint: Name of the joint.
-        indeterminate: Directions in which self-stress is possible, about the joint's origin, ground
-            axes; empty where the reaction is unique.
-    """
+    """What is known of the wrench that a joint transmits."""
 
     joint: str
+    #: Directions in which self-stress is possible, about the joint's origin, ground axes; empty
+    #: where the reaction is unique.
     indeterminate: tuple[Direction, ...]
 
     @property
@@ -65,30 +61,31 @@ class Reaction(ShortRepr):
 def reactions(model: Model) -> tuple[Reaction, ...]:
     """Uniqueness of every joint's reaction, at the assembled pose unless that is singular."""
     reduction = as_reduction(model)
-    graph, every = reduction.graph, reduction.loops
-    alike: dict[int, list[tuple[str, Array, Array]]] = {}
+    graph = reduction.graph
+    alike: dict[int, list[tuple[str, Space, Array]]] = {}
     for cell in reduction.cells:
         singular = cell.here.rank < cell.generic.rank
         q = cell.configurations[-1] if singular else reduction.q[graph.columns(cell.edges)]
         equilibrium = Equilibrium(reduction, q, cell.edges)
+        loops = equilibrium.loops
         for e, field in _fields(reduction, cell, equilibrium):
             if np.max(np.abs(field), initial=0.0) < equilibrium.absent:
                 continue
             edge = graph.edges[e]
-            loops = equilibrium.loops
             arm = (loops.center - equilibrium.origin(e)[:3, 3]) / loops.length
             root = loops.root_of[edge.parent]
             if root != graph.ground:
-                R = reduction.reference.T_world_node[0, every.row(root), :3, :3]
+                T_world_root = reduction.reference.T_world_node[0, reduction.loops.row(root)]
+                R = T_world_root[:3, :3]
                 field, arm = np.vstack([R @ field[:3], R @ field[3:]]), R @ arm
             alike.setdefault(field.shape[1], []).append((edge.joint.name, field, arm))
     found: dict[str, list[Direction]] = {}
     for together in alike.values():
-        named, fields, arms = zip(*together, strict=True)
+        names, fields, arms = zip(*together, strict=True)
         wrenches = np.array(fields)
         forces = np.swapaxes(wrenches[:, :3], 1, 2)
         wrenches[:, 3:] += np.swapaxes(screw.cross(np.array(arms)[:, None], forces), 1, 2)
-        found |= zip(named, directions_of_each(wrenches), strict=True)
+        found |= zip(names, directions_of_each(wrenches), strict=True)
     return tuple(
         Reaction(joint.name, tuple(found.get(joint.name, ())))
         for joint in graph.mechanism.joints
@@ -98,8 +95,8 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
 
 def _fields(
     reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium
-) -> Iterator[tuple[EdgeId, Array]]:
-    """Every edge of a cell with the wrenches of self-stress in it, shape (6, states)."""
+) -> Iterator[tuple[EdgeId, Space]]:
+    """Yield every edge of a cell with the wrenches of self-stress in it."""
     loops = equilibrium.loops
     if len(loops.chords) > MANY_LOOPS:
         from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
@@ -114,18 +111,13 @@ def _fields(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelfStress(ShortRepr):
-    """One state of self-stress.
-
-    Attributes:
-        joints: Names of the joints that take part.
-        direction: The wrench in the first of them, about ``point``, ground axes.
-        point: World coordinates in metres, shape (3,).
-        one_loop: Whether it circulates in one short loop, the same wrench through every joint.
-    """
+    """One state of self-stress."""
 
     joints: tuple[str, ...]
+    #: The wrench in the first of them about ``point``, ground axes.
     direction: Direction
-    point: Array
+    point: Point
+    #: Whether it circulates in one short loop, the same wrench through every joint.
     one_loop: bool
 
     def __str__(self) -> str:
@@ -150,35 +142,31 @@ def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
     q = reduction.q if q is None else vector("q", q, len(reduction.q))
     equilibrium = Equilibrium(reduction, q)
     fields = equilibrium.fields(equilibrium.self_stress)
-    if not fields.shape[2]:
-        return ()
     total = fields.reshape(-1, fields.shape[2])
     found: list[SelfStress] = []
-    explained: list[Array] = []
+    explained = np.zeros((len(total), 0))
     for part in reduction.parts:
         for cycle in part.cycles:
             for state, field in _of_cycle(equilibrium, cycle):
-                known = np.array(explained).reshape(-1, len(total)).T
-                new = field - _project(known, field)
+                new = field - _project(explained, field)
                 if np.linalg.norm(new) < equilibrium.absent * np.linalg.norm(field):
                     continue  # neighbouring loops say so already
                 found.append(state)
-                explained.append(field)
-    rest = total - _project(np.array(explained).reshape(-1, len(total)).T, total)
-    u, _, _ = np.linalg.svd(rest, full_matrices=False)
-    for column in u.T[: total.shape[1] - len(found)]:
+                explained = np.column_stack([explained, field])
+    u, _, _ = np.linalg.svd(total - _project(explained, total), full_matrices=False)
+    for column in u.T[: max(total.shape[1] - len(found), 0)]:
         found.append(_across(equilibrium, column.reshape(-1, 6)))
     return tuple(found)
 
 
 def _project(columns: Array, onto: Array) -> Array:
-    """Orthogonal projection on the space of the columns."""
+    """Project orthogonally on the space of the columns."""
     basis = np.linalg.qr(columns)[0]
     return np.asarray(basis @ (basis.T @ onto))
 
 
 def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
-    """States within one loop and their wrench fields, shape (edges * 6,)."""
+    """Find states within one loop and their wrench fields, shape (edges * 6,)."""
     loops, graph = equilibrium.loops, equilibrium.graph
     screws = np.vstack([equilibrium.screws[loops.local(e)] for e in cycle.edges])
     u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
@@ -197,8 +185,8 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
         yield SelfStress(names, direction, read_only(point), True), field.ravel()
 
 
-def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
-    """The point nearest to all axes of rotation of a loop, world coordinates."""
+def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Point:
+    """Return the point nearest to all axes of rotation of a loop."""
     normal, moment = np.zeros((3, 3)), np.zeros(3)
     for e in cycle.edges:
         for twist in equilibrium.state.screws[0, equilibrium.loops.local(e)]:
@@ -211,7 +199,7 @@ def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Array:
 
 
 def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
-    """A state that runs through several loops, seen from its first joint."""
+    """Describe a state that runs through several loops, seen from its first joint."""
     loops, graph = equilibrium.loops, equilibrium.graph
     sizes = np.max(np.abs(field), axis=1)
     taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
@@ -225,20 +213,15 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
 
 @dataclass(frozen=True, eq=False)
 class StressedJoints:
-    """States of self-stress of a cell as wrenches in its joints.
-
-    Attributes:
-        names: The joints.
-        places: The frame of each, on its parent, world, shape (joints, 4, 4).
-        wrenches: In every joint at its place along these axes, force in newtons first, moment in
-            newton metres, shape (joints, 6, states).
-        chords: In the closing joints, by edge: about the origin, axes of the world, as the bodies
-            that carry the cut frames stand at the assembled pose, shape (6, states).
-    """
+    """States of self-stress of a cell as wrenches in its joints."""
 
     names: tuple[str, ...]
-    places: Array
+    #: The frame of each on its parent, shape (joints, 4, 4).
+    places: Transform
+    #: In every joint at its place along the axes of its frame, in N and N m, (joints, 6, states).
     wrenches: Array
+    #: In the closing joints, by edge: about the origin, axes of the world, as the bodies that carry
+    #: the cut frames stand at the assembled pose, shape (6, states).
     chords: dict[EdgeId, Array]
 
     @property
@@ -247,51 +230,37 @@ class StressedJoints:
         return int(self.wrenches.shape[2])
 
     def mixed(self, amounts: Array) -> StressedJoints:
-        """Other states, made of some amounts of these, shape (states, k)."""
+        """Return other states, made of some amounts of these, shape (states, k)."""
         chords = {e: wrench @ amounts for e, wrench in self.chords.items()}
         return StressedJoints(self.names, self.places, self.wrenches @ amounts, chords)
 
 
 def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
-    """The states of self-stress of a cell.
-
-    Where the assembled pose is singular, they are those of the least singular configuration that
-    was visited.
-    """
-    equilibrium = Equilibrium(reduction, _regular(reduction, cell), cell.edges)
+    """Return the states of self-stress of a cell, at the pose or where it is least singular."""
+    q = np.asarray(reduction.q[reduction.graph.columns(cell.edges)])
+    if cell.here.rank < cell.generic.rank:
+        loops = Equilibrium(reduction, q, cell.edges).loops
+        rows = loops.jacobian(loops.state(cell.configurations)) * loops.units
+        s = np.linalg.svd(rows, compute_uv=False)
+        q = cell.configurations[int(np.argmax(s[:, cell.generic.rank - 1] / s[:, 0]))]
+    equilibrium = Equilibrium(reduction, q, cell.edges)
     loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
     unknowns = equilibrium.self_stress
-    fields = equilibrium.fields(unknowns)
     reference, every = reduction.reference.T_world_node[0], reduction.loops
     T_world_root = reference[every.row(loops.roots[0])]
-    names, places, wrenches = [], [], []
-    for e, field in zip(loops.edges, fields, strict=True):
-        name = graph.edges[e].joint.name
-        if name in names:  # in series: what one of them transmits, all do
-            continue
-        pose = equilibrium.origin(e)
-        names.append(name)
-        places.append(T_world_root @ pose)
-        wrench = equilibrium.at_point(field, pose[:3, 3])
-        wrenches.append(np.kron(np.eye(2), pose[:3, :3].T) @ wrench)
+    places: dict[str, Transform] = {}
+    wrenches = []
+    for e, field in zip(loops.edges, equilibrium.fields(unknowns), strict=True):
+        name, pose = graph.edges[e].joint.name, equilibrium.origin(e)
+        if name not in places:  # in series: what one of them transmits, all do
+            places[name] = T_world_root @ pose
+            wrench = equilibrium.at_point(field, pose[:3, 3])
+            wrenches.append(np.kron(np.eye(2), pose[:3, :3].T) @ wrench)
     chords = {}
     cuts = {cut.edge.index: cut for cut in reduction.cuts}
     for k, e in enumerate(loops.chords):
         node = cuts[e].node
-        here = state.T_world_node[0, loops.row(node)]
-        T = reference[every.row(node)] @ screw.inverse(here)
+        T = reference[every.row(node)] @ screw.inverse(state.T_world_node[0, loops.row(node)])
         own = equilibrium.at_point(unknowns[6 * k : 6 * k + 6], np.zeros(3))
         chords[e] = screw.adjoint(screw.inverse(T)).T @ own
-    return StressedJoints(tuple(names), np.array(places), np.array(wrenches), chords)
-
-
-def _regular(reduction: Reduction, cell: CellMobility) -> Array:
-    """The assembled coordinates of a cell, or others where these are singular, shape (n,)."""
-    q = reduction.q[reduction.graph.columns(cell.edges)]
-    if cell.here.rank == cell.generic.rank:
-        return np.asarray(q)
-    loops = Equilibrium(reduction, q, cell.edges).loops
-    rows = loops.jacobian(loops.state(cell.configurations)) * loops.units
-    s = np.linalg.svd(rows, compute_uv=False)
-    clear = s[:, cell.generic.rank - 1] / s[:, 0]
-    return np.asarray(cell.configurations[int(np.argmax(clear))])
+    return StressedJoints(tuple(places), np.array([*places.values()]), np.array(wrenches), chords)

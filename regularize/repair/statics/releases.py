@@ -8,19 +8,19 @@ such a joint lie among these twists; of a ball joint, one at least. ``too_stiff`
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 
 import numpy as np
 
 from regularize.escape import displayed
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array, read_only
+from regularize.lie.arrays import Array, Direction, Space, read_only
 from regularize.lie.directions import axis_words
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import Edge, Graph
+from regularize.mechanism.graph import Edge, EdgeId, Graph
 from regularize.mechanism.joint import changed_joint, joint_screws
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
@@ -35,115 +35,82 @@ LOOSER = ("revolute", "prismatic", "spherical", "cylindrical", "planar")
 
 
 class OpenClosure:
-    """A closure of a mechanism, opened at the assembled pose.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        part: The biconnected part with the closure.
-        edge: The closure.
-        alone: Whether all other loops stay closed; otherwise those of the part are open as well.
-    """
+    """A closure opened at the assembled pose: alone, or with all others of its part."""
 
     def __init__(self, reduction: Reduction, part: Block, edge: Edge, *, alone: bool) -> None:
-        graph = reduction.graph
-        mechanism = with_coordinates(reduction.mechanism, reduction.q)
-        self.joint, self.edge = mechanism.joint(edge.joint.name), edge
+        self.joint = with_coordinates(reduction.mechanism, reduction.q).joint(edge.joint.name)
         # The file's own closures are open, whatever the reduction chose to cut.
-        self._loops = sized_loops(graph, reduction.q, part.edges)
-        state = self._loops.state(reduction.q[self._loops.columns])
-        chord = self._loops.chords.index(edge.index)
-        jacobian = self._loops.jacobian(state)[0]
-        others = np.ones(self._loops.freedoms, dtype=bool)
-        others[self._loops.local(edge.index)] = False
-        mine = slice(6 * chord, 6 * chord + 6)
-        kept = np.delete(jacobian, mine, axis=0)[:, others] if alone else np.zeros((0, 0))
-        free = _null_space(kept) if alone else np.eye(int(others.sum()))
-        self.twists = subalgebra.span(jacobian[mine][:, others] @ free)
+        self._loops = loops = sized_loops(reduction.graph, reduction.q, part.edges)
+        state = loops.state(reduction.q[loops.columns])
+        chord = 6 * loops.chords.index(edge.index)
+        jacobian = np.delete(loops.jacobian(state)[0], loops.local(edge.index), axis=1)
+        kept = np.delete(jacobian, slice(chord, chord + 6), axis=0)
+        free = _null_space(kept) if alone else np.eye(jacobian.shape[1])
+        #: What the rest of the mechanism allows there.
+        self.twists = subalgebra.span(jacobian[chord : chord + 6] @ free)
         # Loops stand in the frame of their root, which is not the ground's in a leg.
-        every = reduction.loops.row(self._loops.roots[0])
-        self._root = reduction.reference.T_world_node[0, every]
-        place = state.T_world_node[0, self._loops.row(edge.parent)] @ edge.T_parent
+        self._root = reduction.reference.T_world_node[0, reduction.loops.row(loops.roots[0])]
+        place = state.T_world_node[0, loops.row(edge.parent)] @ edge.T_parent
         self.pose = self._root @ place
         self._axes = state.screws[0][:, 3:] @ self._root[:3, :3].T
 
-    def contains(self, screws: Array) -> bool:
-        """Whether all twists of world screws (6, f) are possible."""
+    def contains(self, screws: Space) -> bool:
+        """Say whether twists in the world are possible."""
         scaled = self._scaled(screws)
         return bool(subalgebra.contains(self.twists, scaled / np.linalg.norm(scaled, axis=0)))
 
-    def _scaled(self, screws: Array) -> Array:
-        """World screws (6, f) as twists of the loops."""
+    def _scaled(self, screws: Space) -> Space:
+        """Return screws in the world as twists of the loops."""
         own = screw.adjoint(screw.inverse(self._root)) @ screws
         return np.asarray(self._loops.scaled(own.T).T)
 
     @cached_property
-    def turning(self) -> list[Array]:
+    def turning(self) -> list[Direction]:
         """Directions of axes through the closure's origin about which it could turn."""
         point = self.pose[:3, 3]
-        turns = np.column_stack([screw.revolute(e, point) for e in np.eye(3)])
-        return self._directions(turns)
+        return self._directions(np.column_stack([screw.revolute(e, point) for e in np.eye(3)]))
 
     @cached_property
-    def sliding(self) -> list[Array]:
+    def sliding(self) -> list[Direction]:
         """Directions in which it could slide."""
         return self._directions(np.eye(6)[:, :3])
 
-    def _directions(self, screws: Array) -> list[Array]:
-        """Directions whose combination of three screws is possible: all, or those that stand out.
-
-        Args:
-            screws: World screws, one per ground axis, shape (6, 3).
-        """
+    def _directions(self, screws: Space) -> list[Direction]:
+        """Return possible combinations of three screws along the axes, those that stand out."""
         scaled = self._scaled(screws)
         common = subalgebra.intersection(subalgebra.span(scaled), self.twists)
         space = np.linalg.lstsq(scaled, common, rcond=None)[0]
         if space.shape[1] == 1:
             return [_cleaned(np.asarray(space[:, 0], dtype=np.float64))]
         # Where every direction will do, those of the closure's own frame stand for all.
-        known = [] if space.shape[1] == 3 else [*self._axes]
-        candidates = [*known, *self.pose[:3, :3].T, *np.eye(3)]
-        found: list[Array] = []
-        for axis in candidates:
+        axes = [] if space.shape[1] == 3 else [*self._axes]
+        found: list[Direction] = []
+        for axis in (*axes, *self.pose[:3, :3].T, *np.eye(3)):
             if np.any(axis) and self.contains((screws @ screw.unit(axis))[:, None]):
                 unit = _cleaned(axis)
                 if all(np.linalg.norm(np.cross(unit, other)) > RTOL for other in found):
                     found.append(unit)
         return found[:3]
 
-    def changes(self, kinds: Iterable[str] = LOOSER) -> Iterator[JointChange]:
-        """Joints whose freedoms are all possible and include those that the closure has."""
-        for kind in kinds:
-            for axis in self._choices(kind):
-                change = self.change(kind, axis)
-                screws = self._world(change.replacement.screws)
-                keeps = subalgebra.contains(subalgebra.span(screws), self._world(self.joint.screws))
-                # Many engines know no other joint than a point, some of which turns idly then.
-                helps = self.turning if kind == "spherical" else self.contains(screws)
-                if change.gain > 0 and keeps and helps:
-                    yield change
+    def changes(self, kind: str) -> Iterator[JointChange]:
+        """Find joints whose freedoms are all possible and include those that the closure has."""
+        axes = self.sliding if kind == "prismatic" else self.turning
+        for axis in [np.eye(3)[2]] if kind == "spherical" else axes:
+            change = self._change(kind, axis)
+            screws = self._world(change.replacement.screws)
+            keeps = subalgebra.contains(subalgebra.span(screws), self._world(self.joint.screws))
+            # Many engines know no other joint than a point, some of which turns idly then.
+            helps = self.turning if kind == "spherical" else self.contains(screws)
+            if change.gain > 0 and keeps and helps:
+                yield change
 
-    def _choices(self, kind: str) -> list[Array]:
-        """Ground directions of a kind's axis."""
-        if kind == "spherical":
-            return [np.eye(3)[2]]
-        return self.sliding if kind == "prismatic" else self.turning
-
-    def _world(self, screws: Array) -> Array:
-        return np.asarray(screw.adjoint(self.pose) @ screws)
-
-    def along(self, kind: str, axis: Array) -> Iterator[JointChange]:
-        """The closure made a kind with its axis in a ground direction, where that is possible."""
-        change = self.change(kind, axis)
+    def along(self, kind: str, axis: Direction) -> Iterator[JointChange]:
+        """Make the closure a kind with its axis in a direction, where that is possible."""
+        change = self._change(kind, axis)
         if self.contains(self._world(change.replacement.screws)):
             yield change
 
-    def change(self, kind: str, axis: Array) -> JointChange:
-        """The closure made another kind in the same place.
-
-        Args:
-            kind: One of ``LOOSER``.
-            axis: Direction of its axis, ground axes at the assembled pose, shape (3,).
-        """
+    def _change(self, kind: str, axis: Direction) -> JointChange:
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
@@ -156,46 +123,44 @@ class OpenClosure:
             None if kind == "spherical" else read_only(axis),
         )
 
+    def _world(self, screws: Space) -> Space:
+        return np.asarray(screw.adjoint(self.pose) @ screws)
+
 
 def _null_space(rows: Array) -> Array:
     _, s, vt = np.linalg.svd(rows)
     return np.asarray(vt[int(np.sum(s > RTOL * max(1.0, s.max(initial=0.0)))) :].T)
 
 
-def _cleaned(axis: Array) -> Array:
-    """A unit vector without the rounding of its zeros, its largest component positive."""
+def _cleaned(axis: Array) -> Direction:
+    """Return a unit vector without the rounding of its zeros, its largest component positive."""
     unit = np.round(screw.unit(axis), 12) + 0.0
     return np.asarray(unit * np.sign(unit[int(np.argmax(np.abs(unit)))]))
 
 
 def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
-    """The closures of each part that may be too stiff: their loops hold joints, and all are locked.
+    """List the closures of each part whose loops hold joints that are all locked.
 
     A weld that holds a free body is meant as it is, and so is one that holds a single joint.
     """
-    if not reduction.assembly.closed:
-        return []
     found, graph = [], reduction.graph
-    for part in reduction.parts:
-        stiff = []
+    for part in reduction.parts if reduction.assembly.closed else ():
+        stiff: dict[EdgeId, tuple[Block, Edge]] = {}
         for cycle in part.cycles:
             edges = [graph.edges[e] for e in cycle.edges]
             moving = [edge for edge in edges if edge.freedoms]
-            locked = all(edge.index in part.locked and edge.freedoms < 6 for edge in moving)
-            if locked and len(edges) > 2:
-                stiff += [
-                    e
-                    for e in edges
-                    if e.joint.closure and e.joint.kind in STIFF and not _cut_body(graph, e)
-                ]
+            if len(edges) > 2 and all(e.index in part.locked and e.freedoms < 6 for e in moving):
+                for edge in edges:
+                    joint = edge.joint
+                    if joint.closure and joint.kind in STIFF and not _joins_cut(graph, edge):
+                        stiff[edge.index] = (part, edge)
         if stiff:
-            unique = {edge.index: (part, edge) for edge in stiff}
-            found.append([unique[index] for index in sorted(unique)])
+            found.append([stiff[index] for index in sorted(stiff)])
     return found
 
 
-def _cut_body(graph: Graph, edge: Edge) -> bool:
-    """Whether a weld only joins what was cut off a body, beside the joint that closes a loop."""
+def _joins_cut(graph: Graph, edge: Edge) -> bool:
+    """Say whether a weld only joins what was cut off a body, at the joint that closes a loop."""
     ends = [(edge.parent, edge.T_parent), (edge.child, edge.T_child)]
     for node, T in ends if not edge.freedoms else ():
         others = [graph.edges[e] for e in graph.adjacency[node] if e != edge.index]
@@ -207,47 +172,34 @@ def _cut_body(graph: Graph, edge: Edge) -> bool:
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
-    """Sets of changes of closures that may free what they lock, small ones first.
+    """Find sets of changes of closures that may free what they lock, small ones first.
 
     Of several parts all closures alike come first, for what frees one may be held by another; of
     one part a closure alone, then all of them alike.
     """
     parts = stiff_closures(reduction)
+
+    def alike(stiff: Sequence[tuple[Block, Edge]]) -> Iterator[tuple[JointChange, ...]]:
+        every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
+        for kind in LOOSER:
+            first = [next(opened.changes(kind), None) for opened in every]
+            if all(change is not None for change in first):
+                yield tuple(change for change in first if change is not None)
+
     if len(parts) > 1:
-        yield from _alike(reduction, [each for stiff in parts for each in stiff])
+        yield from alike([closure for stiff in parts for closure in stiff])
     for stiff in parts:
         single = [OpenClosure(reduction, part, edge, alone=True) for part, edge in stiff]
         # The first way of every kind before the other ways.
-        ways = [list(opened.changes((kind,))) for kind in LOOSER for opened in single]
+        ways = [list(opened.changes(kind)) for kind in LOOSER for opened in single]
         for rank in range(max(map(len, ways), default=0)):
             yield from ((way[rank],) for way in ways if rank < len(way))
         if len(stiff) > 1:
-            yield from _alike(reduction, stiff)
-
-
-def _alike(
-    reduction: Reduction, stiff: Sequence[tuple[Block, Edge]]
-) -> Iterator[tuple[JointChange, ...]]:
-    """Some closures made one kind, together."""
-    every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
-    for kind in LOOSER:
-        first = [next(opened.changes((kind,)), None) for opened in every]
-        if all(change is not None for change in first):
-            yield tuple(change for change in first if change is not None)
+            yield from alike(stiff)
 
 
 def named_releases(reduction: Reduction, name: str, words: str) -> list[JointChange]:
-    """Every way to make a closure another kind that lets it go.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        name: Name of the closure.
-        words: The kind, and where it matters the ground direction of its axis at the assembled
-            pose, as in ``revolute:0,1,0``.
-
-    Raises:
-        ModelError: The direction is none.
-    """
+    """List the ways to make a closure a looser kind, as in ``revolute:0,1,0``, ground axes."""
     kind, _, direction = words.partition(":")
     axis = direction_in(name, direction) if direction else None
     found: list[JointChange] = []
@@ -255,7 +207,7 @@ def named_releases(reduction: Reduction, name: str, words: str) -> list[JointCha
         for edge in (reduction.graph.edges[e] for e in part.edges):
             if edge.joint.name == name and edge.joint.closure and edge.joint.kind in STIFF:
                 opened = OpenClosure(reduction, part, edge, alone=False)
-                found += opened.changes((kind,)) if axis is None else opened.along(kind, axis)
+                found += opened.changes(kind) if axis is None else opened.along(kind, axis)
     return found
 
 
@@ -271,12 +223,7 @@ WORDS = {
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
-    """What to say of the welds that lock a mechanism: nothing where no cure frees it.
-
-    Args:
-        reduction: Analysis of the mechanism.
-        cures: From ``cures``, the best first.
-    """
+    """Say which welds lock a mechanism, and what frees it; nothing where no cure does."""
     # Which hinge of a locked loop closes it is for the file to choose; a weld is one everywhere.
     ways = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
     if not ways:
@@ -286,30 +233,21 @@ def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
     closures = ", ".join(f"`{change.joint}`" for change in changes)
     verb, give = ("are", "give") if several else ("is", "gives")
     before = WORDS[changes[0].before][several]
+    message = f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(ways[0])}"
+    help = []
+    for way in ways:
+        command = release_command(reduction, way)
+        text = f"{_there(way.changes)}, {_outcome(way)}"
+        help.append(f"{text}: {command}" if command else text)
+    joints = tuple(change.joint for change in changes)
+    source = reduction.mechanism.joint(joints[0]).source
     return [
-        Diagnostic(
-            "REG218",
-            "warning",
-            f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(ways[0])}",
-            joints=tuple(change.joint for change in changes),
-            source=reduction.mechanism.joint(changes[0].joint).source,
-            help=tuple(
-                ": ".join(
-                    part
-                    for part in (
-                        f"{_there(way.changes)}, {_outcome(way)}",
-                        release_command(reduction, way),
-                    )
-                    if part
-                )
-                for way in ways
-            ),
-        )
+        Diagnostic("REG218", "warning", message, joints=joints, source=source, help=tuple(help))
     ]
 
 
 def _there(changes: Sequence[JointChange]) -> str:
-    """``a hinge along Y there``; of several closures what is common to them."""
+    """Say ``a hinge along Y there``; of several closures what is common to them."""
     words = WORDS[changes[0].after][len(changes) > 1]
     axes = {axis_words(change.choice) for change in changes if change.choice is not None}
     if len(axes) == 1:
@@ -318,14 +256,14 @@ def _there(changes: Sequence[JointChange]) -> str:
 
 
 def _outcome(cure: Cure) -> str:
-    """``mobility 1 (3 equations redundant)``."""
+    """Say ``mobility 1 (3 equations redundant)``."""
     count = cure.reduction.redundant
     noun = "equation" if count == 1 else "equations"
     return f"mobility {cure.mobility}" + (f" ({count} {noun} redundant)" if count else "")
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:
-    """The one line that makes the change: in Python for Pinocchio models, else on the shell."""
+    """Return the line that makes the change: in Python for Pinocchio models, else on the shell."""
     mechanism = reduction.mechanism
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)

@@ -14,7 +14,7 @@ import numpy as np
 
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw, subalgebra
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Rotation, Rows, Space, Transform
 from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut, independent_rows, outside
 from regularize.reduction.descent import THOROUGH, Descent, Lowest
@@ -25,18 +25,13 @@ from regularize.tolerances import PARALLEL
 
 @dataclass(frozen=True, eq=False)
 class Weld:
-    """A cut closed by rows along the axes of one frame.
-
-    Attributes:
-        cut: The cut.
-        T_node_frame: The frame on the cut's body, shape (4, 4).
-        rows: Rows that are kept, of six, or of three for a point.
-        point: Whether the joint's centre is held instead of a frame.
-    """
+    """A cut closed by rows along the axes of one frame on its body."""
 
     cut: Cut
-    T_node_frame: Array
+    T_node_frame: Transform
+    #: Rows that are kept, of six, or of three for a point.
     rows: tuple[int, ...]
+    #: Whether the joint's centre is held instead of a frame.
     point: bool
 
     @property
@@ -49,23 +44,15 @@ class Weld:
         """Rows that follow from the others."""
         return tuple(i for i in range(self.size) if i not in self.rows)
 
-    def covectors(self, rows: Sequence[int]) -> Array:
-        """The given rows in the weld's frame, lengths scaled, shape (k, 6)."""
+    def covectors(self, rows: Sequence[int]) -> Rows:
+        """Return rows in the weld's frame, lengths scaled."""
         selected = np.eye(6)[list(rows)]
         selected[:, :3] /= self.cut.length
         return selected
 
 
 def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
-    """The coordinate rows that stand for the kept rows of every cut, by cut.
-
-    Args:
-        reduction: The reduction.
-        anyway: Whether to take rows that are missed somewhere where no choice serves everywhere.
-
-    Raises:
-        UnsupportedExport: They are missed somewhere, and those of the reduction are not.
-    """
+    """Choose the coordinate rows that stand for the kept rows of every cut, by cut."""
     welds = [_weld(cut) for cut in reduction.cuts]
     for part in reduction.parts:
         mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
@@ -85,6 +72,7 @@ def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
 
 
 def _weld(cut: Cut) -> Weld:
+    """Close a cut by rows of one frame."""
     edge = cut.edge
     if edge.group and edge.freedoms == 3:
         own = edge.T_child if cut.on_child else edge.T_parent
@@ -92,21 +80,20 @@ def _weld(cut: Cut) -> Weld:
         frame, rows = point_frame(cut, center)
         return Weld(cut, cut.T_node_frame @ frame, tuple(rows), True)
     frame = coordinate_frame(cut)
-    return Weld(cut, cut.T_node_frame @ frame, tuple(weld_rows(cut, frame)), False)
+    space = seen_from(cut, frame)
+    rows = [int(i) for i in independent_rows(space, space.shape[1])]
+    return Weld(cut, cut.T_node_frame @ frame, tuple(rows), False)
 
 
 def _dropped(cut: Cut) -> int:
-    """Rows dropped because of the configuration, beyond what motion algebras prove."""
+    """Count rows dropped because of the configuration, beyond what motion algebras prove."""
     return int(cut.thinned.shape[1] + cut.numerical.shape[1])
 
 
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """The first choice among rows of the chosen welds that serves everywhere, or the best.
-
-    Tried are several configurations at which to choose, each with frames of other directions.
-    """
+    """Return the first choice of rows, of several places and frames, that serves everywhere."""
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
@@ -128,7 +115,7 @@ def _serving(
 
 
 def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
-    """A weld with another frame at the same place, and all rows that imply the others."""
+    """Give a weld another frame at the same place, and all rows that imply the others."""
     cut, axes = weld.cut, np.linalg.qr(rng.normal(size=(3, 3)))[0]
     frame = weld.T_node_frame @ screw.transform(axes * np.sign(np.linalg.det(axes)))
     seen = seen_from(cut, screw.inverse(cut.T_node_frame) @ frame)
@@ -138,7 +125,7 @@ def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
 
 
 def _as_cut(weld: Weld) -> Cut:
-    """The cut with the rows of a weld that its own joint's freedoms do not fulfil by themselves."""
+    """Return the cut with the rows of a weld that its freedoms do not fulfil by themselves."""
     cut = weld.cut
     T_cut_frame = screw.inverse(cut.T_node_frame) @ weld.T_node_frame
     rows = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_cut_frame))
@@ -151,7 +138,7 @@ def _as_cut(weld: Weld) -> Cut:
 def _shortened(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int], q: Array
 ) -> list[Weld]:
-    """The welds without as many rows of the chosen ones as were dropped there, by a place."""
+    """Leave out as many rows of the chosen welds as were dropped there, by a place."""
     if not chosen:
         return welds
     loops = reduction.loops
@@ -181,50 +168,13 @@ def _shortened(
     return found
 
 
-def twist_space(cut: Cut) -> Array:
-    """Basis of the relative twists that the tree admits at a cut, cut frame, scaled, (6, d)."""
+def twist_space(cut: Cut) -> Space:
+    """Return a basis of the relative twists that the tree admits at a cut, cut frame, scaled."""
     return subalgebra.complement(cut.removed)
 
 
-def aligned_frame(covectors: Array) -> Array | None:
-    """A frame in which a space of covectors is spanned by coordinate covectors.
-
-    Args:
-        covectors: Basis, linear part first, lengths scaled to order one, shape (6, r).
-
-    Returns:
-        The frame's pose, shape (4, 4), or None where there is none.
-    """
-    if covectors.shape[1] in (0, 6):
-        return np.eye(4)
-    u, s, vt = np.linalg.svd(covectors[:3])
-    rank = int(np.sum(s > PARALLEL))
-    forces = u[:, :rank] @ u[:, :rank].T
-    pure = covectors[3:] @ vt[rank:].T
-    moments = pure @ np.linalg.pinv(pure, rcond=PARALLEL) if pure.shape[1] else np.zeros((3, 3))
-    axes = _common_axes(forces, moments)
-    if axes is None:
-        return None
-    # A force along the axis e through the frame's origin p has the moment p x e about zero; what
-    # the pure moments of the space contain does not matter.
-    directions = covectors[:3] @ vt[:rank].T
-    about_zero = covectors[3:] @ vt[:rank].T
-    rest = np.eye(3) - moments
-    system = np.vstack([np.zeros((0, 3)), *(-rest @ screw.cross_matrix(f) for f in directions.T)])
-    target = np.concatenate([np.zeros(0), *(rest @ m for m in about_zero.T)])
-    if len(system) == 0:
-        return screw.transform(axes)
-    # Directions in which the origin may lie anywhere leave singular values of rounding size.
-    su, ss, svt = np.linalg.svd(system, full_matrices=False)
-    used = ss > PARALLEL
-    point = svt[used].T @ ((su[:, used].T @ target) / ss[used])
-    if np.max(np.abs(system @ point - target)) > PARALLEL:
-        return None
-    return screw.transform(axes, point)
-
-
-def _common_axes(first: Array, second: Array) -> Array | None:
-    """Rotation whose columns are eigenvectors of two projectors, ground axes where they fit."""
+def _common_axes(first: Array, second: Array) -> Rotation | None:
+    """Return a rotation of common eigenvectors of two projectors, ground axes where they fit."""
     for matrix in (np.eye(3), np.linalg.eigh(first + 0.6 * second)[1]):
         matrix = matrix * np.sign(np.linalg.det(matrix))
         seen = [matrix.T @ projector @ matrix for projector in (first, second)]
@@ -233,38 +183,42 @@ def _common_axes(first: Array, second: Array) -> Array | None:
     return None
 
 
-def coordinate_frame(cut: Cut) -> Array:
-    """Frame on the cut's body in which its rows are coordinate rows.
+def coordinate_frame(cut: Cut) -> Transform:
+    """Return a frame in the cut frame where rows are coordinate rows; the identity without any."""
+    covectors, nowhere = cut.removed, np.eye(4)
+    if covectors.shape[1] in (0, 6):
+        return nowhere
+    u, s, vt = np.linalg.svd(covectors[:3])
+    rank = int(np.sum(s > PARALLEL))
+    pure = covectors[3:] @ vt[rank:].T
+    moments = pure @ np.linalg.pinv(pure, rcond=PARALLEL) if pure.shape[1] else np.zeros((3, 3))
+    axes = _common_axes(u[:, :rank] @ u[:, :rank].T, moments)
+    if axes is None or not rank:
+        return nowhere if axes is None else screw.transform(axes)
+    # A force along the axis e through the frame's origin p has the moment p x e about zero; what
+    # the pure moments of the space contain does not matter.
+    forces, about_zero = covectors[:3] @ vt[:rank].T, covectors[3:] @ vt[:rank].T
+    rest = np.eye(3) - moments
+    system = np.vstack([-rest @ screw.cross_matrix(f) for f in forces.T])
+    target = np.concatenate([rest @ m for m in about_zero.T])
+    # Directions in which the origin may lie anywhere leave singular values of rounding size.
+    su, ss, svt = np.linalg.svd(system, full_matrices=False)
+    used = ss > PARALLEL
+    point = svt[used].T @ ((su[:, used].T @ target) / ss[used])
+    if np.max(np.abs(system @ point - target)) > PARALLEL:
+        return nowhere
+    return screw.transform(axes, cut.length * point)
 
-    Returns:
-        The pose in the cut frame, in metres, shape (4, 4); the identity where no frame is aligned.
-    """
-    frame = aligned_frame(cut.removed)
-    if frame is None:
-        return np.eye(4)
-    return screw.transform(frame[:3, :3], cut.length * frame[:3, 3])
 
-
-def seen_from(cut: Cut, T_cut_frame: Array) -> Array:
-    """Basis of ``twist_space`` in a frame given in the cut frame, scaled, shape (6, d)."""
+def seen_from(cut: Cut, T_cut_frame: Transform) -> Space:
+    """Return a basis of ``twist_space`` in a frame given in the cut frame, scaled."""
     T = np.array(T_cut_frame)
     T[:3, 3] /= cut.length
     return np.asarray(screw.adjoint(screw.inverse(T)) @ twist_space(cut))
 
 
-def weld_rows(cut: Cut, T_cut_frame: Array) -> list[int]:
-    """The rows of a weld in a frame that imply all others, increasing."""
-    space = seen_from(cut, T_cut_frame)
-    return [int(i) for i in independent_rows(space, space.shape[1])]
-
-
-def point_frame(cut: Cut, T_cut_center: Array) -> tuple[Array, list[int]]:
-    """Frame at the centre of a spherical cut, and the translation rows that imply all others.
-
-    Args:
-        cut: A cut with the freedoms of a spherical joint.
-        T_cut_center: Frame at the joint's centre, in the cut frame, shape (4, 4).
-    """
+def point_frame(cut: Cut, T_cut_center: Transform) -> tuple[Transform, list[int]]:
+    """Return a frame at the centre of a spherical cut, and the rows there that imply all others."""
     space = seen_from(cut, T_cut_center)[:3]
     u, s, _ = np.linalg.svd(space)
     count = int(np.sum(s > PARALLEL))

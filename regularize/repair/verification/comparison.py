@@ -1,268 +1,311 @@
-"""Joints and motors of two machines compared, datum by datum, and what all comparisons share."""
+"""A model and what was read back from its file, paired and placed, so that numbers compare.
+
+Formats force names and rows upon a model: the ground is called ``world``, a joint of two freedoms
+becomes two in a row, a closing joint leads to a twin of its child. Bodies and joints are paired
+through that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.lie.arrays import Array
+from regularize.adapters.common.serial import serial, slide_name, twin_name
+from regularize.adapters.common.write import reference_poses, spanning
+from regularize.lie.arrays import Array, Coordinates, Space
+from regularize.lie.screw import adjoint, inverse, log, transform
 from regularize.mechanism.diagnostic import Diagnostic, Severity
-from regularize.mechanism.mechanism import Actuator, ActuatorGains, Joint
-from regularize.repair.verification.pairing import Pairing
-from regularize.repair.verification.places import Placement
+from regularize.mechanism.joint import joint_position, motion, reversed_joint
+from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
 
 #: Differences that count as none: of angles, and relative to the size of what is compared.
 SAME = 1e-9
+#: Kinds whose freedoms have no order and no axes of their own.
+SPACES = ("spherical", "planar", "free")
+#: Kinds of joints that some formats nest or leave out without naming them.
+UNNAMED = ("fixed", "free")
 
 
-@dataclass(frozen=True, eq=False)
 class Comparison:
-    """A comparison of two paired mechanisms.
+    """A model and the mechanism read back from its file, ``target``, each at its stored pose."""
 
-    Attributes:
-        pairing: Their bodies and joints.
-        places: Where these are.
-        target: What findings call the second one.
-        rtol: Differences that count as none.
-    """
-
-    pairing: Pairing
-    places: Placement
-    target: str
-    rtol: float
+    def __init__(
+        self, before: Mechanism, after: Mechanism, target: str = "the file", rtol: float = SAME
+    ) -> None:
+        self.before, self.after, self.target, self.rtol = before, after, target, rtol
+        self.bodies, self.joints, self.slides, self.added = pair(before, after)
+        self.model, self.file = ReferencePose(before), ReferencePose(after)
+        #: Length by which distances are divided, metres.
+        self.size = self.model.size
+        self._center = np.mean([T[:3, 3] for T in self.model.poses.values()], axis=0)
 
     def find(
         self, code: str, message: str, *joints: str, severity: Severity = "warning"
     ) -> Diagnostic:
-        """A finding about the second mechanism."""
+        """Make a finding about the file."""
         return Diagnostic(code, severity, f"{self.target}: {message}", joints=joints)
+
+    def same(self, one: ArrayLike, two: ArrayLike) -> bool:
+        """Say whether numbers agree."""
+        return bool(np.allclose(two, one, rtol=self.rtol, atol=self.rtol))
+
+    def freedoms(self, joint: Joint) -> list[tuple[Joint, int]]:
+        """Return joints of the file and numbers of their freedoms, one for each of a joint."""
+        return [(part, k) for part in self.joints[joint.name] for k in range(part.freedoms)]
 
     @cached_property
     def comparable(self) -> dict[str, Joint]:
         """Joints by name whose freedoms correspond to those of the file one to one."""
-        joints = self.pairing.before.joints
-        paired = {joint.name: len(self.pairing.freedoms(joint)) for joint in joints}
-        return {j.name: j for j in joints if j.freedoms and paired[j.name] == j.freedoms}
+        joints = self.before.joints
+        return {j.name: j for j in joints if j.freedoms and len(self.freedoms(j)) == j.freedoms}
 
-    def shifts(self, joint: Joint) -> Array:
-        """By how much the zero of each coordinate has moved."""
-        if joint.name in self.places.before.closures or joint.group:
+    def factors(self, joint: Joint) -> Coordinates:
+        """Return the coordinates of a joint in the file over those in the model."""
+        one, two = self.model.screws(joint), self._screws(joint, False)
+        return np.asarray(np.array(_sizes(one)) / np.array(_sizes(two)))
+
+    def shifts(self, joint: Joint) -> Coordinates:
+        """Return coordinates of the model where those of the file are zero."""
+        if joint.name in self.model.closures or joint.group:
             return np.zeros(joint.freedoms)
-        shifts = self.places.shifts(joint)
+        parts = self.joints[joint.name]
+        after = np.concatenate([self.file.coordinates(part) for part in parts] or [np.zeros(0)])
+        shifts = self.model.coordinates(joint) - after / self.factors(joint)
         return np.asarray(np.where(np.abs(shifts) > self.rtol, shifts, 0.0))
 
-    def same(self, one: ArrayLike, two: ArrayLike) -> bool:
-        """Whether numbers agree."""
-        return bool(np.allclose(two, one, rtol=self.rtol, atol=self.rtol))
+    def pitch(self, hinge: str, slide: str) -> float:
+        """Return metres of the slide per radian of the hinge, by the coupling in the file."""
+        for coupling in self.after.couplings:
+            terms = {name: coefficient for name, _, coefficient in coupling.terms}
+            if terms.keys() == {hinge, slide}:
+                return -terms[hinge] / terms[slide]
+        return 0.0
+
+    def off(self, joint: Joint) -> float:
+        """Return how far freedoms lie from where they ought to, in radians or sizes."""
+        worst = 0.0
+        # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
+        ends = self.joints[joint.name][-1:]
+        twin = any(self.bodies.get(end.child, end.child) != end.child for end in ends)
+        for child in (False,) if twin else (False, True):
+            one, two = self.model.screws(joint, child=child), self._screws(joint, child)
+            if one.shape != two.shape:
+                return float("inf")
+            worst = max(worst, self._apart(one, two, joint.kind))
+        if joint.kind == "fixed" and joint.closure:
+            [part] = self.joints[joint.name]
+            off = np.abs(self.file.gap(part) - self.model.gap(joint))
+            worst = max(worst, float(np.max(off[:3])) / self.size, float(np.max(off[3:])))
+        return worst
+
+    def apart(self) -> tuple[float, float]:
+        """Return how far joints lie apart at most, and bodies in all: which pose a file has."""
+        worst = max((self.off(j) for j in self.before.joints if self.joints[j.name]), default=0.0)
+        common = self.model.poses.keys() & self.file.poses.keys()
+        there = [b for b in self.file.poses if b in common]
+        moved = sum(np.abs(self.model.poses[b] - self.file.poses[b]).sum() for b in there)
+        return max(worst, self.rtol), float(moved)
+
+    def _screws(self, joint: Joint, child: bool) -> Space:
+        """Return the screws of the joints of the file that are a joint of the model."""
+        columns = [np.zeros((6, 0))]
+        for part in self.joints[joint.name]:
+            screws = self.file.screws(part, child=child)
+            slide = self.slides.get(part.name)
+            if slide is not None:  # the hinge of a screw, which a slide follows
+                turned = part.parent != self.after.joint(part.name).parent
+                pitch = self.pitch(part.name, slide.name)
+                screws = screws + (-pitch if turned else pitch) * self.file.screws(slide)
+            columns.append(screws)
+        return np.hstack(columns)
+
+    def _apart(self, one: Space, two: Space, kind: str) -> float:
+        """Return by how much freedoms differ: one by one, or as the spaces that they span."""
+        to_center = adjoint(transform(translation=-self._center))
+        one, two = (to_center @ screws for screws in (one, two))
+        one, two = (screws / _sizes(screws) for screws in (one, two))
+        for screws in (one, two):
+            screws[:3] /= self.size
+        if kind in SPACES:
+            basis = np.linalg.qr(one)[0]
+            return float(np.max(np.abs(two - basis @ (basis.T @ two)), initial=0.0))
+        return float(np.max(np.abs(two - one), initial=0.0))
 
 
-def numbers(values: ArrayLike) -> str:
-    """Numbers in a message."""
-    return " ".join(f"{value:g}" for value in np.atleast_1d(values))
+def _sizes(screws: Space) -> list[float]:
+    """Return the length of each screw: of its rotation, or of a translation."""
+    return [float(np.linalg.norm(s[3:]) or np.linalg.norm(s[:3])) for s in screws.T]
 
 
-def instead(one: ArrayLike, two: ArrayLike) -> str:
-    """What numbers became."""
-    return f"became {numbers(two)} instead of {numbers(one)}"
+class ReferencePose:
+    """A mechanism at its stored coordinates, in the world."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        tree = spanning(mechanism)
+        self.closures = {joint.name for joint in tree.closures}
+        self.poses = reference_poses(mechanism, tree.tree)
+
+    @property
+    def size(self) -> float:
+        """Largest distance of a joint from the centre of all, metres; 1 where there is none."""
+        points = np.array(
+            [(self.poses[j.parent] @ j.T_parent_joint)[:3, 3] for j in self.mechanism.joints]
+        ).reshape(-1, 3)
+        if len(points) == 0:
+            return 1.0
+        center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        return float(np.max(np.linalg.norm(points - center, axis=1))) or 1.0
+
+    def coordinates(self, joint: Joint) -> Coordinates:
+        """Return the stored coordinates of a joint, or those by which a closing joint is closed."""
+        if joint.name not in self.closures:
+            return joint.position
+        first = self.poses[joint.parent] @ joint.T_parent_joint
+        second = self.poses[joint.child] @ joint.T_child_joint
+        return joint_position(joint, inverse(first) @ second)
+
+    def screws(self, joint: Joint, *, child: bool = False) -> Space:
+        """Return a joint's freedoms, as it lies on its parent or on its child."""
+        q = self.coordinates(joint)
+        frame = self.poses[joint.parent] @ joint.T_parent_joint
+        if child:  # which is another place where a loop is open
+            frame = self.poses[joint.child] @ joint.T_child_joint @ inverse(motion(joint, q))
+        if joint.group:
+            return np.asarray(adjoint(frame @ motion(joint, q)) @ joint.screws)
+        columns = [
+            adjoint(frame @ motion(joint, q, k)) @ column for k, column in enumerate(joint.screws.T)
+        ]
+        return np.array(columns).reshape(-1, 6).T
+
+    def gap(self, joint: Joint) -> Array:
+        """Return the closure error of a weld, shape (6,)."""
+        first = self.poses[joint.parent] @ joint.T_parent_joint
+        second = self.poses[joint.child] @ joint.T_child_joint
+        return np.asarray(adjoint(first) @ log(inverse(first) @ second))
+
+    def inertia(self, body: str) -> Inertia | None:
+        """Return the mass properties of a body."""
+        inertia = self.mechanism.body(body).inertia
+        return None if inertia is None else inertia.transformed(self.poses[body])
 
 
-def listed_all(names: Iterator[str] | list[str]) -> str:
-    """All names in backquotes."""
-    return " and ".join(f"`{name}`" for name in names)
+class Pairing(NamedTuple):
+    """Which bodies and joints of two mechanisms are the same."""
+
+    #: Body of the model that each body of the file is, or is a part of.
+    bodies: dict[str, str]
+    #: Joints of the file that are one of the model, in a row from its parent.
+    joints: dict[str, tuple[Joint, ...]]
+    #: By the name of a hinge the slide that follows, where the two are a screw.
+    slides: dict[str, Joint]
+    #: Joints of the file that are none of the model.
+    added: tuple[Joint, ...]
 
 
-def place_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Joints that join other bodies, stand elsewhere or count from another zero."""
-    for joint in comparison.pairing.before.joints:
-        if comparison.pairing.joints[joint.name]:
-            yield from _place(comparison, joint)
+def pair(before: Mechanism, after: Mechanism) -> Pairing:
+    """Pair bodies and joints by their names, and by the names that writers make of these."""
+    bodies = _bodies(before, after)
+    there = {joint.name: joint for joint in after.joints}
+
+    def body(name: str) -> str:
+        return bodies.get(name, name)
+
+    unnamed = {
+        (j.kind, body(j.parent), body(j.child)): j for j in after.joints if j.kind in UNNAMED
+    }
+    joints: dict[str, tuple[Joint, ...]] = {}
+    slides: dict[str, Joint] = {}
+    for joint in before.joints:
+        names = [joint.name] if joint.name in there else [part.name for part in serial(joint)]
+        row = [there[name] for name in names] if there.keys() >= {*names} else []
+        for part in row:
+            slide = there.get(slide_name(part.name))
+            turns = part.kind == "revolute" and joint.kind in ("helical", "composite")
+            if slide is not None and turns:
+                slides[part.name] = slide
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if not row and (joint.kind, a, b) in unnamed:
+                row = [unnamed[joint.kind, a, b]]
+        joints[joint.name] = _led(joint, row, slides, bodies) if row else ()
+    used = {part.name for parts in joints.values() for part in parts}
+    used |= {slide.name for slide in slides.values()}
+    added = tuple(
+        joint
+        for joint in after.joints
+        if joint.name not in used
+        and not (joint.kind == "fixed" and body(joint.parent) == body(joint.child))
+    )
+    return Pairing(bodies, joints, slides, added)
 
 
-def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
-    pairing, slides = comparison.pairing, comparison.pairing.slides
-    parts = pairing.joints[joint.name]
-    ends = [parts[0].parent, parts[-1].child]
-    for k in (0, -1):  # a slide goes before a hinge that is turned round
-        slide = slides.get(parts[k].name)
-        across = {slide.parent: slide.child, slide.child: slide.parent} if slide else {}
-        ends[k] = across.get(ends[k], ends[k])
-    ends = [pairing.bodies.get(end, end) for end in ends]
-    wanted = [joint.parent, joint.child]
-    freedoms = len(pairing.freedoms(joint))
-    if ends != wanted:
-        message = f"joins {listed_all(ends)} instead of {listed_all(wanted)}"
-    elif freedoms != joint.freedoms:
-        message = f"has {freedoms} freedoms instead of {joint.freedoms}"
-    elif (off := comparison.places.off(joint)) > comparison.rtol:
-        message = f"stands or points elsewhere, by {off:.2g} of the size"
-    else:
-        return
-    yield comparison.find("REG323", f"joint `{joint.name}` {message}", joint.name)
+def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
+    """Return which body of the model each body of the file is, or is a part of."""
+    names = {body.name for body in before.bodies}
+    turned = [reversed_joint(joint) for joint in before.joints]
+    twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
+    found = {}
+    for body in after.bodies:
+        if body.name in names:
+            found[body.name] = body.name
+        elif body.name == after.ground:
+            found[body.name] = before.ground
+        elif body.name in twins:
+            found[body.name] = twins[body.name]
+    _rename(before, after, found)
+    # A link without mass that a fixed joint holds is a frame, which some formats need for a loop.
+    bare = {
+        body.name
+        for body in after.bodies
+        if body.name not in found and not body.geometry
+        if body.inertia is None or body.inertia.mass == 0.0
+    }
+    for joint in after.joints:
+        for one, other in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            if joint.kind == "fixed" and not joint.closure and one in found and other in bare:
+                found.setdefault(other, found[one])
+    return found
 
 
-def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Freedoms that count from another zero, or whose limits or forces are not the same."""
-    yield from _tolerances(comparison)
-    for joint in comparison.comparable.values():
-        shifts = comparison.shifts(joint)
-        if np.any(shifts):
-            message = f"zero of `{joint.name}` is where the model counts {numbers(shifts)}"
-            yield comparison.find("REG323", message, joint.name)
-        for k in range(joint.freedoms):
-            yield from _freedom(comparison, joint, k, float(shifts[k]))
+def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
+    """Find bodies of other names by their joints to bodies that kept theirs."""
+    joints = {joint.name: joint for joint in before.joints}
+    for _ in after.joints:
+        known = len(found)
+        missing = {body.name for body in before.bodies} - {*found.values()}
+        for joint in after.joints:
+            own = joints.get(joint.name)
+            if own is None:
+                continue
+            for here, there in ((joint.parent, joint.child), (joint.child, joint.parent)):
+                far = own.child if found.get(here) == own.parent else own.parent
+                if found.get(here) in (own.parent, own.child) and far in missing:
+                    found.setdefault(there, far)
+        if len(found) == known:
+            return
 
 
-def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Joints that do not say any more how far they may be off."""
-    parts = comparison.pairing.joints
-    lost = [
-        joint.name
-        for joint in comparison.pairing.before.joints
-        if joint.tolerance is not None
-        and not any(comparison.same(joint.tolerance, p.tolerance or 0.0) for p in parts[joint.name])
-    ]
-    if lost:
-        yield comparison.find("REG329", f"tolerances of {listed_all(lost)} are lost", *lost)
+def _led(
+    joint: Joint, row: list[Joint], slides: Mapping[str, Joint], bodies: Mapping[str, str]
+) -> tuple[Joint, ...]:
+    """Turn a row of joints so that it leads the way that the joint of the model does."""
 
+    def body(name: str) -> str:
+        return bodies.get(name, name)
 
-def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iterator[Diagnostic]:
-    """What is stated of one freedom, datum by datum, in the coordinate of the model."""
-    part, index = comparison.pairing.freedoms(joint)[k]
-    factor = float(comparison.places.factors(joint)[k])
-    name = f"`{joint.name}`" if joint.freedoms == 1 else f"freedom {k + 1} of `{joint.name}`"
-    sprung = bool(np.any(_force("stiffness", joint, k)))
-    for datum in FREEDOM if sprung else FREEDOM[:-1]:
-        one = datum.value(datum.words, joint, k)
-        two = datum.value(datum.words, part, index) * factor**datum.power + shift * datum.counted
-        if not comparison.same(one, two):
-            gone = bool(np.all(np.isinf(two))) or (datum.code == "REG325" and not np.any(two))
-            change = f"is lost ({numbers(one)})" if gone else instead(one, two)
-            words = datum.words.replace("_", " ")
-            yield comparison.find(datum.code, f"{words} of {name} {change}", joint.name)
-
-
-def _bounds(what: str, joint: Joint, index: int) -> Array:
-    """Lower and upper bound of a freedom, infinite where there is none."""
-    if joint.limits is None:
-        return np.array([-np.inf, np.inf])
-    return _opened(np.asarray(joint.limits)[index])
-
-
-def _opened(values: Array) -> Array:
-    """Bounds as large as numbers get mean that there is none."""
-    largest = np.finfo(np.float64).max / 2
-    return np.where(np.abs(values) > largest, np.copysign(np.inf, values), values)
-
-
-def _limit(what: str, joint: Joint, index: int) -> Array:
-    value = None if joint.limits is None else getattr(joint.limits, what)
-    return np.array(np.inf) if value is None else _opened(value[index])
-
-
-def _force(what: str, joint: Joint, index: int) -> Array:
-    value = getattr(joint.dynamics, what)
-    return np.array(0.0 if value is None else value[index])
-
-
-class Datum(NamedTuple):
-    """What joints state of a freedom.
-
-    Attributes:
-        code: Of the finding where two of them differ.
-        words: What it is called.
-        value: Takes its name, a joint and the number of a freedom.
-        power: Of the file's coordinate by that of the model, by which the file's value is to be
-            multiplied.
-        counted: Whether it counts from the zero of the coordinate.
-    """
-
-    code: str
-    words: str
-    value: Callable[[str, Joint, int], Array]
-    power: int
-    counted: bool = False
-
-
-FREEDOM = (
-    Datum("REG324", "bounds", _bounds, -1, counted=True),
-    Datum("REG324", "velocity", _limit, -1),
-    Datum("REG324", "effort", _limit, 1),
-    Datum("REG325", "damping", _force, 2),
-    Datum("REG325", "friction", _force, 1),
-    Datum("REG325", "stiffness", _force, 2),
-    Datum("REG325", "armature", _force, 2),
-    Datum("REG325", "rest_position", _force, -1, counted=True),
-)
-
-
-def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Motors that are lost, changed or added, and joints that are no longer marked as driven."""
-    pairing, find = comparison.pairing, comparison.find
-    there = {actuator.name: actuator for actuator in pairing.after.actuators}
-    told = set()
-    yield from _shared(comparison, there)
-    for actuator in pairing.before.actuators:
-        found = there.pop(actuator.name, None)
-        told.add(actuator.joint)
-        if found is None:
-            message = f"actuator `{actuator.name}` of `{actuator.joint}` is lost"
-            yield find("REG326", message, actuator.joint)
-            continue
-        for message in _changes(comparison, actuator, found):
-            yield find("REG326", f"actuator `{actuator.name}` {message}", actuator.joint)
-    names = {part.name: name for name, parts in pairing.joints.items() for part in parts}
-    driven = {joint.name for joint in pairing.before.joints if joint.actuated}
-    for actuator in there.values():
-        # A motor for a joint that the model marks as driven is how a format marks it.
-        if names.get(actuator.joint) not in driven:
-            message = f"actuator `{actuator.name}` is not in the model"
-            yield find("REG326", message, actuator.joint)
-    for joint in pairing.before.joints:
-        parts = pairing.joints[joint.name]
-        marked = any(part.actuated for part in parts)
-        if parts and joint.name not in told and marked != bool(joint.actuated):
-            verb = "is not marked as driven" if joint.actuated else "is marked as driven"
-            yield find("REG326", f"joint `{joint.name}` {verb}", joint.name)
-
-
-def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diagnostic]:
-    """Motors that move several coordinates by one force, of which the file makes several motors."""
-    motors: dict[str, list[Actuator]] = {}
-    for actuator in comparison.pairing.before.actuators:
-        if actuator.motor is not None:
-            motors.setdefault(actuator.motor, []).append(actuator)
-    for motor, coordinates in motors.items():
-        joints = [each.joint for each in coordinates]
-        found = [there.get(each.name) for each in coordinates]
-        shared = {None if each is None else each.motor for each in found}
-        if any(found) and (len(shared) > 1 or None in shared):
-            message = f"motor `{motor}`, which moves {listed_all(joints)} together, became several"
-            yield comparison.find("REG326", message, *joints)
-
-
-def _changes(comparison: Comparison, one: Actuator, two: Actuator) -> Iterator[str]:
-    joint = comparison.comparable.get(one.joint)
-    if joint is None:
-        return  # it is named already
-    part, _ = comparison.pairing.freedoms(joint)[one.freedom]
-    factor = float(comparison.places.factors(joint)[one.freedom])
-    if two.joint != part.name:
-        yield f"moves `{two.joint}` instead of `{part.name}`"
-    if one.kind != two.kind:
-        yield f"became a {two.kind} instead of a {one.kind}"
-    if not comparison.same(one.gear, two.gear * factor):
-        yield f"has gear {two.gear * factor:g} instead of {one.gear:g}"
-    for what in ("control_range", "force_range"):
-        a, b = getattr(one, what), getattr(two, what)
-        if (a is None) != (b is None) or (a is not None and not comparison.same(a, b)):
-            yield f"has {what.replace('_', ' ')} {b} instead of {a}"
-    gains, others = one.gains or ActuatorGains(), two.gains or ActuatorGains()
-    for what in ("control", "position", "velocity"):
-        a, b = getattr(gains, what), getattr(others, what)
-        if a is not None and not comparison.same(a, b or 0.0):
-            yield f"has {what} gain {b} instead of {a:g}"
+    end = row[-1]
+    if len(row) > 1 and joint.parent in (body(end.parent), body(end.child)):
+        row = row[::-1]
+    led, here = [], joint.parent
+    for part in row:
+        onward = part if body(part.parent) == here else reversed_joint(part)
+        led.append(onward)
+        here = body(onward.child)
+        slide = slides.get(part.name)
+        if slide is not None:
+            here = body(slide.child) if body(slide.parent) == here else body(slide.parent)
+    return tuple(led)

@@ -9,15 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from regularize.adapters.common.write import capsule_parts
-from regularize.lie.arrays import Array
+from regularize.errors import ModelError
+from regularize.lie.arrays import Array, Transform
 from regularize.lie.curve import TERMS, Curve
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Coupling, Mechanism
-from regularize.reduction.reduce import Reduction
-from regularize.repair.verification.comparison import (
-    SAME,
-    Comparison,
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.verification.comparison import SAME, Comparison
+from regularize.repair.verification.joint_differences import (
     actuator_differences,
     freedom_differences,
     instead,
@@ -25,11 +26,10 @@ from regularize.repair.verification.comparison import (
     numbers,
     place_differences,
 )
-from regularize.repair.verification.motions import motion_differences
-from regularize.repair.verification.pairing import pair
-from regularize.repair.verification.places import Placement
 from regularize.repair.verification.preparing import INSIDE
 
+#: Findings after which the joints can no longer be said to be the same ones.
+MOVING = ("REG321", "REG323", "REG327")
 #: Coefficients by coordinate, the largest one 1, and the offset under no coordinate.
 Row = dict[tuple[str, int], float]
 
@@ -43,41 +43,25 @@ def differences(
     rtol: float = SAME,
     motions: bool = True,
 ) -> list[Diagnostic]:
-    """What a mechanism has lost or changed on its way, one finding for each datum.
+    """Say what a model has lost or changed in a file (``after``), one finding for each datum.
 
     Bodies and joints are compared by name, through the rows and halves that writers make of them;
-    places and masses in the world at the reference pose, so that frames may lie elsewhere. Loops,
-    mobility and redundancy are compared last: where all joints stand where they stood, they are
-    the same, and are not computed again.
-
-    Args:
-        before: What was meant.
-        after: What was read back.
-        target: What the findings call ``after``, such as ``URDF``.
-        reduction: That of ``before``, if it is known.
-        rtol: Differences that count as none: radians, lengths by the size of the mechanism, masses
-            and other numbers relative to themselves.
-        motions: Whether loops, mobility and redundancy are compared.
-
-    Returns:
-        Findings REG320 (errors: another machine) to REG329.
+    places and masses in the world at the reference pose, so that frames may lie elsewhere. Findings
+    are REG320 (errors: another machine) to REG329.
     """
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
-    places = Placement.of(pair(before, after))
-    zeroed = Placement.of(pair(before.with_positions(at_zero), after))
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
-    ways = [(max(each.worst(), rtol), each.apart()) for each in (places, zeroed)]
-    forgotten = ways[1] < ways[0]
-    places = zeroed if forgotten else places
-    comparison = Comparison(places.pairing, places, target, rtol)
+    stored, zeroed = (
+        Comparison(each, after, target, rtol) for each in (before, before.with_positions(at_zero))
+    )
+    forgotten = zeroed.apart() < stored.apart()
+    comparison = zeroed if forgotten else stored
     lost = [
         comparison.find(
-            "REG323",
-            f"the stored coordinate of `{joint.name}` is lost ({numbers(joint.position)})",
-            joint.name,
+            "REG323", f"the stored coordinate of `{j.name}` is lost ({numbers(j.position)})", j.name
         )
-        for joint in before.joints
-        if forgotten and np.any(joint.position)
+        for j in before.joints
+        if forgotten and np.any(j.position)
     ]
     found = [
         *name_differences(comparison),
@@ -88,25 +72,35 @@ def differences(
         *actuator_differences(comparison),
         *coupling_differences(comparison),
         *shape_differences(comparison),
-        *setting_differences(comparison),
     ]
-    moving = motion_differences(places, before, found, target, reduction) if motions else ()
+    if not comparison.same(before.gravity, after.gravity):
+        message = f"gravity {instead(before.gravity, after.gravity)}"
+        found.append(comparison.find("REG329", message))
+    moving = motion_differences(comparison, before, found, reduction) if motions else ()
     return [*moving, *found]
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies and joints that are called otherwise, that are not there, or that were added."""
-    pairing, find = comparison.pairing, comparison.find
-    for name in pairing.lost_bodies():
-        yield find("REG321", f"body `{name}` is not there")
-    for name in pairing.added_bodies():
-        yield find("REG321", f"body `{name}` is there as well")
-    for old, new in pairing.renamed_bodies():
-        still = old == pairing.before.ground
+    """Name bodies and joints that are called otherwise, that are not there, or that were added."""
+    find, bodies = comparison.find, comparison.bodies
+    there = {body.name for body in comparison.after.bodies}
+    for body in comparison.before.bodies:
+        if body.name not in bodies.values():
+            yield find("REG321", f"body `{body.name}` is not there")
+    # Links between joints in a row are no bodies of their own.
+    rows = [part for parts in comparison.joints.values() for part in parts]
+    between = {name for part in rows for name in (part.parent, part.child)}
+    for body in comparison.after.bodies:
+        if body.name not in bodies.keys() | between:
+            yield find("REG321", f"body `{body.name}` is there as well")
+    for new, old in bodies.items():
+        if old in there:
+            continue
+        still = old == comparison.before.ground
         message = f"{'the ground' if still else 'body'} `{old}` is called `{new}`"
         yield find("REG321", message, severity="note" if still else "warning")
-    for joint in pairing.before.joints:
-        parts = pairing.joints[joint.name]
+    for joint in comparison.before.joints:
+        parts = comparison.joints[joint.name]
         if not parts:
             # Bodies move freely without a joint as well; mobility is compared in any case then.
             severity: Severity = "note" if joint.kind == "free" else "warning"
@@ -115,31 +109,31 @@ def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         elif len(parts) == 1 and parts[0].name != joint.name:
             message = f"joint `{joint.name}` is called `{parts[0].name}`"
             yield find("REG321", message, joint.name, severity="note")
-    for joint in pairing.added:
+    for joint in comparison.added:
         yield find("REG321", f"joint `{joint.name}` is there as well", joint.name)
 
 
 def mass_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies whose mass properties are lost, changed or made up."""
-    pairing, places = comparison.pairing, comparison.places
-    for body in pairing.before.bodies:
+    """Name bodies whose mass properties are lost, changed or made up."""
+    for body in comparison.before.bodies:
         names = _parts(comparison, body.name)
         if not names:
             continue
-        one = places.before.inertia(body.name)
-        parts = [part for name in names if (part := places.after.inertia(name)) is not None]
-        two = Inertia.total(parts) if parts else None
-        still = body.name == pairing.before.ground
-        for message in _inertia(comparison, one, two):
+        one = comparison.model.inertia(body.name)
+        parts = [part for name in names if (part := comparison.file.inertia(name)) is not None]
+        still = body.name == comparison.before.ground
+        for message in _inertia(comparison, one, Inertia.total(parts) if parts else None):
             message = f"body `{body.name}`{', the ground,' if still else ''} {message}"
             yield comparison.find("REG322", message, severity="note" if still else "warning")
 
 
 def _parts(comparison: Comparison, body: str) -> list[str]:
-    return [name for name, of in comparison.pairing.bodies.items() if of == body]
+    """Return the bodies of the file that are a body of the model."""
+    return [name for name, whole in comparison.bodies.items() if whole == body]
 
 
 def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -> Iterator[str]:
+    """Say how the mass properties of a body differ."""
     if one is None or two is None:
         # No mass and unknown mass are the same to every engine.
         if one is not None and (one.mass or np.any(one.matrix)):
@@ -147,7 +141,7 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
         elif two is not None and (two.mass or np.any(two.matrix)):
             yield f"has mass properties there that nobody stated (mass {two.mass:g} kg)"
         return
-    size, rtol = comparison.places.size, comparison.rtol
+    size, rtol = comparison.size, comparison.rtol
     if abs(one.mass - two.mass) > rtol * abs(one.mass):
         yield f"has mass {two.mass:.9g} kg instead of {one.mass:.9g} kg"
     moved = float(np.linalg.norm(one.center - two.center))
@@ -159,65 +153,59 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
 
 
 def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Bodies whose shapes are lost or changed."""
-    pairing, places = comparison.pairing, comparison.places
-    for body in pairing.before.bodies:
-        wanted = [(places.before.poses[body.name], shape) for shape in body.geometry]
+    """Name bodies whose shapes are lost or changed."""
+    for body in comparison.before.bodies:
+        pose = comparison.model.poses[body.name]
         there = [
-            (places.after.poses[name], shape)
+            (comparison.file.poses[name], shape)
             for name in _parts(comparison, body.name)
-            for shape in pairing.after.body(name).geometry
+            for shape in comparison.after.body(name).geometry
         ]
-        for number, (pose, shape) in enumerate(wanted, 1):
-            found = _found(comparison, pose, shape, there)
+        for number, shape in enumerate(body.geometry, 1):
+            found = _take(comparison, pose, shape, there)
             if found is not None:
-                if not _same_color(shape, found):
+                # A color that nobody stated is the viewer's matter.
+                one, two = shape.color, found.color
+                if one is not None and (two is None or not np.allclose(one, two, atol=1 / 255)):
                     message = f"the color of shape {number} of body `{body.name}` differs"
                     yield comparison.find("REG328", message, severity="note")
                 continue
             parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
-            if all(part is not None and _found(comparison, pose, part, there) for part in parts):
-                continue
-            uri = f" `{shape.uri}`" if shape.uri else ""
-            message = f"{shape.kind}{uri} (shape {number}) of body `{body.name}` is not there"
-            yield comparison.find("REG328", message)
+            if not all(part is not None and _take(comparison, pose, part, there) for part in parts):
+                message = f"{_called(shape)} (shape {number}) of body `{body.name}` is not there"
+                yield comparison.find("REG328", message)
         for _, shape in there:
-            uri = f" `{shape.uri}`" if shape.uri else ""
-            message = f"body `{body.name}` has a {shape.kind}{uri} that is not in the model"
+            message = f"body `{body.name}` has a {_called(shape)} that is not in the model"
             yield comparison.find("REG328", message)
 
 
-def _found(
-    comparison: Comparison, pose: Array, shape: Geometry, there: list[tuple[Array, Geometry]]
+def _called(shape: Geometry) -> str:
+    return f"{shape.kind} `{shape.uri}`" if shape.uri else shape.kind
+
+
+def _take(
+    comparison: Comparison,
+    pose: Transform,
+    shape: Geometry,
+    there: list[tuple[Transform, Geometry]],
 ) -> Geometry | None:
-    """The shape of the file that is a shape of the model; it is taken from the list."""
+    """Take the shape of the file that is a shape of the model from a list, if one is."""
+    mesh = mesh_place(shape, comparison.before)
     for number, (other, found) in enumerate(there):
-        if _same_shape(comparison, shape, found) and comparison.same(
-            pose @ shape.T_body_geometry, other @ found.T_body_geometry
+        if (
+            (shape.kind, shape.collision) == (found.kind, found.collision)
+            and shape.size.shape == found.size.shape
+            and comparison.same(shape.size, found.size)
+            and mesh == mesh_place(found, comparison.after)
+            and comparison.same(pose @ shape.T_body_geometry, other @ found.T_body_geometry)
         ):
             del there[number]
             return found
     return None
 
 
-def _same_shape(comparison: Comparison, one: Geometry, two: Geometry) -> bool:
-    before, after = comparison.pairing.before, comparison.pairing.after
-    return (
-        (one.kind, one.collision) == (two.kind, two.collision)
-        and one.size.shape == two.size.shape
-        and comparison.same(one.size, two.size)
-        and mesh_place(one, before) == mesh_place(two, after)
-    )
-
-
-def _same_color(one: Geometry, two: Geometry) -> bool:
-    if one.color is None or two.color is None:
-        return one.color is None  # a color that nobody stated is the viewer's matter
-    return bool(np.allclose(one.color, two.color, atol=1 / 255))
-
-
 def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
-    """Where the mesh of a shape is: a file that does not depend on the model's own place."""
+    """Return where the mesh of a shape is, whatever the place of the model's own file."""
     own = shape.uri is not None and shape.uri.startswith(INSIDE)  # inside of the model's own file
     if shape.uri is None or own or "://" in shape.uri or mechanism.path is None:
         return [shape.uri or ""]
@@ -225,10 +213,10 @@ def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
 
 
 def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Couplings and prescribed motions that are lost or changed."""
-    pairing, find = comparison.pairing, comparison.find
-    there = [_row(coupling) for coupling in pairing.after.couplings]
-    for coupling in pairing.before.couplings:
+    """Name couplings and prescribed motions that are lost or changed."""
+    find = comparison.find
+    there = [_row(coupling) for coupling in comparison.after.couplings]
+    for coupling in comparison.before.couplings:
         row = _expected(comparison, coupling)
         same = (r for r in there if row is not None and _alike(r, row, comparison.rtol))
         match = next(same, None)
@@ -237,37 +225,30 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             yield find("REG327", f"coupling `{coupling.name}` is lost", *names)
         else:
             there.remove(match)
-    slides = {slide.name for slide in pairing.slides.values()}
+    slides = {slide.name for slide in comparison.slides.values()}
     for row in there:
         names = [*dict.fromkeys(name for name, _ in row if name)]
         if not slides & {*names}:
             message = f"couples {listed_all(names)}, which the model does not"
             yield find("REG327", message, *names)
-    kept = {motion.name for motion in pairing.after.motions}
-    for motion in pairing.before.motions:
+    kept = {motion.name for motion in comparison.after.motions}
+    for motion in comparison.before.motions:
         if motion.name not in kept:
             message = f"prescribed motion `{motion.name}` is lost ({motion.expression})"
             yield find("REG327", message, motion.joint)
 
 
-def setting_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Gravity, if it is not the same."""
-    one, two = comparison.pairing.before.gravity, comparison.pairing.after.gravity
-    if not comparison.same(one, two):
-        yield comparison.find("REG329", f"gravity {instead(one, two)}")
-
-
 def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
-    """A coupling in the coordinates of the file; None where it has not all of them."""
+    """Return a coupling in the coordinates of the file; None where it has not all of them."""
     terms, offset = [], coupling.offset
     for name, index, coefficient in coupling.terms:
         joint = comparison.comparable.get(name)
         if joint is None:
             return None
-        part, k = comparison.pairing.freedoms(joint)[index]
-        turned = part is not comparison.pairing.after.joint(part.name)
+        part, k = comparison.freedoms(joint)[index]
+        turned = part is not comparison.after.joint(part.name)
         k = part.freedoms - 1 - k if turned and not part.group else k
-        terms.append((part.name, k, coefficient / comparison.places.factors(joint)[index]))
+        terms.append((part.name, k, coefficient / comparison.factors(joint)[index]))
         offset -= coefficient * comparison.shifts(joint)[index]
     moved = replace(coupling, terms=tuple(terms), offset=float(offset))
     if coupling.curve is None:
@@ -275,12 +256,12 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
     name, index, coefficient = coupling.terms[-1]
     joint = comparison.comparable[name]
     shift = comparison.shifts(joint)[index]
-    curve = coupling.curve.along(1.0 / comparison.places.factors(joint)[index], shift)
+    curve = coupling.curve.along(1.0 / comparison.factors(joint)[index], shift)
     return _row(replace(moved, offset=float(offset + coefficient * shift)), curve)
 
 
 def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
-    """Numbers that a coupling consists of: of a function those with negative indices."""
+    """Return the numbers that a coupling consists of: of a function those with negative indices."""
     row: Row = {}
     offset, curve = coupling.offset, curve or coupling.curve
     for name, index, coefficient in coupling.terms[: None if curve is None else -1]:
@@ -297,8 +278,93 @@ def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
 
 
 def _alike(one: Row, two: Row, rtol: float) -> bool:
-    # Which of two coefficients is the larger may depend on rounding, and their signs with it.
+    """Say whether two couplings are the same: which coefficient is scaled to 1 may be rounding."""
     if one.keys() != two.keys():
         return False
     a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
     return bool(np.allclose(a, b, rtol=0, atol=rtol) or np.allclose(a, -b, rtol=0, atol=rtol))
+
+
+def motion_differences(
+    comparison: Comparison,
+    before: Mechanism,
+    found: Sequence[Diagnostic],
+    reduction: Reduction | None = None,
+) -> Iterator[Diagnostic]:
+    """Compare loops, mobility and redundancy, unless all joints are the same one by one."""
+    serious = [f for f in found if f.code in MOVING and f.severity != "note"]
+    if not serious and _one_to_one(comparison):
+        return
+    lost = {f.message.split("`")[1] for f in found if f.code == "REG327" and "`" in f.message}
+    if lost & {coupling.name for coupling in before.couplings}:
+        # What a lost coupling changes is said by that finding.
+        kept = tuple(c for c in before.couplings if c.name not in lost)
+        before, reduction = replace(before, couplings=kept), None
+    shorter = _without_idle_free_joints(before, comparison)
+    if shorter is not before:
+        before, reduction = shorter, None
+    one = reduction if reduction is not None else reduce(before)
+    two = reduce(_at_the_same_pose(comparison, before))
+    if not (one.assembly.closed and two.assembly.closed):
+        message = "loops stay open, so that mobility and redundancy are not compared"
+        yield comparison.find("REG320", message, severity="note")
+        return
+    counts = []
+    for each in (one, two):
+        # A weld between bodies of one piece is a loop if the file marks it as closing one.
+        welds = len(each.graph.rigid_loops)
+        counts.append((each.graph.loops + welds, each.mobility, each.redundant + 6 * welds))
+    names = ("independent loops", "mobility", "redundant constraint equations")
+    for what, a, b in zip(names, *counts, strict=True):
+        if a != b:
+            message = f"{what} {b} instead of {a}: this is another machine"
+            yield comparison.find("REG320", message, severity="error")
+
+
+def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
+    """Leave out free joints that are not in the file and hold nothing together.
+
+    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
+    """
+    for joint in before.joints:
+        if joint.kind == "free" and not comparison.joints[joint.name]:
+            rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
+            try:
+                build(rest)
+            except ModelError:
+                continue
+            before = rest
+    return before
+
+
+def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
+    """Return the mechanism of the file at the stored coordinates of the model, if it lost them."""
+    positions: dict[str, Array] = {}
+    for joint in before.joints:
+        if np.array_equal(joint.position, comparison.before.joint(joint.name).position):
+            continue
+        freedoms = comparison.freedoms(joint)
+        if len(freedoms) != joint.freedoms:
+            continue
+        values = joint.position * comparison.factors(joint)
+        for (part, k), value in zip(freedoms, values, strict=True):
+            positions.setdefault(part.name, np.zeros(part.freedoms))[k] = value
+            slide = comparison.slides.get(part.name)
+            if slide is not None:
+                positions[slide.name] = np.array([value * comparison.pitch(part.name, slide.name)])
+    return comparison.after.with_positions(positions)
+
+
+def _one_to_one(comparison: Comparison) -> bool:
+    """Say whether each joint is one joint of the same kind, with nothing added."""
+    kinds = all(
+        len(parts := comparison.joints[joint.name]) == 1
+        and parts[0].kind == joint.kind
+        and parts[0].name not in comparison.slides
+        for joint in comparison.before.joints
+    )
+    names = {body.name for body in comparison.before.bodies}
+    twins = [b for b, of in comparison.bodies.items() if b != of and b != comparison.after.ground]
+    if not kinds or twins or names != {*comparison.bodies.values()}:
+        return False
+    return build(comparison.before).loops == build(comparison.after).loops

@@ -26,15 +26,7 @@ INSIDE = "#"
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """The model with names, meshes and at a pose that a format can hold in a file of a folder.
-
-    Returns:
-        The model, and a finding for each name that changes, each shape that is left out and each
-        joint that is moved.
-
-    Raises:
-        UnsupportedExport: The loops are open, cannot be closed, and the format holds no open ones.
-    """
+    """Give a model names, meshes and a pose that a format can hold, with findings of changes."""
     bodies = _body_names(mechanism, adapter)
     joints = _joint_names(mechanism, adapter, bodies)
     findings = [
@@ -52,41 +44,37 @@ def prepared(
 
 
 def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
+    """Return the names that bodies get in a file."""
     taken = {body.name for body in mechanism.bodies} | adapter.reserved
-    names = {}
     marks = _idle_marks(mechanism) if adapter.name.startswith("urdf") else set()
+    names = {}
     for body in mechanism.bodies:
+        new = body.name
         if body.name in marks:
             new = unique(f"frame_{body.name}", taken)
         elif body.name in adapter.reserved and body.name != mechanism.ground:
             new = unique(f"{body.name}_body", taken)
-        else:
-            new = body.name
         names[body.name] = new
-        taken.add(names[body.name])
+        taken.add(new)
     return names
 
 
 def _idle_marks(mechanism: Mechanism) -> set[str]:
-    """Links whose names close a loop in URDF, which something else closes in the model."""
+    """Find links whose names close a loop in URDF, which something else closes in the model."""
     closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
     names = {body.name for body in mechanism.bodies}
-    pairs = (
-        (first, f"closing_{match[1]}_2")
-        for first in names
-        if (match := CLOSING.fullmatch(first)) is not None
-    )
-    return {
-        name
-        for pair in pairs
-        if {*pair} <= names and frozenset(pair) not in closed
-        for name in pair
-    }
+    found: set[str] = set()
+    for first in names:
+        if match := CLOSING.fullmatch(first):
+            pair = {first, f"closing_{match[1]}_2"}
+            found |= pair if pair <= names and frozenset(pair) not in closed else set()
+    return found
 
 
 def _joint_names(
     mechanism: Mechanism, adapter: Adapter, bodies: Mapping[str, str]
 ) -> dict[str, str]:
+    """Return the names that joints get in a file."""
     others = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
     taken = others | {joint.name for joint in mechanism.joints}
     names = {}
@@ -98,7 +86,7 @@ def _joint_names(
 
 
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:
-    """The mechanism with its loops closed; adds a finding for each joint that moves for that."""
+    """Close the loops; adds a finding for each joint that moves for that."""
     found = assemble(mechanism)
     translation, rotation = found.worst_before
     if max(translation, rotation) < EXACT.closed:
@@ -111,52 +99,40 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
     closed = with_coordinates(mechanism, found.q)
     for old, new in zip(mechanism.joints, closed.joints, strict=True):
         if float(abs(new.position - old.position).max(initial=0.0)) > 0.0 and not old.closure:
-            findings.append(
-                Diagnostic(
-                    "REG323",
-                    "warning",
-                    f"{target}: holds no open loops, so that `{old.name}` is moved to close them",
-                    joints=(old.name,),
-                )
-            )
+            message = f"{target}: holds no open loops, so that `{old.name}` is moved to close them"
+            findings.append(Diagnostic("REG323", "warning", message, joints=(old.name,)))
     return closed
 
 
 def with_meshes_from(
     mechanism: Mechanism, adapter: Adapter, folder: Path, findings: list[Diagnostic]
 ) -> Mechanism:
-    """The model with its meshes named as they are found from a folder.
-
-    Adds a finding for each shape that the format cannot refer to, which is left out.
-    """
+    """Name meshes as they are found from a folder; adds a finding for each that is left out."""
     bodies = []
     for body in mechanism.bodies:
         shapes, left_out = [], set()
         for shape in body.geometry:
-            if shape.kind != "mesh":
-                shapes.append(shape)
-                continue
-            found = _reference(shape, mechanism, adapter, folder)
-            if found is not None:
-                shapes.append(replace(shape, uri=found))
-                continue
-            if shape.uri in left_out:
-                continue  # seen and touched by the same mesh
-            left_out.add(shape.uri)
-            takes = ", ".join(sorted(adapter.meshes)) or "files"
-            why = f"it is not found, or none of {takes}"
-            if INSIDE in (shape.uri or ""):
-                why = "it lies inside of a CAD file, which engines do not open; export it as a mesh"
-            message = (
-                f"{adapter.label}: mesh `{shape.uri}` of body `{body.name}` is left out: {why}"
-            )
-            findings.append(Diagnostic("REG328", "warning", message, source=body.source))
+            uri = _reference(shape, mechanism, adapter, folder) if shape.kind == "mesh" else None
+            if shape.kind != "mesh" or uri is not None:
+                shapes.append(shape if uri is None else replace(shape, uri=uri))
+            elif shape.uri not in left_out:  # else it is seen and touched by the same mesh
+                left_out.add(shape.uri)
+                takes = ", ".join(sorted(adapter.meshes)) or "files"
+                why = f"it is not found, or none of {takes}"
+                if INSIDE in (shape.uri or ""):
+                    why = (
+                        "it lies inside of a CAD file, which engines do not open; export it as a "
+                        "mesh"
+                    )
+                what = f"mesh `{shape.uri}` of body `{body.name}`"
+                message = f"{adapter.label}: {what} is left out: {why}"
+                findings.append(Diagnostic("REG328", "warning", message, source=body.source))
         bodies.append(replace(body, geometry=tuple(shapes)))
     return replace(mechanism, bodies=tuple(bodies))
 
 
 def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
-    """How a file in a folder names the mesh of a shape; None where it cannot."""
+    """Return how a file in a folder names the mesh of a shape; None where it cannot."""
     uri, path = shape.uri or "", mechanism.path
     if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"

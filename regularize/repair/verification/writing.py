@@ -7,16 +7,14 @@ controllers, solver options) no writer knows of: who gets a new file is told wha
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -61,19 +59,9 @@ def write_verified(
 ) -> tuple[Diagnostic, ...]:
     """Write a model beside its place, read it back, compare it, and only then put it there.
 
-    Args:
-        mechanism: What to write.
-        path: The file; files that belong to it get its name with other endings.
-        format: Name of a format that can be written.
-        reduction: That of the mechanism, if it is known.
-
-    Returns:
-        What the file does not hold, one finding for each datum, and what the format forces.
-
-    Raises:
-        UnsupportedExport: The file cannot be read back, its own program refuses it, or it is
-            another machine. The file that was there before is as it was.
-        RegularizeError: The file cannot be written.
+    Files that belong to it get its name with other endings. Returns what the file does not hold,
+    and what the format forces; raises ``UnsupportedExport`` where it is another machine or its own
+    program refuses it, and leaves the file that was there before.
     """
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
@@ -86,7 +74,12 @@ def write_verified(
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
         model, findings = prepared(mechanism, adapter, target.parent)
-        findings += _write(adapter, model, place)
+        try:
+            findings += adapter.load_writer()(model, place)
+        except ValueError as error:  # of lxml
+            raise UnsupportedExport(
+                f"the model has text that cannot be written: {error}"
+            ) from error
         # Meshes are named from the place of the file from now on.
         placed = replace(model, path=os.fspath(place))
         findings += _verified(placed, place, adapter, reduction)
@@ -109,18 +102,8 @@ def write_verified(
     return tuple(findings)
 
 
-def _write(adapter: Adapter, model: Mechanism, path: Path) -> Iterable[Diagnostic]:
-    """Let the adapter write; raises ``UnsupportedExport`` for names that no XML can hold."""
-    writer = adapter.load_writer()
-    try:
-        found: Iterable[Diagnostic] = writer(model, path)
-    except ValueError as error:  # of lxml
-        raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
-    return found
-
-
 def replaceable(path: str | os.PathLike[str]) -> Path:
-    """The file that is to be replaced: a link is followed, a device is refused."""
+    """Return the file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise RegularizeError(f"{path}: is no file that could be replaced; name another one")
@@ -128,7 +111,7 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
 
 
 def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """The files of a model and the places that they are for, the model itself last."""
+    """List the files of a model and the places that they are for, the model itself last."""
     beside = [p for p in place.parent.iterdir() if p.name.startswith(f"{place.stem}.")]
     for file in sorted(beside, key=lambda p: p == place):
         yield file, target.with_suffix(file.suffix)
@@ -137,7 +120,7 @@ def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 def _verified(
     mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
 ) -> list[Diagnostic]:
-    """What a file has lost; raises ``UnsupportedExport`` if it is another machine."""
+    """Return what a file has lost; raises ``UnsupportedExport`` if it is another machine."""
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None)
     mechanism, after = segments(mechanism), segments(after)
@@ -168,21 +151,15 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
 
 
 def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Findings about what stays behind in the file that a mechanism was read from.
-
-    Nothing is found if that file is gone; what stands in the new one word for word has not stayed.
-    """
+    """Say what stays behind in the file that a mechanism was read from, as far as it is there."""
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
     copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
     there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
     motors = {actuator.name for actuator in mechanism.actuators}
-    roots = {
-        file: root
-        for file in (mechanism.path, *mechanism.files)
-        if (root := _root(file)) is not None
-    }
+    files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
+    roots = {file: root for file, root in files.items() if root is not None}
     ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
     ties = {
         value
@@ -192,29 +169,29 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
         for key, value in element.attrib.items()
         if key.startswith("tendon")
     }
+
+    def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
+        message = f"{target}: {what} stays behind in {Path(file).name}"
+        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
+
     for file, root in roots.items():
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
-                if (element.tag, dict(element.attrib)) in there and not len(element):
-                    continue
-                if kind == "actuator/*" and _moves_joints(element, motors, ropes):
-                    continue
+                copy = (element.tag, dict(element.attrib)) in there and not len(element)
+                motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
+                # A tendon that exerts no force is in the motor or the equality that it is for.
                 summed = element.tag == "fixed" and element.get("name") in ties
-                if summed and SEEN.issuperset(element.attrib):
-                    continue  # it is in the motor or the equality that it is for
-                where = Source(file, element.sourceline)
-                message = f"{target}: {_called(element)} stays behind in {Path(file).name}"
-                yield Diagnostic("REG329", "warning", message, source=where)
+                if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
+                    yield stays(_called(element), file, element)
         for kind in TOGETHER[mechanism.format]:
             found = [each for each in root.iterfind(f".//{kind}") if _says(each, there)]
             if found:
                 times = "" if len(found) == 1 else f" ({len(found)} times)"
-                message = f"{target}: <{kind}>{times} stays behind in {Path(file).name}"
-                where = Source(file, found[0].sourceline)
-                yield Diagnostic("REG329", "warning", message, source=where)
+                yield stays(f"<{kind}>{times}", file, found[0])
 
 
 def _root(file: str) -> etree._Element | None:
+    """Parse a file; None where it is gone or no XML."""
     try:
         parser = etree.XMLParser(
             resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
@@ -225,7 +202,7 @@ def _root(file: str) -> etree._Element | None:
 
 
 def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | None]) -> bool:
-    """Whether an actuator of MJCF is one of the motors that the mechanism has."""
+    """Say whether an actuator of MJCF is one of the motors that the mechanism has."""
     name = element.get("name")
     if name is not None:
         return name in motors
@@ -234,6 +211,7 @@ def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | No
 
 
 def _called(element: etree._Element) -> str:
+    """Name an element by its own name, or by what it refers to."""
     name = element.get("name") or element.get("reference")
     if name is None and element.get("body1"):
         name = f"{element.get('body1')} and {element.get('body2')}"
@@ -243,7 +221,7 @@ def _called(element: etree._Element) -> str:
 
 
 def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> bool:
-    """Whether an element says more than gravity, and more than the new file."""
+    """Say whether an element says more than gravity, and more than the new file."""
     given = {key: value for key, value in element.attrib.items() if key != "gravity"}
     kept = any(tag == element.tag and given.items() <= values.items() for tag, values in there)
     inside = any((each.tag, dict(each.attrib)) not in there for each in element)
@@ -251,21 +229,13 @@ def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> b
 
 
 def try_engine(path: Path, format: str) -> str | None:
-    """Let the program that a format belongs to read a file.
-
-    Returns:
-        Its name; None where there is none, or it is not installed.
-
-    Raises:
-        UnsupportedExport: It refuses the file; the message has its own words.
-    """
+    """Let the program of a format, if it is installed, read a file; its name, or an error."""
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
-    name, module, reads = ENGINES[format]
-    engine = importlib.import_module(module)
+    name, _, reads = ENGINES[format]
     with _words() as words:
         try:
-            reads(engine, str(path))
+            reads(str(path))
         except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
             said = f"{error} {words()}".replace(str(path), path.name)
             raise UnsupportedExport(f"{name} refuses it: {' '.join(said.split())[:300]}") from error
@@ -274,7 +244,7 @@ def try_engine(path: Path, format: str) -> str | None:
 
 @contextmanager
 def _words() -> Iterator[Callable[[], str]]:
-    """What a library in C writes to standard error meanwhile, instead of its being shown."""
+    """Keep what a library in C writes to standard error meanwhile, instead of showing it."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -291,18 +261,20 @@ def _words() -> Iterator[Callable[[], str]]:
             os.close(kept)
 
 
-def _mujoco(_: Any, path: str) -> None:
+def _mujoco(path: str) -> None:
     from regularize.adapters.mjcf.compiled import loaded
 
     with collected():
         loaded(path).compile()
 
 
-def _pinocchio(pinocchio: Any, path: str) -> None:
+def _pinocchio(path: str) -> None:
+    import pinocchio
+
     pinocchio.buildModelFromUrdf(path)
 
 
-def _usd(pxr: Any, path: str) -> None:
+def _usd(path: str) -> None:
     from pxr import Tf, Usd, UsdPhysics
 
     try:
@@ -319,7 +291,7 @@ def _usd(pxr: Any, path: str) -> None:
 
 
 #: Name, Python module and reading function of the program for each format.
-ENGINES: dict[str, tuple[str, str, Callable[[Any, str], None]]] = {
+ENGINES: dict[str, tuple[str, str, Callable[[str], None]]] = {
     "urdf": ("Pinocchio", "pinocchio", _pinocchio),
     "urdf+": ("Pinocchio", "pinocchio", _pinocchio),
     "mjcf": ("MuJoCo", "mujoco", _mujoco),
