@@ -110,7 +110,7 @@ class AssemblyBuilder:
             density: Its material, kg/m³.
             name: Its name; by default the label of the part. ``ground`` needs no part.
         """
-        from regularize.adapters.shapes.parts import (
+        from regularize.adapters.shapes.solids import (
             inertia_of,  # OpenCASCADE, where parts are weighed
         )
 
@@ -129,7 +129,7 @@ class AssemblyBuilder:
             second: A joint of the other part. Parts that were not added are ground.
             more: What the class lists for all joints.
         """
-        from regularize.adapters.shapes.parts import mate_of  # as above
+        from regularize.adapters.shapes.solids import mate_of  # as above
 
         kind, T = mate_of(name, first, second)
         labels = (str(each.parent.label) for each in (first, second))

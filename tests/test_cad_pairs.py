@@ -182,7 +182,7 @@ AT_DISTANCE = {
 @pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
 @pytest.mark.parametrize("roles", AT_DISTANCE)
 def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
-    from regularize.adapters.simscape.read import mate as pair_of_mate
+    from regularize.adapters.simscape import mate as pair_of_mate
 
     saved = screws.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
     straight = pair_of_mate(kind, *roles, saved)
@@ -197,7 +197,7 @@ def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str,
 
 @pytest.mark.formats("simscape")
 def test_angles_between_planes_and_axes() -> None:
-    from regularize.adapters.simscape.read import mate as pair_of_mate
+    from regularize.adapters.simscape import mate as pair_of_mate
 
     saved = screws.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
     angle = pair_of_mate("angle", "plane", "plane", saved)

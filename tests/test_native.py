@@ -18,7 +18,7 @@ from simulation_fixtures import MECHANISMS, native
 import regularize
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.native.native import as_dict
+from regularize.adapters.native import as_dict
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits

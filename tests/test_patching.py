@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import (
     WantedSlack,
 )
 from regularize.adapters.mjcf.patch import MjcfPatcher
-from regularize.adapters.native.native import NativePatcher
+from regularize.adapters.native import NativePatcher
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces

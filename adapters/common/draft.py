@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.adapters.common.located import Located
+from regularize.adapters.common.values import Located
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY

@@ -12,12 +12,11 @@ import math
 import numpy as np
 
 from regularize.adapters.cad.draft import SLIDING, CadDraft, expression_of
-from regularize.adapters.cad.relations import TURNING, Relation
+from regularize.adapters.cad.mates import TURNING, Relation
 from regularize.adapters.common.draft import Side
 from regularize.adapters.freecad.distance import Pick, distance_reading
 from regularize.adapters.freecad.document import METRES, Library, Object, load
-from regularize.adapters.freecad.parts import Parts, top_assembly
-from regularize.adapters.freecad.shapes import shapes_of
+from regularize.adapters.freecad.parts import Parts, shapes_of, top_assembly
 from regularize.escape import listed
 from regularize.lie.arrays import Array
 from regularize.lie.screw import transform, unit

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import rotation_between
+from regularize.adapters.common.values import FilePlace
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import listed
 from regularize.lie.arrays import Array

@@ -26,10 +26,17 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
+from regularize.adapters.mjcf.bodies import KINDS
+from regularize.adapters.mjcf.closure_patch import (
+    DURATION,
+    TRIED,
+    Gaps,
+    MjcfClosures,
+    MjcfFrames,
+    Stiffening,
+    gaps_of,
+)
 from regularize.adapters.mjcf.compiled import compiled, loaded
-from regularize.adapters.mjcf.elements import KINDS
-from regularize.adapters.mjcf.softness import DURATION, TRIED, Gaps, Stiffening, gaps_of
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed, unique
 from regularize.mechanism.diagnostic import Diagnostic

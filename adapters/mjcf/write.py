@@ -13,8 +13,7 @@ from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.write import add, numbers, reference_poses, spanning
-from regularize.adapters.mjcf.bodies import BodyTree
-from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
+from regularize.adapters.mjcf.bodies import BodyTree, add_actuator, add_row, find_or_add, place
 from regularize.errors import ReadError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Array

@@ -19,7 +19,6 @@ from typing import Any
 
 from lxml import etree
 
-from regularize.adapters.common.console import collected
 from regularize.adapters.reading import by_content, read
 from regularize.adapters.registry import adapter_named, readable
 from regularize.errors import ReadError, RegularizeError, UnknownFormat
@@ -205,6 +204,8 @@ class SpecDocument(ObjectDocument):
         for name, place in self._folders.items():
             setattr(copy, name, str(folder) if assets else place)
         import mujoco  # where there is a specification, there is MuJoCo
+
+        from regularize.adapters.mjcf.compiled import collected
 
         try:
             with collected(), _exact():

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.pairs import distance_joint
+from regularize.adapters.common.values import FilePlace
 from regularize.errors import ReadError
 from regularize.escape import unique
 from regularize.lie.arrays import Array

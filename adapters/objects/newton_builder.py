@@ -15,9 +15,9 @@ import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.edits import Patch, WantedKind
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import rotation_quaternion
+from regularize.adapters.common.values import FilePlace
 from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
 from regularize.escape import listed, unique

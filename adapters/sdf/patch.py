@@ -23,9 +23,8 @@ from regularize.adapters.common.edits import (
     still,
     tidy,
 )
-from regularize.adapters.common.patching import XmlPatcher
+from regularize.adapters.common.patching import SlackPatcher, XmlPatcher, hung
 from regularize.adapters.common.quantities import NAMES, six
-from regularize.adapters.common.slack_links import SlackPatcher, hung
 from regularize.adapters.common.write import (
     add,
     number,

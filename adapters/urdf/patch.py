@@ -20,19 +20,17 @@ from regularize.adapters.common.edits import (
     Patch,
     SlackLinks,
     WantedKind,
+    quoteattr,
     still,
     tidy,
     turns,
 )
-from regularize.adapters.common.patching import FileReference
+from regularize.adapters.common.patching import FileReference, SlackPatcher, hung
 from regularize.adapters.common.serial import axis_letter
-from regularize.adapters.common.slack_links import SlackPatcher, hung
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
-from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.urdf import sidecar_patch
-from regularize.adapters.urdf.draft import pose
-from regularize.adapters.urdf.joint import KINDS, LOOP
+from regularize.adapters.urdf.draft import KINDS, LOOP, pose
 from regularize.adapters.urdf.loop_files import GEPETTO_KEY
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit

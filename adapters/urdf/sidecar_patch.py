@@ -10,7 +10,7 @@ import numpy as np
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
-from regularize.adapters.urdf.joint import GEPETTO, KINDS
+from regularize.adapters.urdf.draft import GEPETTO, KINDS
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Point

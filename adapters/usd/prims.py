@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
-from regularize.adapters.common.kinds import JointKind, KindTable
-from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.serial import JointKind, KindTable, axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import RegularizeError
