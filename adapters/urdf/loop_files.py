@@ -63,7 +63,7 @@ from regularize.adapters.common.values import Value, read_tolerance, read_yaml
 from regularize.adapters.urdf.draft import GEPETTO, KINDS, UrdfDraft
 from regularize.errors import ReadError
 from regularize.escape import suggestion
-from regularize.lie.arrays import Direction, Rotation, Space
+from regularize.lie.arrays import Direction, Rotation
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
@@ -171,90 +171,6 @@ def _frame(entry: Value, draft: UrdfDraft) -> Side:
             f"`{joint.child}`, or rename one of them"
         )
     return joint.child, joint.T_child_joint
-
-
-#: What only files of a layout with a name of its own have, by that name.
-LAYOUTS = {
-    "loop_closures.yaml": re.compile(rb"^(?:closures|ball_loops|pin_loops)\s*:", re.M),
-    # The list is not empty: the exporter writes ``closing_joints: []`` for trees.
-    "robot_data.yaml": re.compile(
-        rb"^closing_joints\s*:(?!\s*(?:\[\s*\]|\{\s*\}|null|~)\s*$)", re.M
-    ),
-}
-#: The key that tells a Gepetto file from other YAML files beside a model, at the top level.
-GEPETTO_KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
-
-
-@dataclass(frozen=True)
-class LoopFile:
-    """A file of closing joints."""
-
-    path: str
-    retype: Callable[[UrdfDraft], None]  # before it is known which joints close loops
-    close: Callable[[UrdfDraft], None]
-
-
-def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """The files that describe the loops of a URDF file, the one that is read first.
-
-    With None or True, the package's files of named layouts are looked for, and a Gepetto file
-    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
-    """
-    if loops is False:
-        return []
-    if loops is not None and not isinstance(loops, bool):
-        file = os.fspath(loops)
-        layout = next((layout for layout, key in LAYOUTS.items() if _has(file, key)), None)
-        return [_gepetto(file) if layout is None else _named(layout, file)]
-    folder = os.path.dirname(path)
-    named = []
-    for layout, key in LAYOUTS.items():
-        places = (folder, os.path.join(folder, ".."), os.path.join(folder, "..", "config"))
-        candidates = (os.path.join(place, layout) for place in places)
-        named += [_named(layout, file) for file in candidates if _has(file, key)][:1]
-    model = Path(path)
-    names = [model.stem + suffix for suffix in (".yaml", ".yml")]
-    if not model.with_name("robot.urdf").exists():
-        names += ["robot.yaml", "robot.yml"]
-    beside = (os.path.join(folder, name) for name in names)
-    files = [_gepetto(file) for file in beside if _has(file, GEPETTO_KEY)][:1] + named
-    if loops and not files:
-        raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
-    return files
-
-
-def _has(path: str, key: re.Pattern[bytes]) -> bool:
-    return os.path.isfile(path) and key.search(read_bytes(path)) is not None
-
-
-def _named(layout: str, path: str) -> LoopFile:
-
-    return LoopFile(path, lambda draft: None, lambda draft: CLOSE[layout](path, draft))
-
-
-def _gepetto(path: str) -> LoopFile:
-    content = parse(path)
-    return LoopFile(path, lambda draft: retype(content, draft), lambda draft: close(content, draft))
-
-
-def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
-    """Warn of files of closing joints beside the first one, which is read."""
-    for file in files[1:]:
-        draft.unread(
-            f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
-            f"`{os.path.basename(files[0].path)}` is",
-            Source(file.path),
-            "name the file that counts with --loops",
-        )
-
-
-def add_tolerances(path: str, draft: UrdfDraft) -> None:
-    """Give joints the tolerances that a file states."""
-    stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
-    for name, value in stated.items():
-        if name not in draft.joints:
-            raise value.error(f"there is no joint {name!r}{suggestion(name, draft.joints)}")
-        draft.joints[name] = replace(draft.joints[name], tolerance=read_tolerance(value))
 
 
 #: Types of closing joints: those of the exporter, and those that it lacks.
@@ -393,19 +309,96 @@ def loop_link(value: Value, draft: UrdfDraft) -> str:
 
 
 def close_loop(
-    entry: Value,
-    kind: str,
-    first: Side,
-    second: Side,
-    draft: UrdfDraft,
-    *,
-    screws: Space | None = None,
-    limits: JointLimits | None = None,
+    entry: Value, kind: str, first: Side, second: Side, draft: UrdfDraft, **more: Any
 ) -> None:
     """Add the closing joint of an entry, under the name that it has if that is free."""
     name = draft.joint_name(entry.maybe("name", Value.text, "") or f"{first[0]}-{second[0]}")
-    draft.close(entry, name, kind, first, second, screws=screws, limits=limits)
+    draft.close(entry, name, kind, first, second, **more)
 
 
-#: What adds the closing joints of a file, by the name that its layout has.
-CLOSE = {"loop_closures.yaml": close_listed, "robot_data.yaml": close_data}
+#: What only files of a layout with a name of its own have, and what adds their closing joints.
+LAYOUTS: dict[str, tuple[re.Pattern[bytes], Callable[[str, UrdfDraft], None]]] = {
+    "loop_closures.yaml": (
+        re.compile(rb"^(?:closures|ball_loops|pin_loops)\s*:", re.M),
+        close_listed,
+    ),
+    # The list is not empty: the exporter writes ``closing_joints: []`` for trees.
+    "robot_data.yaml": (
+        re.compile(rb"^closing_joints\s*:(?!\s*(?:\[\s*\]|\{\s*\}|null|~)\s*$)", re.M),
+        close_data,
+    ),
+}
+#: The key that tells a Gepetto file from other YAML files beside a model, at the top level.
+GEPETTO_KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
+
+
+@dataclass(frozen=True)
+class LoopFile:
+    """A file of closing joints."""
+
+    path: str
+    retype: Callable[[UrdfDraft], None]  # before it is known which joints close loops
+    close: Callable[[UrdfDraft], None]
+
+
+def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
+    """The files that describe the loops of a URDF file, the one that is read first.
+
+    With None or True, the package's files of named layouts are looked for, and a Gepetto file
+    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
+    """
+    if loops is False:
+        return []
+    if loops is not None and not isinstance(loops, bool):
+        file = os.fspath(loops)
+        named = [_named(layout, file) for layout, (key, _) in LAYOUTS.items() if _has(file, key)]
+        return named[:1] or [_gepetto(file)]
+    folder = os.path.dirname(path)
+    named = []
+    for layout, (key, _) in LAYOUTS.items():
+        places = (folder, os.path.join(folder, ".."), os.path.join(folder, "..", "config"))
+        candidates = (os.path.join(place, layout) for place in places)
+        named += [_named(layout, file) for file in candidates if _has(file, key)][:1]
+    model = Path(path)
+    names = [model.stem + suffix for suffix in (".yaml", ".yml")]
+    if not model.with_name("robot.urdf").exists():
+        names += ["robot.yaml", "robot.yml"]
+    beside = (os.path.join(folder, name) for name in names)
+    files = [_gepetto(file) for file in beside if _has(file, GEPETTO_KEY)][:1] + named
+    if loops and not files:
+        raise ReadError(path, f"no loop description {' or '.join(names)} beside it; name the file")
+    return files
+
+
+def _has(path: str, key: re.Pattern[bytes]) -> bool:
+    return os.path.isfile(path) and key.search(read_bytes(path)) is not None
+
+
+def _named(layout: str, path: str) -> LoopFile:
+
+    return LoopFile(path, lambda draft: None, lambda draft: LAYOUTS[layout][1](path, draft))
+
+
+def _gepetto(path: str) -> LoopFile:
+    content = parse(path)
+    return LoopFile(path, lambda draft: retype(content, draft), lambda draft: close(content, draft))
+
+
+def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
+    """Warn of files of closing joints beside the first one, which is read."""
+    for file in files[1:]:
+        draft.unread(
+            f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
+            f"`{os.path.basename(files[0].path)}` is",
+            Source(file.path),
+            "name the file that counts with --loops",
+        )
+
+
+def add_tolerances(path: str, draft: UrdfDraft) -> None:
+    """Give joints the tolerances that a file states."""
+    stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
+    for name, value in stated.items():
+        if name not in draft.joints:
+            raise value.error(f"there is no joint {name!r}{suggestion(name, draft.joints)}")
+        draft.joints[name] = replace(draft.joints[name], tolerance=read_tolerance(value))

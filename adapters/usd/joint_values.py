@@ -20,7 +20,7 @@ import numpy as np
 from pxr import Sdf, UsdPhysics
 
 from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
-from regularize.adapters.usd.stage import Stage, target_of, units
+from regularize.adapters.usd.stage import Stage, target_of
 from regularize.escape import unique
 from regularize.mechanism.mechanism import (
     Actuator,
@@ -69,7 +69,6 @@ class JointValues:
 
     def __init__(self, prim: Any, names: tuple[str, ...], reading: Stage) -> None:
         self.prim, self.names, self.reading = prim, names, reading
-        self.unit, self.kilogram = units(prim.GetStage())
 
     def apply(self, joint: Joint) -> Joint:
         """The joint with its dynamics and the limits of rates and forces; adds its drives."""
@@ -145,7 +144,9 @@ class JointValues:
             return None
         slides, turns, heavy = MEASURES[key]
         turning = name.startswith("rot")
-        scale = self.unit ** (turns if turning else slides) * (self.kilogram if heavy else 1.0)
+        scale = self.reading.unit ** (turns if turning else slides) * (
+            self.reading.kilogram if heavy else 1.0
+        )
         if degrees and turning:
             scale *= DEGREE if key == "velocity" else 1.0 / DEGREE
         return float(value) * scale

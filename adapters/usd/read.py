@@ -27,17 +27,11 @@ from regularize.adapters.objects import ObjectDocument
 from regularize.adapters.usd.joint_values import TYPE, JointValues, read_motors
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
 from regularize.adapters.usd.stage import (
-    Places,
     Stage,
     check_values,
     faults_of,
-    gravity,
-    inertia_of,
     open_stage,
-    report_units,
-    shapes_of,
     target_of,
-    units,
 )
 from regularize.errors import ReadError
 from regularize.escape import listed, unique
@@ -57,10 +51,9 @@ def read(path: str) -> Mechanism:
 
 
 def _read(path: str, stage: Any) -> Mechanism:
-    unit, kilogram = units(stage)
     top = stage.GetDefaultPrim()
     name = top.GetName() if top else Path(path).stem
-    reading = Stage(path, name, places=Places(unit))
+    reading = Stage(path, name, stage=stage)
     prims = [*stage.Traverse()]
     check_values(prims, path)
     rigid = [prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
@@ -68,7 +61,7 @@ def _read(path: str, stage: Any) -> Mechanism:
         raise ReadError(
             path, "has no rigid body (PhysicsRigidBodyAPI); export the stage with physics"
         )
-    report_units(stage, reading)
+    reading.report_units()
     short = [name_of(prim) for prim in rigid]
     for prim in rigid:
         name = name_of(prim)
@@ -85,21 +78,20 @@ def _read(path: str, stage: Any) -> Mechanism:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
     read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
-    _add_bodies(reading, kilogram)
+    _add_bodies(reading)
     _hold(reading)
     reading.ground_parts(reading.pose, usual=True)
-    return reading.mechanism("usd", gravity(stage, prims, unit))
+    return reading.mechanism("usd", reading.gravity(prims))
 
 
-def _add_bodies(reading: Stage, kilogram: float) -> None:
-    owners = set(reading.names)
+def _add_bodies(reading: Stage) -> None:
     reading.bodies[WORLD] = Body(WORLD, source=Source(str(reading.path)))
     silent = []
     for name, prim in reading.prims.items():
-        inertia = inertia_of(prim, reading.places, kilogram)
+        inertia = reading.inertia_of(prim)
         if inertia is None:
             silent.append(name)
-        shapes = shapes_of(prim, reading.places, owners, kilogram)
+        shapes = reading.shapes_of(prim)
         reading.bodies[name] = Body(name, inertia, shapes, reading.source(prim))
     if silent:
         reading.note(
@@ -196,7 +188,7 @@ def join(prim: Any, reading: Stage) -> None:
             rod = distance_joint(name, first, second, T, length, source, closure=closure)
             reading.joints[name] = rod
         return
-    kind, screws, limits, freedoms = motion(prim, reading.places.unit)
+    kind, screws, limits, freedoms = motion(prim, reading.unit)
     schemas = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     joint = joint_between(
         name,
@@ -228,7 +220,7 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
             reading.source(prim),
         )
         return None
-    return float(low) * reading.places.unit
+    return float(low) * reading.unit
 
 
 def couple(prim: Any, reading: Stage) -> None:
@@ -287,7 +279,7 @@ def _leader(prim: Any, relation: str, reading: Stage) -> str:
 def _unit(name: str, index: int, reading: Stage) -> float:
     """What a degree or a unit of length of a freedom is in SI."""
     rotary = reading.freedoms[name][index].startswith("rot")
-    return math.pi / 180.0 if rotary else reading.places.unit
+    return math.pi / 180.0 if rotary else reading.unit
 
 
 def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
@@ -359,7 +351,7 @@ def mesh(prim: Any, reading: Stage) -> None:
     if kind == GEAR:
         terms = ((first.name, 0, ratio * one), (second.name, 0, float(two)))
     else:
-        slope = math.radians(ratio) / reading.places.unit * _rolling(*frames)
+        slope = math.radians(ratio) / reading.unit * _rolling(*frames)
         terms = ((first.name, 0, float(one)), (second.name, 0, -slope * two))
     reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
 
