@@ -307,13 +307,13 @@ class BodyTree(Writing):
                 self.call(joint, k, WrittenCoordinate(joint.name, k))
             return
         carried = adjoint(joint.T_child_joint)
-        parts = serial(joint) if joint.freedoms else []
-        for k, part in enumerate(parts):
+        before = joint.T_child_joint @ inverse(joint.T_parent_joint)
+        for k, part in enumerate(serial(joint) if joint.freedoms else []):
             # The screw in the frame of the body, as it stands where all coordinates are zero.
+            frame = before @ part.T_parent_joint
             column = carried @ joint.screws[:, k]
-            frame = _before(parts, k) @ part.T_parent_joint
-            point = (joint.T_child_joint @ inverse(joint.T_parent_joint) @ frame)[:3, 3]
-            self._joint(element, part, point, column, joint, k)
+            self._joint(element, part, frame[:3, 3], column, joint, k)
+            before = frame @ inverse(part.T_child_joint)
 
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
@@ -343,11 +343,11 @@ class BodyTree(Writing):
 
     def _shapes(self, element: Any, body: Body) -> None:
         for shape in body.geometry:
-            add_geom(element, shape, self._mesh(shape) if shape.kind == "mesh" else None)
-
-    def _mesh(self, shape: Geometry) -> str:
-        key = (shape.uri or "", tuple(float(value) for value in shape.size))
-        return self.meshes.setdefault(key, f"mesh_{len(self.meshes) + 1}")
+            mesh = None
+            if shape.kind == "mesh":
+                key = (shape.uri or "", tuple(float(value) for value in shape.size))
+                mesh = self.meshes.setdefault(key, f"mesh_{len(self.meshes) + 1}")
+            add_geom(element, shape, mesh)
 
 
 def _has_mass(element: Any) -> bool:
@@ -366,11 +366,3 @@ def is_cut(joint: Joint) -> bool:
     return joint.kind not in ("spherical", "fixed", "revolute") or (
         joint.kind == "revolute" and is_slack(joint.name)
     )
-
-
-def _before(parts: Sequence[Joint], k: int) -> Array:
-    """Where the frame before part k stands while all coordinates are zero."""
-    T = np.eye(4)
-    for part in parts[:k]:
-        T = T @ part.T_parent_joint @ inverse(part.T_child_joint)
-    return T

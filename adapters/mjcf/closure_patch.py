@@ -146,7 +146,11 @@ class MjcfClosures:
         """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
         sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
         bodies = [self.m.body(body).name for body in self._bodies(i)]
-        if not all(bodies) or not self._coincide(sites):
+        data = mujoco.MjData(self.m)  # MuJoCo takes the second anchor from where sites meet
+        data.qpos[:] = self.m.qpos0
+        mujoco.mj_kinematics(self.m, data)
+        gap = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
+        if not all(bodies) or np.max(np.abs(gap)) >= 1e-9:
             return
         anchor = self.m.site_pos[sites[int(bodies[0] == WORLD)]]
         ends = _ends_of(bodies, anchor)
@@ -154,14 +158,6 @@ class MjcfClosures:
         start, end = place.spans["site1"]
         yield place.document.edit(start - len('site1="'), end + 1, text)
         yield place.without_attribute("site2")
-
-    def _coincide(self, sites: Sequence[int]) -> bool:
-        """Whether two sites meet at the start, where MuJoCo takes the second anchor from."""
-        data = mujoco.MjData(self.m)
-        data.qpos[:] = self.m.qpos0
-        mujoco.mj_kinematics(self.m, data)
-        gap: Array = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
-        return bool(np.max(np.abs(gap)) < 1e-9)
 
 
 def _ends_of(bodies: Sequence[str], anchor: Array) -> dict[str, str]:
@@ -234,7 +230,10 @@ class MjcfFrames:
         shift = (other.T_parent_joint, other.T_child_joint)[side] @ inverse(old)
         if still(shift):
             return
-        T = shift @ self._pose(place)
+        part = self.m.body if place.tag == "body" else self.m.site
+        found = part(str(place.get("name")))
+        w, x, y, z = np.asarray(found.quat)
+        T = shift @ transform(rotation_of((x, y, z, w)), np.asarray(found.pos))
         yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
         if turns(shift):
             x, y, z, w = quaternion(T[:3, :3])
@@ -242,14 +241,6 @@ class MjcfFrames:
                 place.without_attribute(name) for name in ORIENTATIONS[1:] if name in place.spans
             )
             yield place.with_attribute("quat", numbers(tidy((w, x, y, z))))
-
-    def _pose(self, place: Node) -> Array:
-        """Where an element is in the frame of the body around it."""
-        part = self.m.body if place.tag == "body" else self.m.site
-        found = part(str(place.get("name")))
-        w, x, y, z = np.asarray(found.quat)
-        R = rotation_of((x, y, z, w))
-        return transform(R, np.asarray(found.pos))
 
 
 #: How long the models move, in s, and in how many steps at most.

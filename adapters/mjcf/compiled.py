@@ -32,12 +32,8 @@ _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
 _MASSLESS = "mass and inertia of moving bodies"
 
 
-@dataclass(frozen=True, eq=False)
-class MeshShape:
-    """A mesh that a geom shows: its file and its scale."""
-
-    uri: str
-    scale: tuple[float, float, float]
+#: A mesh that a geom shows: its file and its scale.
+MeshShape = tuple[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +287,7 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
             if mesh is not None and mesh.file:
                 uri = os.path.join(spec.meshdir, mesh.file)
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
-            pairs.append((geom, MeshShape(uri, (x, y, z))))
+            pairs.append((geom, (uri, (x, y, z))))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)

@@ -246,7 +246,7 @@ def actuated_joints(m: Any) -> set[int]:
 
 def read_actuators(model: Model) -> None:
     """Add the actuators that act on joints, directly or by a fixed tendon."""
-    m = model.m
+    m, texts = model.m, model.compiled.texts
     stated = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
         moved, own, motor = _moved(m, i), m.actuator(i).name, ""
@@ -264,7 +264,7 @@ def read_actuators(model: Model) -> None:
                     _range(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i]),
                     _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
                     _gains(m, i),
-                    _source(model, m.actuator(i).name),
+                    next((texts[tag, own].source for tag in TAGS if (tag, own) in texts), None),
                     motor if len(moved) > 1 else None,
                 )
             )
@@ -279,12 +279,6 @@ def with_states(m: Any) -> list[str]:
 def not_of_joints(m: Any) -> list[str]:
     """Names of the actuators that act on no joint: on sites, bodies or spatial tendons."""
     return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not _moved(m, i)]
-
-
-def _source(model: Model, name: str) -> Source | None:
-    """Where the element of an actuator stands, if it has a name."""
-    texts = model.compiled.texts
-    return next((texts[tag, name].source for tag in TAGS if (tag, name) in texts), None)
 
 
 def _moved(m: Any, i: int) -> list[tuple[int, int, float]]:

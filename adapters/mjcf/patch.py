@@ -47,6 +47,8 @@ from regularize.mechanism.mechanism import Mechanism
 NEUTRAL = {"stiffness": 0.0, "damping": 0.0, "armature": 0.0, "frictionloss": 0.0, "ref": 0.0}
 #: Attribute that names a folder, by the tag of the files in it.
 FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
+#: Attributes by which the compiler names folders.
+ASSETS = {"meshdir", "texturedir", "assetdir"}
 _WORD = re.compile(r"\S+")
 
 
@@ -289,23 +291,17 @@ class MjcfPatcher(XmlPatcher):
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Folders of assets where the compiler names them, else the assets; included files."""
-        places, folders = XmlDocument(text), self._folders()
-        for place in places.root.walk():
+        compilers = [p for root in self.roots for p in root.walk() if p.tag == "compiler"]
+        folders = {name for place in compilers for name in place.spans} & ASSETS
+        for place in XmlDocument(text).root.walk():
             for attribute, span in place.spans.items():
                 path = text.text[slice(*span)].strip()
-                folder = attribute in ("meshdir", "texturedir", "assetdir")
-                named = place.tag == "compiler" and folder
+                named = place.tag == "compiler" and attribute in ASSETS
                 if attribute.startswith("file") and path:
                     inside = FOLDERS.get(place.tag)
                     named = inside is None or not folders & {inside, "assetdir"}
                 if named and path and not path.startswith("/"):
                     yield FileReference(*span, path)
-
-    def _folders(self) -> set[str]:
-        """Attributes by which the compiler names folders, in any of the files."""
-        places = (place for root in self.roots for place in root.walk() if place.tag == "compiler")
-        named = {"meshdir", "texturedir", "assetdir"}
-        return {attribute for place in places for attribute in place.spans.keys() & named}
 
 
 def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:

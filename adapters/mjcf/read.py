@@ -223,7 +223,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
         int(mujoco.mjtGeom.mjGEOM_BOX): ("box", [2 * a, 2 * b, 2 * c]),
     }
     if mesh is not None:
-        name, size = "mesh", [*mesh.scale]
+        name, size = "mesh", [*mesh[1]]
     elif kind in shapes:
         name, size = shapes[kind]
     else:
@@ -234,7 +234,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
         name,
         np.array(size),
         transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]),
-        None if mesh is None else mesh.uri,
+        None if mesh is None else mesh[0],
         (red, green, blue, opacity),
         collision=touched,
         friction=float(m.geom_friction[g, 0]) if touched else None,

@@ -253,14 +253,12 @@ def _there(element: Any, names: dict[str, str], root: Any) -> bool:
     given = {key: value for key, value in element.attrib.items() if key in names}
     if not given or {*element.attrib} - {*given} - PLAIN:
         return False
-    return all(value in _known(root, names[key]) for key, value in given.items())
-
-
-def _known(root: Any, kind: str) -> set[str]:
-    if kind == "actuator":
-        return {str(e.get("name")) for e in root.iterfind("actuator/*")}
-    found = {str(e.get("name")) for e in root.iterfind(f"worldbody//{kind}")}
-    return found | ({"world"} if kind == "body" else set())
+    places = {"actuator": "actuator/*", "body": "worldbody//body", "joint": "worldbody//joint"}
+    return all(
+        (value == "world" and names[key] == "body")
+        or value in {element.get("name") for element in root.iterfind(places[names[key]])}
+        for key, value in given.items()
+    )
 
 
 #: Equations that Drake does not read.

@@ -10,6 +10,7 @@ springs or motors.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -168,9 +169,11 @@ class _Reader:
         """Couple the mates of a relation."""
         data = feature["featureData"]
         relation = data.maybe("relationType", Value.text, "")
-        mates = [self._mate(scope, mate) for mate in data.each("mates")]
-        names = [name for name in mates if name is not None]
-        places = self._places(relation, names) if len(names) == len(mates) else None
+        names = []
+        for mate in data.each("mates"):
+            inner = () if mate.get("occurrence") is None else _path(mate, "occurrence")
+            names.append(self.joint.get((scope.path + inner, mate["featureId"].text())))
+        places = self._places(relation, names)
         if places is None:
             self._leave_out(feature)
             return
@@ -186,18 +189,14 @@ class _Reader:
         kind = RELATIONS[relation][0]
         self.draft.couple(name, kind, terms, self.draft.value(terms), feature.source)
 
-    def _mate(self, scope: SubAssembly[Value], mate: Value) -> str | None:
-        """The joint that a mate is which a relation names."""
-        inner = () if mate.get("occurrence") is None else _path(mate, "occurrence")
-        return self.joint.get((scope.path + inner, mate["featureId"].text()))
-
-    def _places(self, relation: str, names: list[str]) -> list[tuple[str, int]] | None:
+    def _places(self, relation: str, mates: Sequence[str | None]) -> list[tuple[str, int]] | None:
         """Leading and following coordinate of a relation; None where the mates do not have them."""
+        names = [name for name in mates if name is not None]
+        if len(names) < len(mates) or relation not in RELATIONS:
+            return None
         if relation == "SCREW" and len(names) == 1:
             names = names * 2
-        if relation not in RELATIONS or len(names) != 2:
-            return None
-        for order in (names, names[::-1]):
+        for order in (names, names[::-1]) if len(names) == 2 else ():
             found = [
                 (name, _only(self.draft.joints[name], turning))
                 for name, turning in zip(order, RELATIONS[relation][1], strict=True)

@@ -35,7 +35,7 @@ from regularize.adapters.urdf.loop_files import GEPETTO_KEY
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.arrays import Direction, Point, Transform
+from regularize.lie.arrays import Direction, Point
 from regularize.lie.screw import transform
 from regularize.mechanism.mechanism import Joint
 
@@ -247,14 +247,11 @@ def loop_element(place: Node, wanted: WantedKind) -> str:
         ("predecessor", joint.parent, joint.T_parent_joint),
         ("successor", joint.child, joint.T_child_joint),
     ):
-        lines.append(f"  <{tag} link={quoteattr(link)}>{_origin(T)}</{tag}>")
+        turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
+        origin = f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
+        lines.append(f"  <{tag} link={quoteattr(link)}>{origin}</{tag}>")
     lines += [f'  <axis xyz="{numbers(axis)}"/>' for axis in axes_of(wanted)]
     return place.gap.join([*lines, "</loop>"])
-
-
-def _origin(T: Transform) -> str:
-    turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
-    return f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
 
 
 def axes_of(wanted: WantedKind) -> list[Direction]:
@@ -324,7 +321,8 @@ class XacroPatcher(UrdfPatcher):
         places = [
             place
             for place in self.document(self.path).root.walk()
-            if place.tag == tag and place.get("name") == joint.name and not _in_macro(place)
+            if place.tag == tag and place.get("name") == joint.name
+            if not any(around.tag.startswith("xacro:") for around in place.above())
         ]
         if len(places) != 1 or any("${" in (places[0].get(a) or "") for a in places[0].spans):
             return None
@@ -344,7 +342,3 @@ class XacroPatcher(UrdfPatcher):
         if place.tag == "xacro:include" and "filename" in place.spans:
             spans.append(place.spans["filename"])
         yield from (span for span in spans if "$" not in place.document.text[slice(*span)])
-
-
-def _in_macro(place: Node) -> bool:
-    return any(up.tag.startswith("xacro:") for up in place.above())
