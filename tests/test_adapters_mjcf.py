@@ -445,10 +445,7 @@ def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -
             "<mujoco><worldbody><body><joint axis='0 0 0'/></body></worldbody></mujoco>",
             "MuJoCo refuses",
         ),
-        (
-            "<mujoco><equality><connect body1='x'/></equality></mujoco>",
-            "MuJoCo refuses",
-        ),
+        ("<mujoco><equality><connect body1='x'/></equality></mujoco>", "MuJoCo refuses"),
         ("<mujoco><include file='model.xml'/></mujoco>", "in a circle"),
         ("<mujoco><include file='none.xml'/></mujoco>", "does not exist"),
         ("<!DOCTYPE m [<!ENTITY a 'b'>]><mujoco/>", "entit"),

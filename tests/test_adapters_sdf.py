@@ -429,10 +429,7 @@ def test_constraints_of_drake(
 
 
 def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
-    parts = (
-        link("a"),
-        '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>',
-    )
+    parts = (link("a"), '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>')
     mechanism = model(tmp_path, *parts, joint("j", "far", "a"))
     np.testing.assert_allclose(mechanism.joint("j").T_parent_joint[:3, 3], [3, 0, 0])
     assert [f.code for f in mechanism.findings] == ["REG015"]
@@ -565,10 +562,7 @@ def test_files_of_several_models_or_worlds(tmp_path: Path) -> None:
 def test_a_static_link_that_is_fixed_already_is_fixed_once(tmp_path: Path) -> None:
     held = joint("j", "world", "a", "fixed", "")
     mechanism = model(tmp_path, "<static>true</static>", link("a"), link("b"), held)
-    assert [(each.name, each.child) for each in mechanism.joints] == [
-        ("j", "a"),
-        ("b_static", "b"),
-    ]
+    assert [(each.name, each.child) for each in mechanism.joints] == [("j", "a"), ("b_static", "b")]
 
 
 @pytest.mark.slow

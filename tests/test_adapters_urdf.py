@@ -439,10 +439,7 @@ def test_second_parent_closes_a_loop(model: Model) -> None:
     )
     assert warning.joints == ("j2", "j4")
     assert warning.source is not None
-    assert (warning.source.line, warning.source.element) == (
-        9,
-        "robot/joint[@name='j4']",
-    )
+    assert (warning.source.line, warning.source.element) == (9, "robot/joint[@name='j4']")
     assert warning.help
 
 

@@ -133,9 +133,7 @@ def test_positions_follow_from_the_poses(tmp_path: Path) -> None:
     turned = """quatf xformOp:orient = (0.8, 0, 0, 0.6)
     uniform token[] xformOpOrder = ["xformOp:orient"]"""
     mechanism = stage(
-        tmp_path,
-        BODY.format("b", turned),
-        joint("j", inside='uniform token physics:axis = "Z"'),
+        tmp_path, BODY.format("b", turned), joint("j", inside='uniform token physics:axis = "Z"')
     )
     angle = 2 * np.arctan2(0.6, 0.8)
     assert mechanism.joint("j").position == pytest.approx([angle], abs=1e-7)

@@ -43,10 +43,7 @@ EQUATIONS: dict[str, tuple[Callable[[np.ndarray], list[Any]], int]] = {
     "sphere_sphere": (lambda T: [T[:3, 3] @ T[:3, 3] - VALUE**2], 5),
     "cylinder_sphere": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2], 5),
     "revolute_cylinder": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, *_directions(T)], 3),
-    "revolute_revolute": (
-        lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, T[2, 3], *_directions(T)],
-        2,
-    ),
+    "revolute_revolute": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, T[2, 3], *_directions(T)], 2),
     "constant_velocity": (lambda T: [*T[:3, 3], T[0, 1] + T[1, 0]], 2),
     "pin_slot": (lambda T: [T[1, 3], T[2, 3], *_directions(T)], 2),
 }

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 from screws import transform
-from simulation_cases import (
-    Body,
-    Inertia,
-    Mechanism,
-    with_density,
-)
+from simulation_cases import Body, Inertia, Mechanism, with_density
 
 import regularize as rg
 from regularize.adapters.shapes import solids

@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from screws import exp, joint_screws
-from simulation_cases import (
-    Body,
-    Inertia,
-    Joint,
-    Mechanism,
-    read,
-)
+from simulation_cases import Body, Inertia, Joint, Mechanism, read
 from simulation_fixtures import MECHANISMS, native
 
 import regularize

@@ -89,8 +89,7 @@ def test_a_ball_of_a_stage_gets_the_axis_of_its_frame(stage: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "opened", "closed"),
-    [("spherical", 2, 1), ("revolute", 0, 1), ("planar", 2, 1)],
+    ("kind", "opened", "closed"), [("spherical", 2, 1), ("revolute", 0, 1), ("planar", 2, 1)]
 )
 def test_bounds_of_a_generic_joint_are_opened_and_closed(
     kind: str, opened: int, closed: int, stage: Path
@@ -495,10 +494,7 @@ def beside(folder: Path, sidecar: str, name: str = "robot.yaml", more: str = SID
     ("before", "after"),
     [
         ("", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
-        (
-            "joint_name: []\njoint_type: []\n",
-            "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n",
-        ),
+        ("joint_name: []\njoint_type: []\n", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
         (
             "joint_name: [C]\njoint_type: [SPHERICAL]\n",
             "joint_name: [C, 'B']\njoint_type: [SPHERICAL, 'UJOINT_YX']\n",
@@ -733,10 +729,7 @@ def test_links_of_sdf_are_placed(
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"model": "<pose>0 0 1 0 0 0</pose>"},
-        {"link": '<pose relative_to="b">0 0 1 0 0 0</pose>'},
-    ],
+    [{"model": "<pose>0 0 1 0 0 0</pose>"}, {"link": '<pose relative_to="b">0 0 1 0 0 0</pose>'}],
 )
 def test_links_of_sdf_in_other_frames_are_not_placed(more: dict[str, str], tmp_path: Path) -> None:
     mechanism = rg.load(hung(tmp_path, **more))

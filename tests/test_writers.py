@@ -9,14 +9,7 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 from screws import exp, inverse, joint_screws
-from simulation_cases import (
-    CORPUS,
-    Body,
-    Inertia,
-    Joint,
-    Mechanism,
-    read,
-)
+from simulation_cases import CORPUS, Body, Inertia, Joint, Mechanism, read
 
 import regularize as rg
 from regularize.adapters import adapters

@@ -26,13 +26,7 @@ from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects import ObjectDocument
 from regularize.adapters.usd.joint_values import TYPE, JointValues, read_motors
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
-from regularize.adapters.usd.stage import (
-    Stage,
-    check_values,
-    faults_of,
-    open_stage,
-    target_of,
-)
+from regularize.adapters.usd.stage import Stage, check_values, faults_of, open_stage, target_of
 from regularize.errors import ReadError
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
