@@ -243,7 +243,7 @@ def test_distance_of_freecad_is_read_as_the_saved_placements_say(
     pair: str,
     value: float,
 ) -> None:
-    from regularize.adapters.freecad.distance import distance_pair
+    from regularize.adapters.freecad.read import distance_pair
 
     found = distance_pair(elements, cad_fixtures.frame(p, axis), distance)
     assert found.pair == pair

@@ -20,7 +20,7 @@ from screws import inverse, transform
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
 import regularize as rg
-from regularize.adapters.freecad.distance import Pick, distance_reading
+from regularize.adapters.freecad.read import Pick, distance_reading
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.adapters.shapes.solids import ShapeElement, stored_shape

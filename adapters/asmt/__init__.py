@@ -329,15 +329,11 @@ def asmt_tree(path: str) -> AsmtLine:
 
 #: Type that the file writes for a kind: the first one of its pair.
 TYPES = {
-    "revolute": "RevoluteJoint",
-    "prismatic": "TranslationalJoint",
-    "cylindrical": "CylindricalJoint",
-    "spherical": "SphericalJoint",
-    "universal": "UniversalJoint",
-    "planar": "PlanarJoint",
-    "fixed": "FixedJoint",
-    "point_on_line": "PointInLineJoint",
-    "parallel": "ParallelAxesJoint",
+    kind: next(word for word, (pair, _) in JOINTS.items() if pair == kind)
+    for kind in (
+        *("revolute", "prismatic", "cylindrical", "spherical", "universal"),
+        *("planar", "fixed", "point_on_line", "parallel"),
+    )
 }
 #: What may stand in the place of a joint when a model is made isostatic: kinds that need no other
 #: markers than those there are, whose Z is the axis.

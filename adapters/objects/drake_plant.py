@@ -37,6 +37,8 @@ KINDS = {
     "quaternion_floating": "free",
     "rpy_floating": "free",
 }
+#: What gives the axis of a joint of one freedom.
+AXES = {"revolute": "revolute_axis", "prismatic": "translation_axis", "helical": "screw_axis"}
 
 
 def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanism:
@@ -116,15 +118,12 @@ class _Reading(Draft):
         if kind == "fixed":
             T_parent = T_parent @ joint.X_FM().GetAsMatrix4()
         screws, q = _motion(joint, kind)
-        one = kind in ("revolute", "prismatic", "helical")
-        limits = (
-            JointLimits(
-                *(np.array(f()) for f in (joint.position_lower_limits, joint.position_upper_limits))
-            )
-            if one
-            else None
-        )
-        damping = joint.default_damping_vector() if one else np.zeros(1)
+        limits, dynamics = None, JointDynamics()
+        if kind in AXES:
+            ends = joint.position_lower_limits(), joint.position_upper_limits()
+            limits = JointLimits(*map(np.array, ends))
+            damping = np.array(joint.default_damping_vector())
+            dynamics = JointDynamics(damping=damping) if np.any(damping) else dynamics
         name = self._joined[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
             name,
@@ -136,9 +135,7 @@ class _Reading(Draft):
             T_child,
             position=q,
             limits=limits if limits is not None and limits.bounded else None,
-            dynamics=JointDynamics(damping=np.array(damping))
-            if np.any(damping)
-            else JointDynamics(),
+            dynamics=dynamics,
             actuated=int(joint.index()) in self._motors if self._motors else None,
             closure=any(each.child == child for each in self.joints.values()),
             source=where.source,
@@ -221,12 +218,9 @@ def _frame(at: Any) -> tuple[Array, bool]:
 def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
     """Screws of a joint in its frame, and its coordinates at the default positions."""
     q = np.array(joint.default_positions())
-    if kind == "revolute":
-        return joint_screws(kind, joint.revolute_axis()), q
-    if kind == "prismatic":
-        return joint_screws(kind, joint.translation_axis()), q
-    if kind == "helical":
-        return joint_screws(kind, joint.screw_axis(), pitch=joint.screw_pitch() / (2 * np.pi)), q
+    if kind in AXES:
+        pitch = joint.screw_pitch() / (2 * np.pi) if kind == "helical" else 0.0
+        return joint_screws(kind, getattr(joint, AXES[kind])(), pitch=pitch), q
     if kind == "universal":
         return joint_screws(kind, (1, 0, 0), (0, 1, 0)), q
     if kind == "planar":  # x, y and the angle about z

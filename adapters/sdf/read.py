@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Side
+from regularize.adapters.common.input_files import Packages
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
 from regularize.adapters.common.loops import (
     DRAKE,
@@ -24,7 +25,6 @@ from regularize.adapters.common.loops import (
     read_drake,
     report_loop_candidates,
 )
-from regularize.adapters.common.packages import Packages
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft, pose_of, relative_to
 from regularize.adapters.sdf.joint import read_joints

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common.input_files import check_regular, read_bytes
-from regularize.adapters.common.packages import FOLDERS, Packages
+from regularize.adapters.common.input_files import FOLDERS, Packages, check_regular, read_bytes
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.solids import MILLIMETRE, STORED, CadShape, ocp, stored_shape, tried
 from regularize.errors import MissingExtra, ReadError
