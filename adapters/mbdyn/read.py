@@ -225,8 +225,8 @@ class _Reader:
     def _joint(self, statement: Statement) -> None:
         label, kind = statement.word(), " ".join(statement.word().lower().split())
         if kind == "clamp":
-            name, _ = self._named(statement)
-            self.draft.fix(label, self.draft.ground, name, statement.source)
+            node, _ = self._named(statement)
+            self.draft.fix(label, self.draft.ground, node, statement.source)
         elif kind == "total joint":
             self._total(statement, label)
         elif kind in JOINTS:

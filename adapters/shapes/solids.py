@@ -242,11 +242,11 @@ KINDS = {
 }
 
 
-def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -> Inertia:
+def inertia_of(name: str, part: Any, density: float) -> Inertia:
     """Mass properties of a part where it stands, in SI units along the world's axes.
 
     A part is a shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
-    OpenCASCADE's own ``TopoDS_Shape``; ``unit`` is metres for each unit of length in it.
+    OpenCASCADE's own ``TopoDS_Shape``, in millimetres.
     """
     if hasattr(part, "toCompound"):
         part = part.toCompound()
@@ -261,10 +261,10 @@ def inertia_of(name: str, part: Any, density: float, unit: float = MILLIMETRE) -
     inertia = CadShape(tuple(raw), (float(density),) * len(raw)).inertia(None)
     if inertia is None:
         raise ModelError(f"part {name!r} has no solid, and so no mass")
-    return scaled(inertia, np.full(3, unit / MILLIMETRE))
+    return inertia
 
 
-def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tuple[str, Transform]:
+def mate_of(name: str, first: Any, second: Any) -> tuple[str, Transform]:
     """Kind of the joint between two joints of build123d parts, and its frame in the world.
 
     Its axis is Z. They have to go together, and to stand in one place.
@@ -276,7 +276,7 @@ def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tup
     if len({*free}) > 1:
         raise ModelError(f"mate {name!r}: {free[0]} and {free[1]} do not go together")
     kind = free[0] if free else "fixed"
-    place, other = _pose(first, unit), _pose(second, unit)
+    place, other = _pose(first), _pose(second)
     if kind != kinds[0]:
         place, other = other, place
     gap = (inverse(place) @ other)[:3, 3]
@@ -290,9 +290,9 @@ def mate_of(name: str, first: Any, second: Any, unit: float = MILLIMETRE) -> tup
     return str(kind), place
 
 
-def _pose(joint: Any, unit: float) -> Transform:
+def _pose(joint: Any) -> Transform:
     """Where a joint stands in the world, its axis along Z."""
     move, T = joint.location.wrapped.Transformation(), np.eye(4)
     T[:3] = [[move.Value(i, j) for j in (1, 2, 3, 4)] for i in (1, 2, 3)]
-    T[:3, 3] *= unit
+    T[:3, 3] *= MILLIMETRE
     return T
