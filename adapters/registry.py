@@ -343,16 +343,6 @@ def adapter_named(name: str | None) -> Adapter | None:
     return adapters().get(name or "") if builtin is None else builtin
 
 
-def builtin_of(head: bytes, suffix: str) -> Adapter | None:
-    """The one built-in format of both the first bytes and the suffix of a file, if there is one."""
-    fitting = [
-        adapter
-        for adapter in BUILTIN
-        if adapter.reader and adapter.sniff and suffix in adapter.suffixes and adapter.sniff(head)
-    ]
-    return fitting[0] if len(fitting) == 1 else None
-
-
 def _installed_adapters() -> list[Adapter]:
     # Takes longer than to read a small model; most files are known without it.
     from importlib.metadata import entry_points

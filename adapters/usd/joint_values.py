@@ -125,16 +125,14 @@ class JointValues:
 
     def _values(self, key: str, words: tuple[tuple[str, bool], ...]) -> Any:
         """A value of every freedom, or None where nothing is written."""
-        none = np.inf if key in ("velocity", "effort") else 0.0
-        found = [self._first(key, name, words) for name in self.names]
+        none, found = np.inf if key in ("velocity", "effort") else 0.0, []
+        for name in self.names:
+            axis = self._drive_axis(name)
+            values = (self._scaled(key, name, w.replace("?", axis), d) for w, d in words)
+            found.append(next((value for value in values if value is not None), None))
         if all(value is None for value in found):
             return None
         return np.array([none if value is None else value for value in found])
-
-    def _first(self, key: str, name: str, words: tuple[tuple[str, bool], ...]) -> float | None:
-        axis = self._drive_axis(name)
-        values = (self._scaled(key, name, w.replace("?", axis), degrees) for w, degrees in words)
-        return next((value for value in values if value is not None), None)
 
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
         """A finite number of an attribute in SI units; None where it is absent or infinite."""
