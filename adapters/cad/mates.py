@@ -207,7 +207,7 @@ class Relation:
     source: Source | None = None  # where it stands
 
     def swapped(self) -> Relation:
-        """The same relation with the bodies in each other's place."""
+        """Return the relation with its two bodies exchanged."""
         return replace(self, first=self.second, second=self.first)
 
 

@@ -151,7 +151,7 @@ class EditedText:
 
     @property
     def newline(self) -> str:
-        """How its lines end."""
+        """The characters that end its lines."""
         end = _LINE.search(self.text)
         return "\n" if end is None else end[0]
 

@@ -221,7 +221,7 @@ def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
 
 
 def pattern_of(one: str, other: str) -> str | None:
-    """How the names of two frames differ, in two words at most: ``*_1=*_2``; else None."""
+    """Return the pattern ``*_1=*_2`` of two names that differ in at most two words; else None."""
     words = [_TOKENS.findall(name) for name in (one, other)]
     different = {k for k, (a, b) in enumerate(zip_longest(*words)) if a != b}
     if not 1 <= len(different) <= WORDS or len(words[0]) != len(words[1]):

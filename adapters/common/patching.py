@@ -211,7 +211,7 @@ class XmlPatcher(Patcher):
                     yield FileReference(start, end, path)
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Where an element names files, relative to the model."""
+        """Yield the spans of an element's references to other files."""
         return iter(())
 
 

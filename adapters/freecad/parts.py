@@ -100,7 +100,7 @@ class Parts:
         return T
 
     def _known_targets(self, link: Object) -> Iterator[Object]:
-        """What a link links to, as far as the documents are there."""
+        """Yield the objects that a link leads to, as far as their documents are there."""
         targets = self._targets(link)
         while True:
             try:
@@ -109,7 +109,7 @@ class Parts:
                 return
 
     def _targets(self, link: Object) -> Iterator[Object]:
-        """What a link links to, and so on through links to links."""
+        """Yield the objects that a link leads to, through links to links."""
         item = link
         for _ in range(DEEPEST):
             if not item.is_link:
@@ -129,11 +129,11 @@ class Parts:
         raise link.error(f"links through more than {DEEPEST} links; are they circular?")
 
     def target(self, link: Object) -> Object:
-        """What a link stands for in the end."""
+        """Return the object at the end of a chain of links."""
         return [link, *self._targets(link)][-1]
 
     def end(self, joint: Object, name: str) -> End:
-        """What ``Reference1`` or ``Reference2`` of a joint refers to."""
+        """Read one end of a joint, from its property ``Reference1`` or ``Reference2``."""
         reference = joint.reference(name)
         if reference is None:
             raise joint.error(f"has no {name}; complete the joint in FreeCAD, or delete it")
@@ -147,7 +147,7 @@ class Parts:
         return End(part, T, element, holder)
 
     def picked(self, end: End) -> tuple[ShapeElement | None, str]:
-        """What the picked element of an end is, or why there is no shape to tell."""
+        """Return the shape element at an end of a joint, or why no shape is there to tell."""
         if end.holder is None:
             return None, "there is none"
         try:
@@ -260,7 +260,7 @@ class PartShapes:
     cards: dict[str, str] = field(default_factory=dict)
 
     def findings(self, body: str) -> Iterator[Diagnostic]:
-        """What to say of the part's mass properties."""
+        """Yield findings on shapes and materials that are missing for the part's mass."""
         if self.unknown:
             yield Diagnostic(
                 "REG014",

@@ -335,7 +335,7 @@ class Pick:
 
 
 def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> DistanceReading:
-    """What a distance joint fixes, as FreeCAD decides it."""
+    """Read a distance joint as the pair that FreeCAD makes of the two picked elements."""
     if one.rank is None or two.rank is None:  # what FreeCAD does not tell apart it takes as planes
         return DistanceReading("planar", _signed(distance, T_one_two), "two planes", sure=True)
     known = one.kind is not None and two.kind is not None

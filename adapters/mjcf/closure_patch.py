@@ -255,7 +255,7 @@ HARDEST, SHORTEST = 0.9999, 2.0
 
 @dataclass(frozen=True)
 class Stiffening:
-    """What the rows of a loop get when others go."""
+    """Softness of the equations that stay in a loop when redundant ones are taken out."""
 
     share: float  # how many rows one stands for
     factor: float  # of the time constant besides
@@ -283,17 +283,17 @@ class Stiffening:
 
 @dataclass(frozen=True)
 class Gaps:
-    """How far loops open while a model moves by itself, in m."""
+    """Distances by which loops open while a model moves by itself, in m."""
 
     largest: float  # at worst
     mean: float  # root of the mean square
 
     def within(self, other: Gaps) -> bool:
-        """Whether they are no wider than others."""
+        """Whether these gaps are no wider than others."""
         return self.largest <= other.largest and self.mean <= other.mean
 
     def beside(self, other: Gaps) -> float:
-        """How many times wider than others."""
+        """Return the larger ratio of these gaps to others."""
         pairs = ((self.largest, other.largest), (self.mean, other.mean))
         return max(a / b if b > 0.0 else float(np.inf if a > 0.0 else 1.0) for a, b in pairs)
 

@@ -52,7 +52,7 @@ class Compiled:
     warnings: tuple[str, ...]  # what MuJoCo warned of
 
     def source(self, tag: str, name: str) -> Source:
-        """Where the element of that tag and name stands."""
+        """Return the place of the element of a tag and name in the user's files."""
         node = self.texts.get((tag, name))
         return Source(self.path, element=f"{tag}[@name='{name}']") if node is None else node.source
 
@@ -114,7 +114,7 @@ def compiled(path: str) -> Compiled:
 def _weighed(
     roots: Sequence[Node],
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str], Any]:
-    """What ``_compile`` returns, and the model once more with meshes that make up masses."""
+    """Compile without meshes, and once more with those meshes that make up masses of bodies."""
     massive = False
     try:
         spec, left_out = _loaded(roots)

@@ -85,7 +85,7 @@ class Model(Draft):
         return str(number)
 
     def equality_source(self, number: int) -> Source:
-        """Where an equality constraint stands."""
+        """Return the place of an equality constraint in the user's files."""
         rows = self.compiled.rows
         if len(rows) == self.m.neq:
             return rows[number].source
@@ -128,7 +128,7 @@ def close_by_sites(model: Model, close: str | None) -> None:
         model.joints[joint.name] = replace(joint, position=position, actuated=actuated)
 
     def lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-        """What to write for a ball at two sites, or at the frames of two bodies."""
+        """Return the <connect> element that joins two sites, or two body frames, by a ball."""
         sites = [name in marks for name in (one, other)]
         if any(sites) != all(sites):
             return ()
@@ -213,7 +213,7 @@ def joint_dynamics(m: Any, j: int) -> JointDynamics:
 
 
 def _of_actuators(m: Any, j: int, name: str) -> float:
-    """What the actuators of a joint with one coordinate add to it."""
+    """Sum what actuators add to a joint (damping, armature), by their gears squared."""
     values = getattr(m, name, np.zeros(m.nu))
     if m.jnt_type[j] not in Model.SCALAR:
         return 0.0
@@ -222,7 +222,7 @@ def _of_actuators(m: Any, j: int, name: str) -> float:
 
 
 def unread_values(m: Any) -> dict[str, bool]:
-    """What of the joints has no place in the mechanism, in words, and whether it is there."""
+    """Tell for each feature of joints that a mechanism cannot hold whether the model has it."""
     several, free = ~np.isin(m.jnt_type, Model.SCALAR), m.jnt_type == mujoco.mjtJoint.mjJNT_FREE
     growing = ("dof_dampingpoly", "jnt_stiffnesspoly", "actuator_dampingpoly")
     acting = ("stiffness", "damping", "frictionloss", "armature", "limited", "actfrclimited")

@@ -97,7 +97,7 @@ class MjcfPatcher(XmlPatcher):
         return found
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """The same with ``solref`` and ``solimp`` of the connects that stay, as was measured."""
+        """Also set ``solref`` and ``solimp`` of connects that stay, so that loops open no wider."""
         plain = self._patch(wanted, None)
         closures = [each for each in wanted if each.joint.closure]
         softer = [each for each in closures or wanted if each.kind == "spherical" or not closures]
@@ -245,7 +245,7 @@ class MjcfPatcher(XmlPatcher):
         yield place.with_attribute("type", KINDS.written[wanted.kind])
 
     def _needed(self, joint: Joint, place: Node) -> str:
-        """What hangs on the one coordinate of a hinge; nothing where it may become a ball."""
+        """Say in words what uses the coordinate of a hinge; empty where it may become a ball."""
         m, own = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
         named = {*m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]}
         named |= {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]}
@@ -305,7 +305,7 @@ class MjcfPatcher(XmlPatcher):
 
 
 def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
-    """What became of the stiffness that redundant equations gave to loops."""
+    """Report how stiff the loops are now that redundant equations are gone (REG341)."""
     names = [each.joint.name for each in changed]
     whose = listed(names) if changed[0].joint.closure else "all connects and welds"
     held = now.within(before)

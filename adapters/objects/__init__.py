@@ -57,7 +57,7 @@ class ObjectDocument(ABC):
         return None
 
     def source(self, source: Source | None) -> Source | None:
-        """Where something stands in the object."""
+        """Return a place in the object in the place of one in its file."""
         return source and Source(self.label, self.line(source.line), source.element)
 
     def placed(self, mechanism: Mechanism) -> Mechanism:
@@ -132,7 +132,7 @@ class TextDocument(ObjectDocument):
         return data.decode() if isinstance(self._text, str) else type(self._text)(data)
 
     def line(self, line: int | None) -> int | None:
-        """The same line."""
+        """Return the line itself: the file is the text."""
         return line
 
 

@@ -93,11 +93,11 @@ class _Reading(Draft):
         return f"{self.plant.GetModelInstanceName(element.model_instance())}::{element.name()}"
 
     def place(self, what: str, element: Any) -> FilePlace:
-        """Where a finding about an element of the plant points to."""
+        """Return the place in a finding for an element of the plant."""
         return FilePlace(LABEL, f"{what}[{self.scoped(element)!r}]", None)
 
     def pose(self, name: str) -> Array:
-        """Where a body that nothing holds floats by default."""
+        """Return the default pose of a free-floating body in the world."""
         pose = self.plant.GetDefaultFloatingBaseBodyPose(self._bodies[name])
         return np.array(pose.GetAsMatrix4())
 
@@ -143,7 +143,7 @@ class _Reading(Draft):
         self.add_joint(made, where)
 
     def places(self) -> dict[str, Array]:
-        """Where the bodies are at the default positions."""
+        """Return the pose of each body in the world at the default positions."""
         found = {WORLD: IDENTITY}
         tree = [joint for joint in self.joints.values() if not joint.closure]
         while new := [j for j in tree if (j.parent in found) != (j.child in found)]:

@@ -215,7 +215,7 @@ def _only(joint: Joint, turning: bool) -> int | None:
 
 
 def _key(value: Value) -> tuple[str, ...]:
-    """What identifies the assembly that an instance stands for."""
+    """Return the key of the assembly definition that an instance stands for."""
     keys = ("documentId", "elementId", "documentMicroversion", "configuration")
     return tuple(value.maybe(key, Value.text, "") for key in keys)
 

@@ -22,7 +22,7 @@ MODEL = "__model__"
 
 @dataclass(frozen=True)
 class Scope:
-    """Where names are looked up: a model, or the world."""
+    """A model, or the world, in which names are looked up."""
 
     prefix: str  # stands before the names of this model, such as ``arm::hand::``
     frame: str  # full name of the frame of the model itself

@@ -290,7 +290,7 @@ def _origin_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
 
 
 def _slack_origin(joint: Joint, last: Point) -> Point:
-    """Where the frame of a slack link is in that of the body: where it turns, if it does."""
+    """Return the origin of a slack link in the body: on its axis if it turns, else ``last``."""
     return joint.T_parent_joint[:3, 3] if np.any(joint.screws[3:]) else last
 
 

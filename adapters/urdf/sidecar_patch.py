@@ -103,7 +103,7 @@ def taken_out(joint: Joint, text: EditedText) -> Edit:
 
 
 def _end(node: Any) -> int:
-    """Where the last word of a node ends; nodes in lines of their own end at the next word."""
+    """Return the index behind the last word of a node; block nodes end only at the next word."""
     if node.id == "scalar" or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

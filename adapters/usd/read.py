@@ -271,7 +271,7 @@ def _leader(prim: Any, relation: str, reading: Stage) -> str:
 
 
 def _unit(name: str, index: int, reading: Stage) -> float:
-    """What a degree or a unit of length of a freedom is in SI."""
+    """Return radians per degree, or metres per unit of length, for a freedom of a joint."""
     rotary = reading.freedoms[name][index].startswith("rot")
     return math.pi / 180.0 if rotary else reading.unit
 
@@ -281,7 +281,7 @@ def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
 
 
 def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
-    """What a joint prim lets move, on a stage whose unit of length is so many metres."""
+    """Return kind, screws, limits and names of freedoms of a joint prim; ``unit`` is in metres."""
     type_ = str(prim.GetTypeName())
     known = KINDS.get(KINDS.read.get(type_, "")) if type_ != GENERIC_PRIM else None
     if known is None:
@@ -357,7 +357,7 @@ def _geared(prim: Any, name: str, reading: Stage) -> Joint | None:
 
 
 def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | None:
-    """How a joint's coordinate counts for the motion of a body along or about an axis."""
+    """Return the sign with which a coordinate moves a body along or about an axis; None if not."""
     if body not in (joint.parent, joint.child):
         return None
     R = (reading.pose(joint.parent) @ joint.T_parent_joint)[:3, :3]

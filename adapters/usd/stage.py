@@ -30,7 +30,7 @@ MOST = 1_000_000
 
 @dataclass(eq=False)
 class Layers:
-    """What a stage is composed of; instances count as one prim."""
+    """Layers of a stage and the number of prims in them; instances count as one prim."""
 
     path: str  # the file as the user named it
     known: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Layers:
         self._prims(self.held[0], "/")
 
     def _prims(self, layer: Any, path: Any) -> int:
-        """How many prims one comes to, itself and copies of others below it included."""
+        """Count a prim, those below it, and the copies that its references bring."""
         key = layer.identifier, str(path)
         if key in self.known:
             return self.known[key]
@@ -306,7 +306,7 @@ def open_stage(path: str) -> Any:
 
 @contextmanager
 def faults_of(path: str) -> Iterator[None]:
-    """What USD stumbles over, as faults of the file; it looks at most values only when asked."""
+    """Turn errors of USD, which looks at values only when asked for them, into ``ReadError``."""
     try:
         yield
     except UnicodeDecodeError as error:
