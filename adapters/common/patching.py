@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeAlias
 
-from lxml import etree
-
 from regularize.adapters.common.edits import (
     Edit,
     EditedText,
@@ -28,7 +26,6 @@ from regularize.adapters.common.edits import (
 )
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.quantities import NAMES
-from regularize.adapters.common.write import number
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
@@ -279,12 +276,16 @@ def hung(place: Node, old: str, new: str) -> Edit:
 
 def text_of(element: Any, place: Node) -> str:
     """An element as text, indented as the one that it stands beside."""
+    from lxml import etree  # where links are put in: reading takes none
+
     etree.indent(element, space="  ")
     return place.gap.join(etree.tostring(element, encoding="unicode").splitlines())
 
 
 def _scaled(link: Node, share: float) -> Iterator[Edit]:
     """Leave a link a share of its mass, its centre as it is."""
+    from regularize.adapters.common.write import number  # with lxml
+
     inertial = link.child("inertial")
     for node in () if inertial is None else inertial.walk():
         if node.tag not in MASS:
