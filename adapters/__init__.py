@@ -4,11 +4,11 @@ To add a format, write a module with a function ``read(path, **options) -> Mecha
 :class:`Adapter` to ``registry.FORMATS``. A package outside this one names its record as an entry
 point of the group ``regularize.adapters``. Importing this package imports no parser.
 
-What readers share lies in ``common``: values that know where they stand (``located``, ``values``,
-``xml``), the model while it is being read (``draft``), joints between marked frames (``pairs``),
-loops in words of several formats (``closures``), what every model passes (``validation``). What
-writers share: ``write`` (elements, coordinates by name, losses, spanning trees) and ``serial``;
-what patchers share: ``edits``, ``patching``, ``slack_links``; what all three share: ``kinds``.
+What readers share lies in ``common``: values that know where they stand (``values``, ``xml``), the
+model while it is being read (``draft``), joints between marked frames (``pairs``), loops in words
+of several formats (``loops``), what every model passes (``validation``). What writers share:
+``write`` (elements, coordinates by name, losses, spanning trees); what patchers share: ``edits``,
+``patching``; what all three share: kinds of joints and joints in a row (``serial``).
 """
 
 from __future__ import annotations

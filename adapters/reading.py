@@ -13,7 +13,7 @@ import numpy as np
 
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.validation import significant_digits, validated, with_external_files
-from regularize.adapters.registry import Adapter, adapter_named, adapters, builtin_of, readable
+from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapters, readable
 from regularize.adapters.sniffers import HEAD
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
 from regularize.escape import LONGEST_NAME
@@ -23,11 +23,11 @@ from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
 def detect(path: str | os.PathLike[str]) -> Adapter:
     """The format of a file, by its content; its suffix breaks ties, and decides where none fits."""
     name = model_file(path)
-    suffix = Path(name).suffix.lower()
-    builtin = builtin_of(read_bytes(name, HEAD), suffix)
-    if builtin is not None:
-        return builtin
-    fitting = by_content(name)
+    suffix, head = Path(name).suffix.lower(), read_bytes(name, HEAD)
+    ours = [a for a in BUILTIN if a.reader and a.sniff and suffix in a.suffixes and a.sniff(head)]
+    if len(ours) == 1:  # most files, and other packages are not asked
+        return ours[0]
+    fitting = by_content(head)
     among = fitting or [adapters()[format] for format in readable()]
     by_suffix = [adapter for adapter in among if suffix in adapter.suffixes]
     for candidates in (by_suffix, fitting):

@@ -122,11 +122,17 @@ class Adapter:
 GUESTS = ("asmt", "freecad", "mbdyn", "onshape", "simscape")
 
 
-def _folder(name: str, title: str, patcher: str | None = None, **more: Any) -> Adapter:
-    """A format of files whose reader and patcher, if it has one, are in the folder of its name."""
+def _folder(
+    name: str, title: str, patcher: str | None = None, *, alone: bool = False, **more: Any
+) -> Adapter:
+    """A format of files in the folder of its name, with a reader and perhaps a patcher.
+
+    They stand in modules of their own, or alone in that of the folder itself.
+    """
     home = f"regularize.adapters.{name}"
-    patcher = patcher and f"{home}.patch:{patcher}"
-    return Adapter(name, title, reader=f"{home}.read:read", patcher=patcher, **more)
+    read, patch = (home, home) if alone else (f"{home}.read", f"{home}.patch")
+    patcher = patcher and f"{patch}:{patcher}"
+    return Adapter(name, title, reader=f"{read}:read", patcher=patcher, **more)
 
 
 FORMATS: tuple[Adapter, ...] = (
@@ -157,9 +163,9 @@ FORMATS: tuple[Adapter, ...] = (
         name="json",
         title="The project's own JSON, complete and lossless",
         suffixes=(".json",),
-        reader="regularize.adapters.native.native:read",
-        patcher="regularize.adapters.native.native:NativePatcher",
-        writer="regularize.adapters.native.native:write",
+        reader="regularize.adapters.native:read",
+        patcher="regularize.adapters.native:NativePatcher",
+        writer="regularize.adapters.native:write",
         sniff=sniffers.is_native,
         coupled=None,
     ),
@@ -209,6 +215,7 @@ FORMATS: tuple[Adapter, ...] = (
         "asmt",
         "ASMT, the assemblies of FreeCAD's solver",
         "AsmtPatcher",
+        alone=True,
         suffixes=(".asmt",),
         sniff=sniffers.is_asmt,
     ),
@@ -218,10 +225,11 @@ FORMATS: tuple[Adapter, ...] = (
         suffixes=(".mbd",),
         sniff=sniffers.is_mbdyn,
     ),
-    _folder("onshape", "Onshape assembly definition (JSON)", sniff=sniffers.is_onshape),
+    _folder("onshape", "Onshape assembly definition (JSON)", alone=True, sniff=sniffers.is_onshape),
     _folder(
         "simscape",
         "Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
+        alone=True,
         sniff=sniffers.has_root("SimscapeMultibodyImportXML"),
     ),
 )
@@ -333,16 +341,6 @@ def adapter_named(name: str | None) -> Adapter | None:
     """The format of a name, None where there is none; only other names ask other packages."""
     builtin = next((adapter for adapter in BUILTIN if adapter.name == name), None)
     return adapters().get(name or "") if builtin is None else builtin
-
-
-def builtin_of(head: bytes, suffix: str) -> Adapter | None:
-    """The one built-in format of both the first bytes and the suffix of a file, if there is one."""
-    fitting = [
-        adapter
-        for adapter in BUILTIN
-        if adapter.reader and adapter.sniff and suffix in adapter.suffixes and adapter.sniff(head)
-    ]
-    return fitting[0] if len(fitting) == 1 else None
 
 
 def _installed_adapters() -> list[Adapter]:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from regularize.adapters.common.input_files import LARGEST
-from regularize.adapters.common.packages import PASSED, Packages, folders_below
+from regularize.adapters.common.input_files import LARGEST, PASSED, Packages, folders_below
 from regularize.adapters.registry import adapters
-from regularize.adapters.sdf.scopes import find_included
+from regularize.adapters.sdf.read import find_included
 from regularize.adapters.sniffers import HEAD
 from regularize.adapters.urdf.xacro import parsed, reached, source_of
 from regularize.errors import ReadError

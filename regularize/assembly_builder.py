@@ -110,7 +110,9 @@ class AssemblyBuilder:
             density: Its material, kg/m³.
             name: Its name; by default the label of the part. ``ground`` needs no part.
         """
-        from regularize.adapters.shapes.parts import inertia_of  # OpenCASCADE weighs parts
+        from regularize.adapters.shapes.solids import (
+            inertia_of,  # OpenCASCADE, where parts are weighed
+        )
 
         name = name or str(getattr(part, "label", "") or getattr(part, "name", "") or "")
         inertia = inertia_of(name, part, density)
@@ -127,7 +129,7 @@ class AssemblyBuilder:
             second: A joint of the other part. Parts that were not added are ground.
             more: What the class lists for all joints.
         """
-        from regularize.adapters.shapes.parts import mate_of
+        from regularize.adapters.shapes.solids import mate_of  # as above
 
         kind, T = mate_of(name, first, second)
         labels = (str(end.parent.label) for end in (first, second))

@@ -136,17 +136,10 @@ FREECAD_KINDS = {
 
 def freecad_placement(T: np.ndarray) -> str:
     """A placement element, lengths in millimetres."""
-    x, y, z = 1e3 * T[:3, 3]
-    q = Rotation.from_matrix(T[:3, :3]).as_quat()
-    return (
-        (
-            f'<PropertyPlacement Px="{x!r}" Py="{y!r}" Pz="{z!r}" '
-            + " ".join(f'Q{k}="{float(v)!r}"' for k, v in enumerate(q))
-            + "/>"
-        )
-        .replace("np.float64(", "")
-        .replace(")", "")
-    )
+    names = (*("Px", "Py", "Pz"), *(f"Q{k}" for k in range(4)))
+    values = [*1e3 * T[:3, 3], *Rotation.from_matrix(T[:3, :3]).as_quat()]
+    words = (f'{name}="{float(v)!r}"' for name, v in zip(names, values, strict=True))
+    return f"<PropertyPlacement {' '.join(words)}/>"
 
 
 def freecad_property(name: str, kind: str, inner: str) -> str:

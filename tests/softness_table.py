@@ -18,7 +18,7 @@ import mujoco
 from lxml import etree
 
 import regularize as rg
-from regularize.adapters.mjcf.softness import Gaps, gaps_of
+from regularize.adapters.mjcf.closure_patch import Gaps, gaps_of
 
 #: Elements and attributes that name files of shapes and pictures, which no loop needs.
 SHOWN = {"mesh": "file", "texture": "file", "skin": "file", "hfield": "file", "geom": "mesh"}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from screws import exp, inverse
-from simulation_cases import CORPUS, Inertia, assert_one_redundant_loop, read
+from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, mjcf
 
 import regularize as rg
@@ -44,6 +44,19 @@ def random_configuration(m: Any, rng: Any) -> Any:
     q = np.array(m.qpos0)
     mujoco.mj_integratePos(m, q, rng.uniform(-0.9, 0.9, m.nv), 1.0)
     return q
+
+
+def moved(m: Any, q: Any) -> Any:
+    """MuJoCo's data at a configuration."""
+    data = mujoco.MjData(m)
+    data.qpos[:] = q
+    mujoco.mj_forward(m, data)
+    return data
+
+
+def corpus(name: str) -> Path:
+    path = CORPUS / name
+    return path if path.exists() else pytest.skip("no corpus")
 
 
 def compiled(path: Any) -> Any:
@@ -119,9 +132,7 @@ def test_kinematics_and_masses_are_those_of_mujoco(path: Path) -> None:
     rng = np.random.default_rng(1)
     for _ in range(3):
         q = random_configuration(m, rng)
-        data = mujoco.MjData(m)
-        data.qpos[:] = q
-        mujoco.mj_kinematics(m, data)
+        data = moved(m, q)
         ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
         for i, name in enumerate(names):
             np.testing.assert_allclose(ours[name][:3, 3], data.xpos[i], atol=1e-10)
@@ -133,44 +144,13 @@ def test_kinematics_and_masses_are_those_of_mujoco(path: Path) -> None:
         assert sum(i.mass for i in known) == pytest.approx(whole.body_mass[1:].sum(), rel=1e-12)
 
 
-def test_mass_matrix_is_that_of_mujoco() -> None:
-    """Sum of the bodies' kinetic energies in MuJoCo's own body frames, with our inertias."""
-    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
-    if not path.exists():
-        pytest.skip("no corpus")
-    mechanism, m = read(path), compiled(path)
-    data = mujoco.MjData(m)
-    data.qpos[:] = random_configuration(m, np.random.default_rng(2))
-    mujoco.mj_forward(m, data)
-    M = np.zeros((m.nv, m.nv))
-    gravity = np.zeros(m.nv)
-    for i in range(1, m.nbody):
-        inertia = mechanism.bodies[i].inertia
-        R = data.xmat[i].reshape(3, 3)
-        point = data.xpos[i] + R @ inertia.center
-        linear, angular = np.zeros((3, m.nv)), np.zeros((3, m.nv))
-        mujoco.mj_jac(m, data, linear, angular, point, i)
-        M += inertia.mass * linear.T @ linear + angular.T @ (R @ inertia.matrix @ R.T) @ angular
-        gravity -= linear.T @ (inertia.mass * mechanism.gravity)
-    theirs = np.zeros((m.nv, m.nv))
-    mujoco.mj_fullM(m, data, theirs)
-    np.testing.assert_allclose(M + np.diag(m.dof_armature), theirs, atol=1e-9)
-    data.qvel[:] = 0.0
-    mujoco.mj_forward(m, data)
-    np.testing.assert_allclose(gravity, data.qfrc_bias, atol=1e-9)
-
-
 @pytest.mark.slow
 def test_closure_residuals_are_those_of_mujoco() -> None:
     """The world gap of every connect, at a configuration where it is open."""
-    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
-    if not path.exists():
-        pytest.skip("no corpus")
+    path = corpus("mjcf/menagerie_agility_cassie/cassie.xml")
     mechanism, m = read(path, keyframe=False), compiled(path)
     q = random_configuration(m, np.random.default_rng(3))
-    data = mujoco.MjData(m)
-    data.qpos[:] = q
-    mujoco.mj_forward(m, data)
+    data = moved(m, q)
     ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
     closures = [joint for joint in mechanism.joints if joint.closure]
     assert len(closures) == m.neq == 4
@@ -183,9 +163,7 @@ def test_closure_residuals_are_those_of_mujoco() -> None:
 
 @pytest.mark.slow
 def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
-    path = CORPUS / "mjcf/menagerie_agility_cassie/cassie.xml"
-    if not path.exists():
-        pytest.skip("no corpus")
+    path = corpus("mjcf/menagerie_agility_cassie/cassie.xml")
     reduction = rg.reduce(read(path))
     # 12 rows of four connects, 10 of them independent: the plantar loops are planar. At the
     # keyframe as saved MuJoCo's Jacobian has rank 12, for its connects are open by 2 mm there.
@@ -196,9 +174,7 @@ def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
 
 @pytest.mark.slow
 def test_gripper_has_seven_rows_of_rank_five() -> None:
-    path = CORPUS / "mjcf/menagerie_robotiq_2f85/2f85.xml"
-    if not path.exists():
-        pytest.skip("no corpus")
+    path = corpus("mjcf/menagerie_robotiq_2f85/2f85.xml")
     mechanism = read(path)
     reduction = rg.reduce(mechanism)
     assert (reduction.redundant, reduction.mobility) == (2, 3)
@@ -222,13 +198,8 @@ def test_two_connects_are_one_hinge(name: str, tmp_path: Path) -> None:
     [finding] = mechanism.findings
     assert (finding.code, finding.severity) == ("REG211", "warning")
     assert "the sixth row is redundant" in finding.message
-    assert (
-        finding.source.line
-        == mjcf(name)
-        .splitlines()
-        .index(next(line for line in mjcf(name).splitlines() if f'name="{closing}_z"' in line))
-        + 1
-    )
+    line = mjcf(name).splitlines()[finding.source.line - 1]
+    assert f'name="{closing}_z"' in line
 
 
 def model(tmp_path: Path, body: Any, extra: Any = "", name: Any = "model.xml") -> Any:
@@ -253,9 +224,7 @@ def test_joints_of_one_body_keep_their_names_and_order(tmp_path: Path) -> None:
     assert mechanism.body("b/h").inertia.mass == 0.0
     assert mechanism.joint("h").position == pytest.approx([np.radians(30)])
     q = random_configuration(m, np.random.default_rng(4))
-    data = mujoco.MjData(m)
-    data.qpos[:] = q
-    mujoco.mj_kinematics(m, data)
+    data = moved(m, q)
     T = poses_by_regularize(mechanism, coordinates(mechanism, m, q))["b"]
     np.testing.assert_allclose(T[:3, 3], data.xpos[1], atol=1e-12)
 
@@ -325,8 +294,7 @@ def test_welds_hold_orientations_if_they_scale_torques(
     np.testing.assert_allclose(closing.T_child_joint[:3, 3], [0.0, 2.0, 0.0], atol=1e-12)
     m = mujoco.MjModel.from_xml_path(str(path))
     m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    data = mujoco.MjData(m)
-    mujoco.mj_forward(m, data)
+    data = moved(m, m.qpos0)
     assert np.linalg.matrix_rank(data.efc_J.reshape(-1, m.nv)[: data.nefc]) == rank
 
 
@@ -422,31 +390,6 @@ def test_what_an_actuator_is_controlled_by(motor: str, kind: str, tmp_path: Path
     assert (actuator.gains is None) == (motor[1:7] in ("damper", "muscle"))
 
 
-def test_a_motor_of_a_ball_acts_along_its_gear(tmp_path: Path) -> None:
-    body = f'<body name="a"><joint name="j" type="ball"/>{BALL}</body>'
-    motor = '<actuator><motor name="m" joint="j" gear="0 3 0 0 0 0"/></actuator>'
-    (actuator,) = read(model(tmp_path, body, motor)).actuators
-    assert (actuator.joint, actuator.freedom, actuator.gear) == ("j", 1, 3.0)
-
-
-def test_model_without_any_mass_is_read(tmp_path: Path) -> None:
-    mechanism = read(model(tmp_path, '<body name="a"><joint name="j"/></body>'))
-    assert mechanism.body("a").inertia is None
-    assert mechanism.joint("j").freedoms == 1
-
-
-def test_inertia_of_a_turned_box(tmp_path: Path) -> None:
-    geom = '<geom type="box" size="0.1 0.2 0.3" mass="6" pos="1 0 0" euler="0 0 90"/>'
-    mechanism = read(model(tmp_path, f'<body name="a"><joint/>{geom}</body>'))
-    inertia = mechanism.body("a").inertia
-    assert isinstance(inertia, Inertia)
-    np.testing.assert_allclose(inertia.center, [1, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(
-        inertia.matrix, np.diag([0.1**2 + 0.3**2, 0.2**2 + 0.3**2, 0.1**2 + 0.2**2]) * 2, atol=1e-12
-    )
-    assert mechanism.body("a").geometry[0].size.tolist() == [0.2, 0.4, 0.6]
-
-
 def test_the_whole_joint(tmp_path: Path) -> None:
     body = """<body name="a"><joint name="j" class="stiff" actuatorfrcrange="-7 7" springref="90"/>
     <joint name="k" range="-90 45"/><geom size="0.1" mass="2"/></body>"""
@@ -502,10 +445,7 @@ def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -
             "<mujoco><worldbody><body><joint axis='0 0 0'/></body></worldbody></mujoco>",
             "MuJoCo refuses",
         ),
-        (
-            "<mujoco><equality><connect body1='x'/></equality></mujoco>",
-            "MuJoCo refuses",
-        ),
+        ("<mujoco><equality><connect body1='x'/></equality></mujoco>", "MuJoCo refuses"),
         ("<mujoco><include file='model.xml'/></mujoco>", "in a circle"),
         ("<mujoco><include file='none.xml'/></mujoco>", "does not exist"),
         ("<!DOCTYPE m [<!ENTITY a 'b'>]><mujoco/>", "entit"),
@@ -534,9 +474,7 @@ def test_included_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["menagerie_agility_cassie/cassie", "menagerie_robotiq_2f85/2f85"])
 def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
-    path = CORPUS / f"mjcf/{name}.xml"
-    if not path.exists():
-        pytest.skip("no corpus")
+    path = corpus(f"mjcf/{name}.xml")
     mechanism, m = read(path), compiled(path)
     for body in mechanism.bodies[: m.nbody]:
         if body.inertia is None:  # MuJoCo weighs the mesh there, which is not opened
@@ -548,10 +486,7 @@ def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
 @pytest.mark.slow
 def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path) -> None:
     """MuJoCo knows no SDF: it gets the same model by way of the MJCF writer."""
-    source = CORPUS / "sdf/cassie/cassie_v2.sdf"
-    if not source.exists():
-        pytest.skip("no corpus")
-    mechanism, path = read(source), tmp_path / "cassie.xml"
+    mechanism, path = read(corpus("sdf/cassie/cassie_v2.sdf")), tmp_path / "cassie.xml"
     adapters()["mjcf"].load_writer()(mechanism, path)
     assert_same_dynamics(mechanism, compiled(path))
 
@@ -562,9 +497,7 @@ def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     from regularize.dynamics.pinocchio.exporting import to_pinocchio
 
     robot = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
-    data = mujoco.MjData(m)
-    data.qpos[:] = random_configuration(m, np.random.default_rng(5))
-    mujoco.mj_forward(m, data)
+    data = moved(m, random_configuration(m, np.random.default_rng(5)))
     q = robot.configuration(coordinates(mechanism, m, data.qpos))
     # MuJoCo's velocities by Pinocchio's: free bodies count their linear part in the world.
     B = np.zeros((m.nv, robot.model.nv))

@@ -386,29 +386,22 @@ def test_inertia_is_turned_and_moved_into_the_link(tmp_path: Path) -> None:
     assert body.geometry[0].color == (1, 0, 0, 1)
 
 
+def points(kind: str, height: int) -> str:
+    """The points of a constraint of Drake, that on the first body so high."""
+    stem = f"drake:{kind}_constraint"
+    entries = {"body_A": "a", "p_AP": f"0 0 {height}", "body_B": "b", "p_BQ": "0 0 1"}
+    return "".join(f"<{stem}_{key}>{text}</{stem}_{key}>" for key, text in entries.items())
+
+
+LENGTH = "<drake:distance_constraint_distance>1</drake:distance_constraint_distance>"
+
+
 @pytest.mark.parametrize(
     ("tag", "inside", "kind", "freedoms"),
     [
         ("weld", "<parent>f</parent><child>b</child>", "fixed", 0),
-        (
-            "ball",
-            "<drake:ball_constraint_body_A>a</drake:ball_constraint_body_A>"
-            "<drake:ball_constraint_p_AP>0 0 1</drake:ball_constraint_p_AP>"
-            "<drake:ball_constraint_body_B>b</drake:ball_constraint_body_B>"
-            "<drake:ball_constraint_p_BQ>0 0 1</drake:ball_constraint_p_BQ>",
-            "spherical",
-            3,
-        ),
-        (
-            "distance",
-            "<drake:distance_constraint_body_A>a</drake:distance_constraint_body_A>"
-            "<drake:distance_constraint_p_AP>0 0 0</drake:distance_constraint_p_AP>"
-            "<drake:distance_constraint_body_B>b</drake:distance_constraint_body_B>"
-            "<drake:distance_constraint_p_BQ>0 0 1</drake:distance_constraint_p_BQ>"
-            "<drake:distance_constraint_distance>1</drake:distance_constraint_distance>",
-            "composite",
-            5,
-        ),
+        ("ball", points("ball", 1), "spherical", 3),
+        ("distance", points("distance", 0) + LENGTH, "composite", 5),
     ],
 )
 def test_constraints_of_drake(
@@ -429,10 +422,7 @@ def test_constraints_of_drake(
 
 
 def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
-    parts = (
-        link("a"),
-        '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>',
-    )
+    parts = (link("a"), '<frame name="far" attached_to="world"><pose>3 0 0 0 0 0</pose></frame>')
     mechanism = model(tmp_path, *parts, joint("j", "far", "a"))
     np.testing.assert_allclose(mechanism.joint("j").T_parent_joint[:3, 3], [3, 0, 0])
     assert [f.code for f in mechanism.findings] == ["REG015"]
@@ -565,10 +555,7 @@ def test_files_of_several_models_or_worlds(tmp_path: Path) -> None:
 def test_a_static_link_that_is_fixed_already_is_fixed_once(tmp_path: Path) -> None:
     held = joint("j", "world", "a", "fixed", "")
     mechanism = model(tmp_path, "<static>true</static>", link("a"), link("b"), held)
-    assert [(each.name, each.child) for each in mechanism.joints] == [
-        ("j", "a"),
-        ("b_static", "b"),
-    ]
+    assert [(each.name, each.child) for each in mechanism.joints] == [("j", "a"), ("b_static", "b")]
 
 
 @pytest.mark.slow

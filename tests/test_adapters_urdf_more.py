@@ -235,10 +235,7 @@ def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
     ("text", "words"),
     [
         (CLOSURES.replace("rocker", "rokcer"), r"closures\[0\]/link_b: .*did you mean `rocker`"),
-        (
-            CLOSURES.replace("[1.2, 0.0, 0.0]", "[1.2, x]"),
-            "point: expected 3 entries, found 2",
-        ),
+        (CLOSURES.replace("[1.2, 0.0, 0.0]", "[1.2, x]"), "point: expected 3 entries, found 2"),
         (CLOSURES.replace("[0.0, 1.0, 0.0]", "[0, 0, 0]"), "no length"),
         (CLOSURES.replace("link_b: rocker", "link_b: ground"), "to itself"),
         ("closures: [", "not YAML"),

@@ -43,10 +43,7 @@ EQUATIONS: dict[str, tuple[Callable[[np.ndarray], list[Any]], int]] = {
     "sphere_sphere": (lambda T: [T[:3, 3] @ T[:3, 3] - VALUE**2], 5),
     "cylinder_sphere": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2], 5),
     "revolute_cylinder": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, *_directions(T)], 3),
-    "revolute_revolute": (
-        lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, T[2, 3], *_directions(T)],
-        2,
-    ),
+    "revolute_revolute": (lambda T: [T[:2, 3] @ T[:2, 3] - VALUE**2, T[2, 3], *_directions(T)], 2),
     "constant_velocity": (lambda T: [*T[:3, 3], T[0, 1] + T[1, 0]], 2),
     "pin_slot": (lambda T: [T[1, 3], T[2, 3], *_directions(T)], 2),
 }
@@ -182,7 +179,7 @@ AT_DISTANCE = {
 @pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
 @pytest.mark.parametrize("roles", AT_DISTANCE)
 def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
-    from regularize.adapters.simscape.read import mate as pair_of_mate
+    from regularize.adapters.simscape import mate as pair_of_mate
 
     saved = screws.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
     straight = pair_of_mate(kind, *roles, saved)
@@ -197,7 +194,7 @@ def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str,
 
 @pytest.mark.formats("simscape")
 def test_angles_between_planes_and_axes() -> None:
-    from regularize.adapters.simscape.read import mate as pair_of_mate
+    from regularize.adapters.simscape import mate as pair_of_mate
 
     saved = screws.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
     angle = pair_of_mate("angle", "plane", "plane", saved)
@@ -246,7 +243,7 @@ def test_distance_of_freecad_is_read_as_the_saved_placements_say(
     pair: str,
     value: float,
 ) -> None:
-    from regularize.adapters.freecad.distance import distance_pair
+    from regularize.adapters.freecad.read import distance_pair
 
     found = distance_pair(elements, cad_fixtures.frame(p, axis), distance)
     assert found.pair == pair

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 from screws import transform
-from simulation_cases import (
-    Body,
-    Inertia,
-    Mechanism,
-    with_density,
-)
+from simulation_cases import Body, Inertia, Mechanism, with_density
 
 import regularize as rg
 from regularize.adapters.shapes import solids
@@ -178,15 +173,15 @@ def test_missing_and_broken_meshes_are_errors(tmp_path: Path) -> None:
 
 def test_formats_of_extras_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "part.dae").write_text("<COLLADA/>")
+
+    def load(*_: Any, **__: Any) -> Any:
+        raise ValueError("no loader")
+
     monkeypatch.setattr("trimesh.util.has_module", lambda module: False)
-    monkeypatch.setattr(trimesh, "load", lambda *_, **__: _raise(ValueError("no loader")))
+    monkeypatch.setattr(trimesh, "load", load)
     shape = Geometry("mesh", (1, 1, 1), uri="part.dae")
     with pytest.raises(rg.MissingExtra, match=r"pip install 'pin-regularize\[meshes\]'"):
         with_density(mechanism(shape, path=str(tmp_path / "m.urdf")), 1.0)
-
-
-def _raise(error: Any) -> None:
-    raise error
 
 
 def test_sdf_computes_mass_from_collisions(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from test_fix import FRAMES, LOOP, PIN, robot
 
 import regularize as rg
 from regularize.adapters.common.edits import EditedText, WantedSlack
-from regularize.adapters.common.slack_links import hung
+from regularize.adapters.common.patching import hung
 from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces

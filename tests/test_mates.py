@@ -40,11 +40,7 @@ CASES: dict[str, tuple[tuple[Mate, ...], str, int]] = {
         "prismatic",
         2,
     ),
-    "three mates, one revolute": (
-        (*HINGE, ("parallel", frame((0.3, 0.1, 0)))),
-        "revolute",
-        4,
-    ),
+    "three mates, one revolute": ((*HINGE, ("parallel", frame((0.3, 0.1, 0)))), "revolute", 4),
     "three perpendicular planes": (
         tuple(("planar", frame((0.1, 0.2, 0.3), axis)) for axis in np.eye(3)),
         "fixed",
@@ -56,16 +52,8 @@ CASES: dict[str, tuple[tuple[Mate, ...], str, int]] = {
         1,
     ),
     "one axis twice": ((HINGE[1], ("cylindrical", frame((0, 0, -0.1)))), "cylindrical", 4),
-    "two parallel axes": (
-        (HINGE[1], ("cylindrical", frame((0.2, 0.1, 0)))),
-        "prismatic",
-        3,
-    ),
-    "point and axis through it": (
-        (("spherical", frame((0, 0, 0.2))), HINGE[1]),
-        "revolute",
-        2,
-    ),
+    "two parallel axes": ((HINGE[1], ("cylindrical", frame((0.2, 0.1, 0)))), "prismatic", 3),
+    "point and axis through it": ((("spherical", frame((0, 0, 0.2))), HINGE[1]), "revolute", 2),
     "two points": (
         (("spherical", frame((0, 0, 0.2))), ("spherical", frame((0.1, 0, 0.2)))),
         "revolute",
@@ -145,14 +133,6 @@ def test_size_of_the_parts_does_not_matter() -> None:
     for scale in (1e-3, 1e2):
         (joint,) = assembly(*CASES["three mates, one revolute"][0], scale=scale).joints
         assert joint.kind == "revolute"
-
-
-def test_three_mates_of_one_hinge_are_reported_in_words() -> None:
-    (finding,) = assembly(*CASES["three mates, one revolute"][0]).findings
-    assert finding.message == (
-        "the three mates `M1`, `M2`, `M3` between `toy` and `part` amount to one revolute joint: "
-        "4 of their 9 equations are written twice"
-    )
 
 
 def test_mates_that_form_no_group_stay_beside_the_joint() -> None:

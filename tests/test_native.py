@@ -6,19 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from screws import exp, joint_screws
-from simulation_cases import (
-    Body,
-    Inertia,
-    Joint,
-    Mechanism,
-    read,
-)
+from simulation_cases import Body, Inertia, Joint, Mechanism, read
 from simulation_fixtures import MECHANISMS, native
 
 import regularize
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.native.native import as_dict
+from regularize.adapters.native import as_dict
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint_limits import JointDynamics, JointLimits

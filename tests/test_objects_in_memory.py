@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +65,9 @@ def rank(spec: Any) -> tuple[int, int]:
     data = mujoco.MjData(model)
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     mujoco.mj_forward(model, data)
-    rows = np.zeros((data.ne, model.nv))
-    dense = np.array(data.efc_J).reshape(-1, model.nv) if not mujoco.mj_isSparse(model) else None
-    if dense is None:
-        dense = np.zeros((data.nefc, model.nv))
-        mujoco.mju_sparse2dense(
-            dense, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
-        )
-    rows = dense[: data.ne]
+    rows = np.reshape(data.efc_J, (-1, model.nv))[: data.ne]
     return data.ne, int(np.linalg.matrix_rank(rows, 1e-6))
 
 
@@ -189,9 +182,8 @@ def test_findings_of_a_tree_name_the_lines_of_its_file() -> None:
     lines = {j.name: j.source and j.source.line for j in rg.load(tree).joints}
     assert lines == known
     written = {j.name: j.source and j.source.line for j in read.joints}
-    assert {name for name in known if known[name] != written[name]} == {
-        "A"
-    }  # its tag has two lines
+    # The tag of A has two lines.
+    assert {name for name in known if known[name] != written[name]} == {"A"}
     tree.append(etree.fromstring("<link name='new'/>"))  # made in memory: it has no line
     assert rg.load(tree).body("new") is not None
 
@@ -252,21 +244,13 @@ LOOP = """<robot name="loop">
 """
 
 
-@cache
-def parsers() -> dict[str, Any]:
-    found = {}
-    for name in ("yourdfpy", "urchin"):
-        found[name] = pytest.importorskip(name).URDF
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["yourdfpy", "urchin"])
 @pytest.mark.filterwarnings("ignore")
 def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:
     path = tmp_path / "loop.urdf"
     path.write_text(LOOP)
-    parser = parsers()[name]
+    parser = pytest.importorskip(name).URDF
     more = {"load_meshes": False, "build_scene_graph": False} if name == "yourdfpy" else {}
     value = parser.load(str(path), **more)
     assert counts(value) == counts(path) == (5, 2, 3, 1)

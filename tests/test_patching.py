@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import (
     WantedSlack,
 )
 from regularize.adapters.mjcf.patch import MjcfPatcher
-from regularize.adapters.native.native import NativePatcher
+from regularize.adapters.native import NativePatcher
 from regularize.adapters.urdf import sidecar_patch
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
@@ -40,9 +40,18 @@ SIDES = """  <link name="one"/><link name="two"/>
 # -- USD
 
 
+HINGE_C = 'def PhysicsRevoluteJoint "C"'
+
+
 @pytest.fixture
 def stage(tmp_path: Path) -> Path:
     return write_fixture("usd", "planar_four_bar", tmp_path)
+
+
+def annotate(stage: Path, name: str, metadata: str) -> None:
+    """Give a hinge of a stage some metadata."""
+    hinge = f'def PhysicsRevoluteJoint "{name}"'
+    stage.write_text(stage.read_text().replace(hinge, f"{hinge} ({metadata})"))
 
 
 @pytest.mark.slow
@@ -62,11 +71,7 @@ def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
 
 @pytest.mark.slow
 def test_what_drove_a_hinge_of_a_stage_is_named(stage: Path) -> None:
-    text = stage.read_text()
-    hinge = 'def PhysicsRevoluteJoint "B"'
-    stage.write_text(
-        text.replace(hinge, f'{hinge} (prepend apiSchemas = ["PhysicsDriveAPI:angular"])')
-    )
+    annotate(stage, "B", 'prepend apiSchemas = ["PhysicsDriveAPI:angular"]')
     fix = rg.fix(stage, {"B": "spherical"})
     assert "drive of joint `B` means nothing to a spherical joint" in fix.findings[0].message
     assert 'prepend apiSchemas = ["PhysicsLimitAPI:transY", "PhysicsLimitAPI:transZ", ' in (
@@ -89,8 +94,7 @@ def test_a_ball_of_a_stage_gets_the_axis_of_its_frame(stage: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "opened", "closed"),
-    [("spherical", 2, 1), ("revolute", 0, 1), ("planar", 2, 1)],
+    ("kind", "opened", "closed"), [("spherical", 2, 1), ("revolute", 0, 1), ("planar", 2, 1)]
 )
 def test_bounds_of_a_generic_joint_are_opened_and_closed(
     kind: str, opened: int, closed: int, stage: Path
@@ -114,10 +118,9 @@ def test_bounds_of_a_generic_joint_are_opened_and_closed(
 @pytest.mark.slow
 def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
     """Degrees, as the file has them; the freedom along the axis is added without any."""
-    head, tail = stage.read_text().split('def PhysicsRevoluteJoint "C"')
+    head, tail = stage.read_text().split(HINGE_C)
     stage.write_text(
-        f'{head}def PhysicsRevoluteJoint "C"'
-        + tail.replace('"X"', '"X"\n        float physics:lowerLimit = -30', 1)
+        f"{head}{HINGE_C}" + tail.replace('"X"', '"X"\n        float physics:lowerLimit = -30', 1)
     )
     fix = rg.fix(stage, {"C": "cylindrical"})
     assert "+float limit:rotX:physics:low = -30" in changes(fix.diff)
@@ -166,33 +169,22 @@ def test_kinds_that_a_stage_cannot_hold(stage: Path) -> None:
     assert utils.CreateNewUsdzPackage(str(stage), str(package))
     with pytest.raises(rg.ModelError, match="is a package; unpack it with usdzip"):
         rg.fix(package)
-
-
-@pytest.mark.slow
-def test_joints_of_a_stage_that_are_not_edited(stage: Path) -> None:
-    """A type of joint that becomes no other one, and a prim that only a variant defines."""
-    text = stage.read_text()
-    head, tail = text.split('def PhysicsRevoluteJoint "C"')
+    head, tail = stage.read_text().split(HINGE_C)
     rod = "float physics:minDistance = 2\nfloat physics:maxDistance = 2\n"
     stage.write_text(f'{head}def PhysicsDistanceJoint "C"' + tail.replace("{", "{" + rod, 1))
-    with pytest.raises(
-        rg.ModelError, match=r"cannot become spherical .*; usd holds there: none other"
-    ):
+    with pytest.raises(rg.ModelError, match=r"cannot become spherical .*; usd holds there: none"):
         rg.fix(stage, {"C": "spherical"})
 
 
 def test_equalities_of_mujoco_on_a_stage_stay_as_they_are(stage: Path) -> None:
-    hinge = 'def PhysicsRevoluteJoint "C"'
-    added = f'{hinge} (prepend apiSchemas = ["MjcEqualityConnectAPI"])'
-    stage.write_text(stage.read_text().replace(hinge, added))
+    annotate(stage, "C", 'prepend apiSchemas = ["MjcEqualityConnectAPI"]')
     with pytest.raises(rg.ModelError, match="`C` is an equality of MuJoCo"):
         rg.fix(stage, {"C": "spherical"})
 
 
 @pytest.mark.slow
 def test_schemas_are_added_to_the_metadata_of_a_prim(stage: Path) -> None:
-    hinge = 'def PhysicsRevoluteJoint "C"'
-    stage.write_text(stage.read_text().replace(hinge, f'{hinge} (doc = "a hinge")'))
+    annotate(stage, "C", 'doc = "a hinge"')
     fix = rg.fix(stage, {"C": "cylindrical"})
     assert any(
         line.startswith('+prepend apiSchemas = ["PhysicsLimit') for line in changes(fix.diff)
@@ -242,7 +234,7 @@ def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> Non
         NativePatcher(mechanism).patch([WantedKind(gone, "spherical", gone)])
     # What stands in a variant has a path that the text does not show.
     text = stage.read_text()
-    start = text.index('def PhysicsRevoluteJoint "C"')
+    start = text.index(HINGE_C)
     end = text.index("}", start) + 1
     inside = 'variantSet "v" = {\n"a" {\n' + text[start:end] + "\n}\n}\n"
     text = text[:start] + inside + text[end:]
@@ -250,12 +242,8 @@ def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> Non
     brace = text.index("{", top)
     paren = text.find("(", top, brace)
     chosen = 'variants = {string v = "a"}\nprepend variantSets = "v"\n'
-    text = (
-        f"{text[:brace]}({chosen}){text[brace:]}"
-        if paren < 0
-        else f"{text[: paren + 1]}{chosen}{text[paren + 1 :]}"
-    )
-    stage.write_text(text)
+    at, added = (brace, f"({chosen})") if paren < 0 else (paren + 1, chosen)
+    stage.write_text(text[:at] + added + text[at:])
     with pytest.raises(rg.ModelError, match=r"C is not found again in the text"):
         rg.fix(stage, {"C": "spherical"})
 
@@ -378,42 +366,24 @@ def test_an_added_joint_of_mujoco_takes_nothing_from_defaults(tmp_path: Path) ->
     assert line.startswith('+<joint name="B_turn" type="hinge" pos="0 0 0" axis="1 0 0"')
 
 
+BOUNDED = BARS.replace(HINGE_B, '<joint name="B" axis="0 1 0" range="-60 60"/>')
+DRIVEN = BARS.replace("</mujoco>", '<actuator><motor joint="B"/></actuator></mujoco>')
+SENSED = BARS.replace("</mujoco>", '<sensor><jointpos joint="B"/></sensor></mujoco>')
+FRAMED = BARS.replace(HINGE_B, f"<frame>{HINGE_B}</frame>")
+NAMELESS = BARS.replace('<body name="rocker"', "<body")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "joint", "kind", "words"),
     [
         (SITES, "B", "fixed", "cannot become fixed in this file; mjcf holds there: `cylindrical`"),
         (SITES, "B", "spherical", "the keyframes of the model hold its one coordinate"),
-        (
-            BARS.replace(HINGE_B, '<joint name="B" axis="0 1 0" range="-60 60"/>'),
-            "B",
-            "spherical",
-            "the range bounds its one coordinate; delete that first",
-        ),
-        (
-            BARS.replace("</mujoco>", '<actuator><motor joint="B"/></actuator></mujoco>'),
-            "B",
-            "spherical",
-            "the motors drive its one coordinate; delete that first",
-        ),
-        (
-            BARS.replace("</mujoco>", '<sensor><jointpos joint="B"/></sensor></mujoco>'),
-            "B",
-            "spherical",
-            "the sensors or couplings name its one coordinate; delete that first",
-        ),
-        (
-            BARS.replace(HINGE_B, f"<frame>{HINGE_B}</frame>"),
-            "B",
-            "universal",
-            "stands in a <frame>, in which a second axis is not written",
-        ),
-        (
-            BARS.replace('<body name="rocker"', "<body"),
-            "body_3_joint",
-            "cylindrical",
-            "mjcf holds there: none other",
-        ),
+        (BOUNDED, "B", "spherical", "the range bounds its one coordinate; delete that first"),
+        (DRIVEN, "B", "spherical", "the motors drive its one coordinate; delete that first"),
+        (SENSED, "B", "spherical", "the sensors or couplings name its one coordinate; delete"),
+        (FRAMED, "B", "universal", "stands in a <frame>, in which a second axis is not written"),
+        (NAMELESS, "body_3_joint", "cylindrical", "mjcf holds there: none other"),
         (BARS, "closing_D", "cylindrical", "mjcf holds there: `spherical`"),
     ],
 )
@@ -495,10 +465,7 @@ def beside(folder: Path, sidecar: str, name: str = "robot.yaml", more: str = SID
     ("before", "after"),
     [
         ("", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
-        (
-            "joint_name: []\njoint_type: []\n",
-            "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n",
-        ),
+        ("joint_name: []\njoint_type: []\n", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
         (
             "joint_name: [C]\njoint_type: [SPHERICAL]\n",
             "joint_name: [C, 'B']\njoint_type: [SPHERICAL, 'UJOINT_YX']\n",
@@ -733,10 +700,7 @@ def test_links_of_sdf_are_placed(
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"model": "<pose>0 0 1 0 0 0</pose>"},
-        {"link": '<pose relative_to="b">0 0 1 0 0 0</pose>'},
-    ],
+    [{"model": "<pose>0 0 1 0 0 0</pose>"}, {"link": '<pose relative_to="b">0 0 1 0 0 0</pose>'}],
 )
 def test_links_of_sdf_in_other_frames_are_not_placed(more: dict[str, str], tmp_path: Path) -> None:
     mechanism = rg.load(hung(tmp_path, **more))

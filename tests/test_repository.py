@@ -225,23 +225,16 @@ def stages() -> dict[str, str]:
 
 
 def products() -> dict[str, str]:
-    plain = {
-        "build/walker.urdf": ROBOT.format('<link name="a"/>'),
-        "src/a.urdf": ROBOT.format('<link name="a"/>'),
-    }
-    return {
-        **plain,
-        "install/share/a/a.urdf": plain["src/a.urdf"],
-        ".cache/a.urdf": plain["src/a.urdf"],
-    }
+    places = ("build/walker.urdf", "src/a.urdf", "install/share/a/a.urdf", ".cache/a.urdf")
+    return dict.fromkeys(places, ROBOT.format('<link name="a"/>'))
 
 
 def circle() -> dict[str, str]:
-    files = {
-        "a.xacro": ROBOT.format(include("b.xacro") + '<link name="a"/>'),
-        "b.xacro": ROBOT.format(include("a.xacro") + '<link name="b"/>'),
+    pairs = (("a", "b"), ("b", "a"))
+    return {
+        f"{one}.xacro": ROBOT.format(include(f"{other}.xacro") + f'<link name="{one}"/>')
+        for one, other in pairs
     }
-    return files
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from screws import inverse, transform
 from test_adapters_freecad import MOVE, Builder, load, number, placed
 
 import regularize as rg
-from regularize.adapters.freecad.distance import Pick, distance_reading
+from regularize.adapters.freecad.read import Pick, distance_reading
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.adapters.shapes.solids import ShapeElement, stored_shape
@@ -431,7 +431,9 @@ def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path:
 
 
 @pytest.mark.slow
-def test_shapes_are_read_from_files_of_their_own(tmp_path: Path) -> None:
+def test_shapes_are_read_from_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "box.brp").write_bytes(text(box(1, 2, 3)))
     shape = cad_shape("box.brp", str(tmp_path / "model.urdf"))
     assert shape is not None and len(shape.elements()) == 26
@@ -442,5 +444,6 @@ def test_shapes_are_read_from_files_of_their_own(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("box.brp", text(box(1, 2, 3)))
     assert _member(path, "box.brp", 0).elements()
+    monkeypatch.setattr("regularize.adapters.shapes.meshes.LARGEST", 99)
     with pytest.raises(rg.ReadError, match="unpacks to more than 99 bytes; not read for safety"):
-        _member(path, "box.brp", 0, largest=99)
+        _member(path, "box.brp", 1)

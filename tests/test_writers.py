@@ -9,14 +9,8 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 from screws import exp, inverse, joint_screws
-from simulation_cases import (
-    CORPUS,
-    Body,
-    Inertia,
-    Joint,
-    Mechanism,
-    read,
-)
+from simulation_cases import CORPUS, Body, Inertia, Joint, Mechanism, read
+from test_adapter_contract import WRITERS as FORMATS
 
 import regularize as rg
 from regularize.adapters import adapters
@@ -29,15 +23,6 @@ from regularize.mechanism.body import Geometry
 from regularize.mechanism.joint import KINDS, reversed_joint
 from regularize.mechanism.joint_limits import JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
-
-FORMATS = {
-    "urdf": ".urdf",
-    "urdf+": ".urdf",
-    "sdf": ".sdf",
-    "mjcf": ".xml",
-    "usd": ".usda",
-    "json": ".json",
-}
 
 
 def round_trip(mechanism: Any, target: Any, tmp_path: Path, **options: Any) -> Any:
@@ -224,26 +209,18 @@ def test_a_body_of_a_reserved_name_is_called_otherwise_with_all_that_names_it(
     assert back.joint("B").parent == "world_body"
 
 
-def test_a_shape_that_is_seen_through_stays_so_in_a_stage(tmp_path: Path) -> None:
+def test_shapes_of_a_stage(tmp_path: Path) -> None:
+    """What is seen through stays so; a mesh that cannot be read is left out."""
     pytest.importorskip("pxr")
     hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
-    glass = Geometry("box", [1, 2, 3], color=(0.25, 0.5, 1.0, 0.5))
-    mechanism = rg.Mechanism.of_joints("window", [hinge])
-    bodies = tuple(replace(b, geometry=(glass,)) for b in mechanism.bodies)
-    rg.save(replace(mechanism, bodies=bodies), tmp_path / "window.usda")
-    (shape,) = rg.load(tmp_path / "window.usda").body("arm").geometry
-    assert shape.color == (0.25, 0.5, 1.0, 0.5)
-
-
-def test_a_mesh_that_cannot_be_read_is_left_out_of_a_stage(tmp_path: Path) -> None:
-    pytest.importorskip("pxr")
-    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
-    shapes = (Geometry("mesh", [1, 1, 1], uri="gone.stl"), Geometry("capsule", [0.5, 2.0]))
+    glass = Geometry("capsule", [0.5, 2.0], color=(0.25, 0.5, 1.0, 0.5))
+    shapes = (Geometry("mesh", [1, 1, 1], uri="gone.stl"), glass)
     mechanism = rg.Mechanism.of_joints("m", [hinge])
     bodies = tuple(replace(b, geometry=shapes) for b in mechanism.bodies)
     rg.save(replace(mechanism, bodies=bodies), tmp_path / "m.usda")
     (shape,) = rg.load(tmp_path / "m.usda").body("arm").geometry
     assert (shape.kind, shape.size.tolist()) == ("capsule", [0.5, 2.0])
+    assert shape.color == (0.25, 0.5, 1.0, 0.5)
 
 
 @pytest.mark.slow
@@ -329,12 +306,10 @@ def test_limits_of_a_closing_hinge_stay_in_urdf_plus(tmp_path: Path) -> None:
 
 def test_a_stage_is_written_to_a_file_of_its_suffixes(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
-    mechanism = rg.Mechanism.of_joints(
-        "m", [rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))]
-    )
-    with pytest.raises(
-        rg.UnsupportedExport, match=r"USD is written to .*\.usda.*, not to .*m\.txt"
-    ):
+    hinge = rg.Joint.in_world("A", "ground", "arm", "revolute", (0, 1, 0))
+    mechanism = rg.Mechanism.of_joints("m", [hinge])
+    words = r"USD is written to .*\.usda.*, not to .*m\.txt"
+    with pytest.raises(rg.UnsupportedExport, match=words):
         rg.save(mechanism, tmp_path / "m.txt", format="usd")
 
 

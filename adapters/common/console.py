@@ -1,4 +1,4 @@
-"""Standard streams made fit for whatever reads them, and what MuJoCo says beside them."""
+"""Standard streams made fit for whatever reads them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
@@ -121,19 +119,3 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
             timer.join()
         for progress in shown:
             progress.stop()
-
-
-@contextmanager
-def collected() -> Iterator[list[str]]:
-    """The warnings that MuJoCo gives meanwhile, which it would write to a file of its own."""
-    import mujoco
-
-    said: list[str] = []
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(said.append)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # those of the compiler
-            yield said
-    finally:
-        mujoco.set_mju_user_warning(before)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.adapters.common.located import Located
+from regularize.adapters.common.values import Located
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
@@ -27,7 +27,6 @@ from regularize.mechanism.mechanism import (
     Body,
     Coupling,
     Joint,
-    JointLimits,
     Mechanism,
     PrescribedMotion,
 )
@@ -119,24 +118,14 @@ class Draft:
         kind: str,
         first: Side,
         second: Side,
-        *,
         screws: Space | None = None,
-        limits: JointLimits | None = None,
-        actuated: bool | None = None,
         closure: bool = True,
+        **more: Any,
     ) -> Joint:
         """Add a joint that closes a loop, with screws of its kind about Z unless they are given."""
-        joint = joint_between(
-            name or self.joint_name(f"{first[0]}-{second[0]}"),
-            kind,
-            first,
-            second,
-            screws,
-            actuated=actuated,
-            closure=closure,
-            limits=limits,
-            source=at.source,
-        )
+        name = name or self.joint_name(f"{first[0]}-{second[0]}")
+        more |= {"closure": closure, "source": at.source}
+        joint = joint_between(name, kind, first, second, screws, **more)
         self.add_joint(joint, at)
         return joint
 

@@ -1,15 +1,17 @@
-"""Files as readers take them: regular ones, whole, up to a size.
+"""Files as readers take them: regular ones, whole, up to a size; packages around them; watching.
 
-Files that are watched: whoever edits a model sees at once what follows.
+ROS packages and Gazebo models are found by the names that they state themselves.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
@@ -112,3 +114,130 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
             raise_interrupt=True,
         )
         next(watched, None)
+
+
+#: Folders that are opened below one place, and how deep below it they lie: more is no workspace.
+MOST, DEEPEST = 20_000, 7
+#: What holds no sources: products of builds, caches, environments.
+PASSED = frozenset({"build", "devel", "log", "node_modules", "__pycache__", "site-packages"})
+#: Variables of the environment that list folders, and where in these the packages lie.
+FOLDERS = {"AMENT_PREFIX_PATH": "share", "ROS_PACKAGE_PATH": ""}
+_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
+_COMMENT = re.compile(r"(?s)<!--.*?-->")
+
+
+@dataclass(eq=False)
+class Packages:
+    """Where packages are: near a file first, then where the environment says.
+
+    A workspace is searched from the file upwards: its folder's package, the folder of that, the
+    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
+    """
+
+    start: Path
+    whole: Path | None = None  # searched after the folders around ``start``, such as a clone
+    given: Mapping[str, Path] = field(default_factory=dict)  # these go before all that is found
+    _searched: dict[Path, dict[str, Path]] = field(default_factory=dict)
+
+    def find(self, name: str) -> Path | None:
+        """The folder of a package, or None."""
+        if name in self.given:
+            return self.given[name]
+        packages = next((packages for packages in self._places() if name in packages), None)
+        return self._by_folder(name) if packages is None else packages[name]
+
+    def every(self) -> dict[str, Path]:
+        """All packages that are found, by name."""
+        named: dict[str, Path] = {}
+        for packages in self._places():
+            named = {**packages, **named}
+        return {**named, **self.given}
+
+    def _places(self) -> Iterator[dict[str, Path]]:
+        """The packages below each folder to search, the nearest first."""
+        places = self._above()
+        if self.whole is not None and self.whole not in places:
+            places.append(self.whole.resolve())
+        for variable, inside in FOLDERS.items():
+            entries = filter(None, os.environ.get(variable, "").split(os.pathsep))
+            places += [Path(entry, inside) for entry in entries]
+        for place in places:
+            if place not in self._searched:
+                self._searched[place] = packages_below(place)
+            yield self._searched[place]
+
+    def _above(self) -> list[Path]:
+        """The file's folder and those above it, as far as its workspace reaches."""
+        here = self.start.resolve()
+        folders = [here, *here.parents] if here.is_dir() else list(here.parents)
+        outside = {Path(folders[-1]), Path.home()}
+        inside = [folder for folder in folders if folder not in outside]
+        last = 0
+        for i, folder in enumerate(inside):
+            if (folder / ".git").exists():
+                last = max(last, i)
+            # Packages lie side by side in `src`, and in the `share` of an install space.
+            if (folder / "package.xml").is_file() or folder.name in ("src", "share"):
+                last = max(last, min(i + 1, len(inside) - 1))
+        return inside[: last + 1]
+
+    def _by_folder(self, name: str) -> Path | None:
+        """A folder that is called like a package, where none states the name."""
+        for folder in self.start.resolve().parents:
+            if folder.name == name:
+                return folder
+        near = self._above() if self.whole is None else [*self._above(), self.whole]
+        for folder in near:
+            for place in (folder / name, folder / "src" / name):
+                if place.is_dir():
+                    return place
+        return None
+
+
+def packages_below(place: Path) -> dict[str, Path]:
+    """Folders with a ``package.xml`` or, of Gazebo, a ``model.config``, by name; sources first."""
+    sources: dict[str, Path] = {}
+    installed: dict[str, Path] = {}
+    for folder, files in folders_below(place):
+        # What a workspace has installed is a copy of its sources.
+        into = installed if "install" in folder.relative_to(place).parts else sources
+        if "package.xml" in files and (name := package_name(folder / "package.xml")):
+            into.setdefault(name, folder)
+        elif "model.config" in files:
+            into.setdefault(folder.name, folder)
+    return {**installed, **sources}
+
+
+def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:
+    """A folder and those in it with the names of their files, in order of depth and name."""
+    pending, opened, linked = [(place, 0)], 0, set[str]()
+    while pending and opened < MOST:
+        folder, depth = pending.pop(0)
+        opened += 1
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        names = [entry.name for entry in entries]
+        yield folder, [entry.name for entry in entries if entry.is_file()]
+        if depth == DEEPEST or "COLCON_IGNORE" in names or "CATKIN_IGNORE" in names:
+            continue
+        for entry in entries:
+            if not entry.is_dir() or entry.name in PASSED or entry.name.startswith("."):
+                continue
+            if entry.is_symlink():  # of a workspace made of links; each leads to another place once
+                target = os.path.realpath(entry.path)
+                if target in linked or os.path.realpath(place).startswith(target):
+                    continue
+                linked.add(target)
+            pending.append((folder / entry.name, depth + 1))
+
+
+def package_name(manifest: Path) -> str | None:
+    """The name that a ``package.xml`` states."""
+    try:
+        text = manifest.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    named = _NAME.search(_COMMENT.sub("", text))
+    return named[1] if named else None

@@ -2,7 +2,7 @@
 
 A patcher belongs to one model that was read. It says which kinds its format can hold where, turns
 wanted kinds into edits, and names the references to other files, so that they can be rewritten
-where the model is written elsewhere.
+where the model is written elsewhere. Slack links are put into URDF and SDF alike.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from regularize.adapters.common.edits import (
     Edit,
     EditedText,
     MovedJoint,
     Patch,
+    SlackLinks,
     WantedKind,
     WantedSlack,
+    decode,
     still,
 )
 from regularize.adapters.common.input_files import read_bytes
+from regularize.adapters.common.quantities import NAMES
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.common.xml_text import decode
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
 from regularize.mechanism.mechanism import Joint, Mechanism
@@ -206,5 +208,90 @@ class XmlPatcher(Patcher):
                     yield FileReference(start, end, path)
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Where an element names files, relative to the model."""
+        """Yield the spans of an element's references to other files."""
         return iter(())
+
+
+#: Elements that hold what belongs to a mass, in attributes or as text.
+MASS = ("mass", "inertia", *NAMES)
+#: Attributes by which elements name a link.
+NAMING = ("link", "name", "frame")
+
+
+class SlackPatcher(XmlPatcher):
+    """Edits the XML files of formats in which slack links can stand."""
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """The edits that put slack links in and take idle closing joints out."""
+        patch = Patch()
+        for name, share in wanted.shares.items():
+            patch.edits += _scaled(self._link(name), share)
+        for links in wanted.links:
+            place = self._link(links.carrier)
+            if any(body.inertia is None or body.inertia.mass == 0.0 for body in links.bodies):
+                raise UnsupportedExport(
+                    f"the slack links of joint `{links.joint.name}` would stand on "
+                    f"`{links.carrier}`, which has no mass to share with them, and engines move "
+                    "no links without mass: give it mass"
+                )
+            # Coordinates keep their order if slack joints follow the last joint.
+            joints = [] if place.parent is None else place.parent.children("joint")
+            for element in self.slack_elements(links, place):
+                beside = joints[-1] if joints and element.tag != "link" else place
+                patch.edits.append(beside.after(text_of(element, beside)))
+            patch.edits += self.slack_ends(links)
+        patch.edits += self.taken_out(wanted.removed)
+        return patch
+
+    @abstractmethod
+    def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
+        """The elements to add behind that of the body."""
+
+    @abstractmethod
+    def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
+        """The edits that hang the joint on the last link."""
+
+    def _link(self, name: str) -> Node:
+        source = self.mechanism.body(name).source
+        if source is None or source.path != self.path or source.line is None:
+            raise UnsupportedExport(f"body `{name}` is not written out in {self.path}")
+        return self.document(source.path).at(source)
+
+
+def hung(place: Node, old: str, new: str) -> Edit:
+    """Name another link in the element of a joint, which has to name the old one just once."""
+    spans = []
+    for node in place.walk():
+        if node is not place:
+            spans += [node.spans[key] for key in NAMING if node.get(key) == old]
+        if not node.nodes and node.content == old:
+            spans.append(node.inner)
+    if len(spans) != 1:
+        raise UnsupportedExport(
+            f"<{place.tag}> on line {place.line} does not name link `{old}` once, so that no slack "
+            "link can take its place there"
+        )
+    return place.document.edit(*spans[0], new)
+
+
+def text_of(element: Any, place: Node) -> str:
+    """An element as text, indented as the one that it stands beside."""
+    from lxml import etree  # where links are put in: reading takes none
+
+    etree.indent(element, space="  ")
+    return place.gap.join(etree.tostring(element, encoding="unicode").splitlines())
+
+
+def _scaled(link: Node, share: float) -> Iterator[Edit]:
+    """Leave a link a share of its mass, its centre as it is."""
+    from regularize.adapters.common.write import number  # with lxml
+
+    inertial = link.child("inertial")
+    for node in () if inertial is None else inertial.walk():
+        if node.tag not in MASS:
+            continue
+        spans = [*node.spans.values(), *([node.inner] if node.has_text else [])]
+        for start, end in spans:
+            value = float(node.document.text[start:end])
+            if value:
+                yield node.document.edit(start, end, number(share * value))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.lie.arrays import Array
-from regularize.lie.screw import unit
+from regularize.lie.screw import cross_matrix, rotation_of, unit
 from regularize.mechanism.mechanism import Inertia
 
 #: A body without mass, which is not the same as one of unknown mass.
@@ -41,14 +41,7 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:
     """Rotation of a quaternion, scaled to length one, shape (3, 3)."""
-    x, y, z, w = unit([x, y, z, w])
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return rotation_of(unit([x, y, z, w]))
 
 
 def rotation_between(a: Array, b: Array) -> Array:
@@ -59,7 +52,7 @@ def rotation_between(a: Array, b: Array) -> Array:
     if cosine < -1 + 1e-12:  # opposite: half a turn about any perpendicular
         helper = unit(np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))]))
         return 2 * np.outer(helper, helper) - np.eye(3)
-    K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    K = cross_matrix(axis)
     return np.asarray(np.eye(3) + K + K @ K / (1 + cosine))
 
 

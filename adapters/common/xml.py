@@ -15,10 +15,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.adapters.common import xml_text
-from regularize.adapters.common.edits import Edit, EditedText, LineIndex
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    LineIndex,
+    decode,
+    escape,
+    masked,
+    mend,
+    quoteattr,
+    require_well_formed,
+    unwrapped,
+)
 from regularize.adapters.common.input_files import read_bytes
-from regularize.adapters.common.located import Located
+from regularize.adapters.common.values import Located
 from regularize.errors import ReadError, RegularizeError
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
@@ -96,7 +106,7 @@ class Node(Located):
     def content(self) -> str:
         """Text before the first element inside, without white space around it."""
         end = self.nodes[0].start if self.nodes else self.closing
-        return _plain(xml_text.unwrapped(self.document.mended[self.opened : end])).strip()
+        return _plain(unwrapped(self.document.mended[self.opened : end])).strip()
 
     # -- reading
 
@@ -238,8 +248,8 @@ class Node(Located):
         if span is not None:
             quote = self.document.text[span[0] - 1]
             entity = "&quot;" if quote == '"' else "&apos;"
-            return self.document.edit(*span, xml_text.escape(value, {quote: entity}))
-        escaped = xml_text.quoteattr(value)
+            return self.document.edit(*span, escape(value, {quote: entity}))
+        escaped = quoteattr(value)
         tail = self.document.text[self.start : self.opened]
         cut = self.opened - (2 if tail.endswith("/>") else 1)
         while self.document.text[cut - 1].isspace():
@@ -301,9 +311,9 @@ class XmlDocument:
     def __init__(self, source: EditedText) -> None:
         """Find all elements; comments, instructions and CDATA are passed over."""
         self.source, self.text, self.newline = source, source.text, source.newline
-        self.mended = xml_text.mend(source.text)
-        xml_text.require_well_formed(self.mended, source.path)
-        self.masked = xml_text.masked(self.mended)
+        self.mended = mend(source.text)
+        require_well_formed(self.mended, source.path)
+        self.masked = masked(self.mended)
         root: Node | None = None
         open_: list[Node] = []
         for match in _TAG.finditer(self.masked):
@@ -358,7 +368,7 @@ def is_true(text: str | None) -> bool:
 
 def parse(path: str, root: str | None = None) -> Node:
     """Root element of an XML file, which has to have a tag where one is given."""
-    node = XmlDocument(xml_text.decode(read_bytes(path), path)).root
+    node = XmlDocument(decode(read_bytes(path), path)).root
     return node if root is None else node.of_tag(root)
 
 

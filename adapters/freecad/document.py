@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from regularize.adapters.common.edits import decode
 from regularize.adapters.common.input_files import read_bytes
-from regularize.adapters.common.located import Located
+from regularize.adapters.common.values import Located
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.common.xml_text import decode
 from regularize.adapters.shapes.solids import CadShape, stored_shape
 from regularize.errors import ReadError
 from regularize.lie.arrays import Array
@@ -138,7 +138,7 @@ class Object(Located):
         if file is None:
             return None
         if file not in self.document.shapes:
-            data = _member(self.document.path, file)
+            data = member(self.document.path, file)
             self.document.shapes[file] = stored_shape(data, f"{self.document.path}/{file}")
         return self.document.shapes[file]
 
@@ -162,7 +162,7 @@ class Object(Located):
         file = None if node is None else node.get("file")
         if not file:
             return []
-        data = _member(self.document.path, file)
+        data = member(self.document.path, file)
         count = int.from_bytes(data[:4], "little")
         if len(data) != 4 + count * 7 * 8:
             raise ReadError(self.document.path, f"{file} is no list of {count} placements")
@@ -211,7 +211,7 @@ def load(path: str) -> Document:
         ReadError: The file is no FreeCAD document, is damaged, or is too large.
     """
     where = f"{path}/{MEMBER}"
-    root = XmlDocument(decode(_member(path, MEMBER), where)).root.of_tag("Document")
+    root = XmlDocument(decode(member(path, MEMBER), where)).root.of_tag("Document")
     document = Document(path)
     types = {
         node.text("name"): node.text("type") for node in root.need("Objects").children("Object")
@@ -228,19 +228,20 @@ def load(path: str) -> Document:
     return document
 
 
-def _member(path: str, name: str) -> bytes:
+def member(path: str, name: str, data: bytes | None = None) -> bytes:
+    """The content of a member of an archive, which is opened unless its bytes are given."""
     try:
-        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as archive:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path) if data is None else data)) as archive:
             if len(archive.infolist()) > MOST_MEMBERS:
                 raise ReadError(path, f"has more than {MOST_MEMBERS} members; not read for safety")
-            with archive.open(name) as member:
-                data = member.read(LARGEST + 1)
+            with archive.open(name) as stream:
+                content = stream.read(LARGEST + 1)
     except KeyError:
         raise ReadError(path, f"has no member {name}; this is no FreeCAD document") from None
     except OSError as error:
         raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
     except DAMAGED as error:
         raise ReadError(path, f"is no readable zip archive ({error}); save it again") from error
-    if len(data) > LARGEST:
+    if len(content) > LARGEST:
         raise ReadError(path, f"{name} unpacks to more than {LARGEST} bytes; not read for safety")
-    return data
+    return content

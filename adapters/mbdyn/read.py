@@ -23,6 +23,7 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, exp, inverse, log_rotation
+from regularize.mechanism.joint import perpendiculars
 from regularize.mechanism.joint_limits import JointDynamics
 from regularize.mechanism.mechanism import Inertia, Mechanism
 
@@ -102,6 +103,16 @@ TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
     ((0, 0, 0), (1, 1, 1)): "no_rotation",
     ((1, 1, 0), (0, 0, 0)): "point_on_line",
     ((0, 0, 1), (0, 0, 0)): "point_in_plane",
+}
+#: Pair of each joint, and what is said of its two ends.
+JOINTS = {
+    "axial rotation": ("revolute", "end", "end"),
+    "revolute hinge": ("revolute", "end", "end"),
+    "spherical hinge": ("spherical", "end", "end"),
+    "revolute pin": ("revolute", "end", "on_ground"),
+    "in line": ("point_on_line", "line", "point"),
+    "in plane": ("point_in_plane", "plane", "point"),
+    "prismatic": ("no_rotation", "turn", "turn"),
 }
 #: Elements that are read, and other statements that are.
 ELEMENTS = frozenset({"body", "joint", "gravity", *BEAMS})
@@ -212,22 +223,23 @@ class _Reader:
         self.gravity = size * direction / max(float(np.linalg.norm(direction)), 1e-300)
 
     def _joint(self, statement: Statement) -> None:
-        label, kind = statement.word(), statement.word().lower()
-        read = {
-            "clamp": self._clamp,
-            "axial rotation": self._hinge,
-            "revolute hinge": self._hinge,
-            "spherical hinge": self._hinge,
-            "revolute pin": self._pin,
-            "in line": self._in_line,
-            "in plane": self._in_plane,
-            "prismatic": self._prismatic,
-            "total joint": self._total,
-        }.get(" ".join(kind.split()))
-        if read is None:
+        label, kind = statement.word(), " ".join(statement.word().lower().split())
+        if kind == "clamp":
+            node, _ = self._named(statement)
+            self.draft.fix(label, self.draft.ground, node, statement.source)
+        elif kind == "total joint":
+            self._total(statement, label)
+        elif kind in JOINTS:
+            pair, *reads = JOINTS[kind]
+            ends = [getattr(self, f"_{read}")(statement) for read in reads]
+            if kind == "revolute pin":  # the ground comes second
+                ends.reverse()
+            name = self.draft.join(label, pair, *ends, source=statement.source)
+            if kind == "axial rotation" and name is not None:
+                self.draft.actuate(name)
+                self.driven.append(name)
+        else:
             self.draft.fewer_constraints(f"`{label}` of type {kind} is not read", statement.source)
-            return
-        read(statement, label, " ".join(kind.split()))
 
     def _end(self, statement: Statement) -> Side:
         """A node with a frame on it: a point, and an orientation if one follows."""
@@ -237,58 +249,40 @@ class _Reader:
             T = T @ statement.turn(T_node)
         return name, T
 
-    def _clamp(self, statement: Statement, label: str, kind: str) -> None:
-        name, _ = self._named(statement)
-        self.draft.fix(label, self.draft.ground, name, statement.source)
-
-    def _hinge(self, statement: Statement, label: str, kind: str) -> None:
-        ends = self._end(statement), self._end(statement)
-        pair = "spherical" if kind == "spherical hinge" else "revolute"
-        name = self.draft.join(label, pair, *ends, source=statement.source)
-        if kind == "axial rotation" and name is not None:
-            self.draft.actuate(name)
-            self.driven.append(name)
-
-    def _pin(self, statement: Statement, label: str, kind: str) -> None:
-        own = self._end(statement)
+    def _on_ground(self, statement: Statement) -> Side:
+        """A frame in the world: a point, and an orientation if one follows."""
         T = statement.place(IDENTITY)
         if statement.take("hinge", "orientation"):
             T = T @ statement.turn(IDENTITY)
-        self.draft.join(label, "revolute", (self.draft.ground, T), own, source=statement.source)
+        return self.draft.ground, T
 
-    def _in_line(self, statement: Statement, label: str, kind: str) -> None:
+    def _line(self, statement: Statement) -> Side:
+        """A node, and a frame on it whose Z is a line."""
         name, T_node = self._named(statement)
         T = statement.place(T_node)
         statement.take("orientation")
-        line = name, T @ statement.turn(T_node)
-        point = self._point(statement)
-        self.draft.join(label, "point_on_line", line, point, source=statement.source)
+        return name, T @ statement.turn(T_node)
 
-    def _in_plane(self, statement: Statement, label: str, kind: str) -> None:
+    def _plane(self, statement: Statement) -> Side:
+        """A node, and a frame on it whose Z is the normal of a plane."""
         name, T_node = self._named(statement)
         T = statement.place(T_node)
         normal = statement.direction(statement.vector())
-        helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
-        x = statement.direction(np.cross(helper, normal))
-        T[:3, :3] = np.column_stack([x, np.cross(normal, x), normal])
-        point = self._point(statement)
-        self.draft.join(label, "point_in_plane", (name, T), point, source=statement.source)
+        T[:3, :3] = np.column_stack([*perpendiculars(normal), normal])
+        return name, T
 
     def _point(self, statement: Statement) -> Side:
         """A node and, where an offset follows, a point on it."""
         name, T_node = self._named(statement)
         return name, statement.place(T_node) if statement.take("offset") else IDENTITY
 
-    def _prismatic(self, statement: Statement, label: str, kind: str) -> None:
-        sides: list[Side] = []
-        for _ in range(2):
-            name, T_node = self._named(statement)
-            turned = statement.take("hinge", "orientation")
-            sides.append((name, statement.turn(T_node) if turned else IDENTITY))
-        first, second = sides
-        self.draft.join(label, "no_rotation", first, second, source=statement.source)
+    def _turn(self, statement: Statement) -> Side:
+        """A node and, where an orientation follows, its turn."""
+        name, T_node = self._named(statement)
+        turned = statement.take("hinge", "orientation")
+        return name, statement.turn(T_node) if turned else IDENTITY
 
-    def _total(self, statement: Statement, label: str, kind: str) -> None:
+    def _total(self, statement: Statement, label: str) -> None:
         sides: list[Side] = []
         for _ in range(2):
             name, T_node = self._named(statement)

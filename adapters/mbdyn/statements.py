@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.input_files import read_bytes
-from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
+from regularize.adapters.common.values import Located
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, transform, unit
 from regularize.mechanism.diagnostic import Source

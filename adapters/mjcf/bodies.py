@@ -1,8 +1,8 @@
-"""Bodies and joints of an MJCF file, nested as the spanning tree of a mechanism has them."""
+"""Elements of an MJCF file; its bodies are nested as the spanning tree of a mechanism has them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,16 +10,162 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.quantities import six
-from regularize.adapters.common.serial import ROUNDING, pitch_of, serial, slide_name, twin_name
-from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add
-from regularize.adapters.mjcf.elements import FORCES, KINDS, add_geom, forces, limits, place, wxyz
+from regularize.adapters.common.serial import (
+    ROUNDING,
+    JointKind,
+    KindTable,
+    pitch_of,
+    serial,
+    slide_name,
+    twin_name,
+)
+from regularize.adapters.common.write import Spanning, Writing, WrittenCoordinate, add, quaternion
 from regularize.errors import UnsupportedExport
-from regularize.escape import listed
+from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import adjoint, inverse
 from regularize.mechanism.joint import motion, relative_pose, reversed_joint
-from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Body, Geometry, Inertia, Joint
 from regularize.words import is_slack
+
+
+def place(T: Array) -> dict[str, Any]:
+    """Position and quaternion of a body, a site or a shape, where there is something to say."""
+    attributes: dict[str, Any] = {}
+    if np.any(T[:3, 3]):
+        attributes["pos"] = T[:3, 3]
+    if not np.array_equal(T[:3, :3], np.eye(3)):
+        attributes["quat"] = wxyz(T[:3, :3])
+    return attributes
+
+
+def wxyz(R: Array) -> list[float]:
+    """Quaternion of a rotation in MuJoCo's order."""
+    x, y, z, w = quaternion(R)
+    return [w, x, y, z]
+
+
+def add_geom(element: Any, shape: Geometry, mesh: str | None) -> None:
+    """Add a shape to a body; ``mesh`` is the name of its asset if it is one."""
+    size = shape.size / 2 if shape.kind == "box" else shape.size.copy()
+    if shape.kind in ("cylinder", "capsule"):
+        size[1] /= 2
+    untouched = {} if shape.collision else {"contype": "0", "conaffinity": "0"}
+    add(
+        element,
+        "geom",
+        type=shape.kind,
+        mass="0",
+        **place(shape.T_body_geometry),
+        mesh=mesh,
+        size=size if mesh is None else None,
+        rgba=shape.color,
+        friction=None if shape.friction in (None, 1.0) else [shape.friction],
+        **untouched,
+    )
+
+
+#: Every kind of MJCF: further joints in a body make others of those in the tree, and equality
+#: constraints make others of those that close loops.
+KINDS = KindTable(
+    JointKind(
+        *("revolute", ("hinge",), 1, ("tree", "closure")),
+        becomes=("cylindrical", "universal", "slotted"),
+        closing_becomes=("spherical",),
+    ),
+    JointKind("prismatic", ("slide",), 1, ("tree",), becomes=("cylindrical",)),
+    JointKind("spherical", ("ball",), 0, ("tree", "closure")),
+    JointKind("free", ("free",), 0, ("tree",)),
+    JointKind("fixed", (), 0, ("closure",), closing_becomes=("spherical", "revolute")),
+)
+#: Attributes of a joint by what the mechanism calls its forces.
+FORCES = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def limits(joint: Joint, size: float) -> dict[str, Any]:
+    """Attributes for the bounds of a joint whose coordinate is ``size`` times the model's."""
+    if joint.limits is None:
+        return {}
+    found: dict[str, Any] = {}
+    if joint.limits.bounded:
+        # MuJoCo wants both; the largest number there is bounds nothing.
+        found["range"] = np.clip(np.asarray(joint.limits)[0] * size, -LARGEST, LARGEST)
+    effort = joint.limits.effort
+    if effort is not None and np.isfinite(effort[0]):
+        found["actuatorfrcrange"] = [-effort[0] / size, effort[0] / size]
+    return found
+
+
+def forces(joint: Joint, size: float) -> dict[str, Any]:
+    """Attributes for the forces within a joint whose coordinate is ``size`` times the model's."""
+    stated = {key: float(value[0]) for key, value in joint.dynamics.stated().items()}
+    found = {
+        tag: stated[key] / size ** (1 if key == "friction" else 2)
+        for key, tag in FORCES.items()
+        if key in stated
+    }
+    if stated.get("stiffness"):
+        found["stiffness"] = stated["stiffness"] / size**2
+        found["springref"] = stated.get("rest_position", 0.0) * size
+    return found
+
+
+def add_actuator(
+    root: Any, shared: Sequence[Actuator], written: Sequence[WrittenCoordinate], ball: bool
+) -> None:
+    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball."""
+    actuator, name = shared[0], shared[0].motor or shared[0].name
+    gains, group = actuator.gains or ActuatorGains(), find_or_add(root, "actuator")
+    gears = [each.gear / w.factor for each, w in zip(shared, written, strict=True)]
+    acts: dict[str, Any] = {"joint": written[0].joint, "gear": gears}
+    if ball:
+        along = {w.axis: gear for w, gear in zip(written, gears, strict=True)}
+        acts["gear"] = [along.get(k, 0.0) for k in range(3)]
+    elif len(shared) > 1:
+        taken = {each.get("name") for each in root.iterfind("tendon/fixed")}
+        acts = {"tendon": unique(name, taken)}
+        _add_tendon(root, acts["tendon"], zip((w.joint for w in written), gears, strict=True))
+    values: dict[str, Any] = {
+        **acts,
+        "ctrlrange": actuator.control_range,
+        "forcerange": actuator.force_range,
+    }
+    control = 1.0 if gains.control is None else gains.control
+    position, velocity = gains.position or 0.0, gains.velocity or 0.0
+    if control == 1.0 and not position and not velocity:
+        add(group, "motor", name=name, **values)
+        return
+    values |= {"gainprm": control}
+    if position or velocity:
+        values |= {"biastype": "affine", "biasprm": [0.0, -position, -velocity]}
+    add(group, "general", name=name, **values)
+
+
+def add_row(
+    root: Any, group: Any, name: str, terms: Sequence[tuple[str, float]], offset: float
+) -> None:
+    """One linear relation: between two joints directly, else by a fixed tendon."""
+    if len(terms) <= 2 and terms[0][1] != 0.0:
+        (first, a), rest = terms[0], terms[1:]
+        leader, slope = (rest[0][0], -rest[0][1] / a) if rest else (None, 0.0)
+        row = [offset / a, slope, 0, 0, 0]
+        add(group, "joint", name=name, joint1=first, joint2=leader, polycoef=row)
+        return
+    _add_tendon(root, name, terms)
+    add(group, "tendon", name=name, tendon1=name, polycoef=[offset, 0, 0, 0, 0])
+
+
+def _add_tendon(root: Any, name: str, terms: Iterable[tuple[str, float]]) -> None:
+    fixed = add(find_or_add(root, "tendon"), "fixed", name=name)
+    for joint, coefficient in terms:
+        add(fixed, "joint", joint=joint, coef=coefficient)
+
+
+def find_or_add(root: Any, tag: str) -> Any:
+    """The section of a file, which is there from now on."""
+    found = root.find(tag)
+    return add(root, tag) if found is None else found
 
 
 @dataclass(eq=False)
@@ -161,13 +307,13 @@ class BodyTree(Writing):
                 self.call(joint, k, WrittenCoordinate(joint.name, k))
             return
         carried = adjoint(joint.T_child_joint)
-        parts = serial(joint) if joint.freedoms else []
-        for k, part in enumerate(parts):
+        before = joint.T_child_joint @ inverse(joint.T_parent_joint)
+        for k, part in enumerate(serial(joint) if joint.freedoms else []):
             # The screw in the frame of the body, as it stands where all coordinates are zero.
+            frame = before @ part.T_parent_joint
             column = carried @ joint.screws[:, k]
-            frame = _before(parts, k) @ part.T_parent_joint
-            point = (joint.T_child_joint @ inverse(joint.T_parent_joint) @ frame)[:3, 3]
-            self._joint(element, part, point, column, joint, k)
+            self._joint(element, part, frame[:3, 3], column, joint, k)
+            before = frame @ inverse(part.T_child_joint)
 
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
@@ -197,11 +343,11 @@ class BodyTree(Writing):
 
     def _shapes(self, element: Any, body: Body) -> None:
         for shape in body.geometry:
-            add_geom(element, shape, self._mesh(shape) if shape.kind == "mesh" else None)
-
-    def _mesh(self, shape: Geometry) -> str:
-        key = (shape.uri or "", tuple(float(value) for value in shape.size))
-        return self.meshes.setdefault(key, f"mesh_{len(self.meshes) + 1}")
+            mesh = None
+            if shape.kind == "mesh":
+                key = (shape.uri or "", tuple(float(value) for value in shape.size))
+                mesh = self.meshes.setdefault(key, f"mesh_{len(self.meshes) + 1}")
+            add_geom(element, shape, mesh)
 
 
 def _has_mass(element: Any) -> bool:
@@ -220,11 +366,3 @@ def is_cut(joint: Joint) -> bool:
     return joint.kind not in ("spherical", "fixed", "revolute") or (
         joint.kind == "revolute" and is_slack(joint.name)
     )
-
-
-def _before(parts: Sequence[Joint], k: int) -> Array:
-    """Where the frame before part k stands while all coordinates are zero."""
-    T = np.eye(4)
-    for part in parts[:k]:
-        T = T @ part.T_parent_joint @ inverse(part.T_child_joint)
-    return T

@@ -1,27 +1,39 @@
-"""Closures of MJCF changed, and places of bodies, of sites and of anchors.
+r"""Closures of MJCF changed, places of bodies, sites and anchors, and the softness of loops.
 
-One connect stands in the place of two or of a weld, or two in that of a weld.
+One connect stands in the place of two or of a weld, or two in that of a weld. A connect names
+bodies and an anchor, which MuJoCo and Drake both read; Drake knows no sites.
 
-A connect names bodies and an anchor, which MuJoCo and Drake both read; Drake knows no sites.
+MuJoCo's constraints are springs, and redundant ones are springs side by side: where one of two
+connects goes, the loop is half as stiff. With the impedance d and the inertia A that a row sees,
+its regularization is :math:`R = A (1 - d) / d`; n equal rows have :math:`R / n` together, as one
+row has with :math:`d' = n d / (1 + (n - 1) d)`. What that comes to is measured: both models move
+by themselves, and the gaps of their loops are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.edits import Edit, MovedJoint, WantedKind, still, tidy, turns
+from regularize.adapters.common.edits import (
+    Edit,
+    MovedJoint,
+    WantedKind,
+    quoteattr,
+    still,
+    tidy,
+    turns,
+)
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.write import numbers, quaternion
 from regularize.adapters.common.xml import Node
-from regularize.adapters.common.xml_text import quoteattr
-from regularize.adapters.mjcf.compiled import Compiled
-from regularize.adapters.mjcf.elements import KINDS
-from regularize.adapters.mjcf.softness import Stiffening
+from regularize.adapters.mjcf.bodies import KINDS
+from regularize.adapters.mjcf.compiled import Compiled, collected
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array
@@ -134,7 +146,11 @@ class MjcfClosures:
         """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
         sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
         bodies = [self.m.body(body).name for body in self._bodies(i)]
-        if not all(bodies) or not self._coincide(sites):
+        data = mujoco.MjData(self.m)  # MuJoCo takes the second anchor from where sites meet
+        data.qpos[:] = self.m.qpos0
+        mujoco.mj_kinematics(self.m, data)
+        gap = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
+        if not all(bodies) or np.max(np.abs(gap)) >= 1e-9:
             return
         anchor = self.m.site_pos[sites[int(bodies[0] == WORLD)]]
         ends = _ends_of(bodies, anchor)
@@ -142,14 +158,6 @@ class MjcfClosures:
         start, end = place.spans["site1"]
         yield place.document.edit(start - len('site1="'), end + 1, text)
         yield place.without_attribute("site2")
-
-    def _coincide(self, sites: Sequence[int]) -> bool:
-        """Whether two sites meet at the start, where MuJoCo takes the second anchor from."""
-        data = mujoco.MjData(self.m)
-        data.qpos[:] = self.m.qpos0
-        mujoco.mj_kinematics(self.m, data)
-        gap: Array = data.site_xpos[sites[0]] - data.site_xpos[sites[1]]
-        return bool(np.max(np.abs(gap)) < 1e-9)
 
 
 def _ends_of(bodies: Sequence[str], anchor: Array) -> dict[str, str]:
@@ -222,7 +230,10 @@ class MjcfFrames:
         shift = (other.T_parent_joint, other.T_child_joint)[side] @ inverse(old)
         if still(shift):
             return
-        T = shift @ self._pose(place)
+        part = self.m.body if place.tag == "body" else self.m.site
+        found = part(str(place.get("name")))
+        w, x, y, z = np.asarray(found.quat)
+        T = shift @ transform(rotation_of((x, y, z, w)), np.asarray(found.pos))
         yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
         if turns(shift):
             x, y, z, w = quaternion(T[:3, :3])
@@ -231,10 +242,87 @@ class MjcfFrames:
             )
             yield place.with_attribute("quat", numbers(tidy((w, x, y, z))))
 
-    def _pose(self, place: Node) -> Array:
-        """Where an element is in the frame of the body around it."""
-        part = self.m.body if place.tag == "body" else self.m.site
-        found = part(str(place.get("name")))
-        w, x, y, z = np.asarray(found.quat)
-        R = rotation_of((x, y, z, w))
-        return transform(R, np.asarray(found.pos))
+
+#: How long the models move, in s, and in how many steps at most.
+DURATION, STEPS = 2.0, 4000
+#: How many rows one stands for, and factors of its time constant, that are tried in this order.
+TRIED = tuple((2.0, x) for x in (1.0, 0.84, 0.71, 0.59, 0.5, 0.42, 0.35)) + tuple(
+    (share, x) for share in (4.0, 16.0) for x in (0.71, 0.5, 0.35)
+)
+#: The largest impedance that MuJoCo takes, and the shortest time constant in steps.
+HARDEST, SHORTEST = 0.9999, 2.0
+
+
+@dataclass(frozen=True)
+class Stiffening:
+    """Softness of the equations that stay in a loop when redundant ones are taken out."""
+
+    share: float  # how many rows one stands for
+    factor: float  # of the time constant besides
+
+    def attributes(self, solref: Any, solimp: Any, timestep: float) -> dict[str, str]:
+        """``solref`` and ``solimp`` of a row that had others."""
+        lowest, highest, *rest = (float(x) for x in solimp)
+        first, second = (float(x) for x in solref)
+        lower, upper = self._impedance(lowest), self._impedance(highest)
+        if first > 0.0:
+            # Damping goes by the product of impedance and time constant.
+            wanted = first * self.factor * highest / upper
+            first = min(first, max(wanted, SHORTEST * timestep))
+        else:  # stiffness and damping as they are
+            first, second = first / self.factor**2, second / self.factor
+        return {
+            "solref": numbers([float(f"{first:.6g}"), float(f"{second:.6g}")]),
+            "solimp": numbers([float(f"{x:.6g}") for x in (lower, upper, *rest)]),
+        }
+
+    def _impedance(self, d: float) -> float:
+        n = self.share
+        return min(n * d / (1.0 + (n - 1.0) * d), max(d, HARDEST))
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Distances by which loops open while a model moves by itself, in m."""
+
+    largest: float  # at worst
+    mean: float  # root of the mean square
+
+    def within(self, other: Gaps) -> bool:
+        """Whether these gaps are no wider than others."""
+        return self.largest <= other.largest and self.mean <= other.mean
+
+    def beside(self, other: Gaps) -> float:
+        """Return the larger ratio of these gaps to others."""
+        pairs = ((self.largest, other.largest), (self.mean, other.mean))
+        return max(a / b if b > 0.0 else float(np.inf if a > 0.0 else 1.0) for a, b in pairs)
+
+
+def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
+    """Gaps of a model's connects and welds from the pose of the file."""
+    with collected() as warnings:
+        try:
+            model = mujoco.MjModel.from_xml_path(path)
+        except (ValueError, mujoco.FatalError):
+            if fallback is None:
+                return None
+            model = fallback
+        data, found = mujoco.MjData(model), []
+        loops = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+        warnings.clear()
+        for _ in range(min(STEPS, round(DURATION / model.opt.timestep))):
+            mujoco.mj_step(model, data)
+            ids = data.efc_id[: data.ne]
+            kinds = model.eq_type[ids]
+            # Of six rows of a weld the last three are angles.
+            first = np.concatenate([[True], ids[1:] != ids[:-1]]) if len(ids) else ids > 0
+            place = np.arange(len(ids)) - np.maximum.accumulate(
+                np.where(first, np.arange(len(ids)), 0)
+            )
+            found.append(np.abs(data.efc_pos[: data.ne][np.isin(kinds, loops) & (place < 3)]))
+        if warnings or not np.isfinite(data.qpos).all():
+            return None
+    each = np.concatenate(found) if found else np.zeros(0)
+    if not len(each):
+        return None
+    return Gaps(float(each.max()), float(np.sqrt(np.mean(each**2))))

@@ -1,10 +1,16 @@
-"""MJCF compiled by MuJoCo; meshes are opened only where they make up the mass of a body."""
+"""MJCF compiled by MuJoCo; meshes are opened only where they make up the mass of a body.
+
+A few words can ask MuJoCo for more than a machine holds: such files are refused. Plugins that are
+not installed are left out.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +18,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.console import collected
+from regularize.adapters.common.edits import Edit
 from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.mjcf.size_limits import NOT_FOUND, check_sizes, without_plugins
 from regularize.errors import ReadError
-from regularize.escape import displayed
+from regularize.escape import displayed, listed
 from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
@@ -28,12 +33,8 @@ _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
 _MASSLESS = "mass and inertia of moving bodies"
 
 
-@dataclass(frozen=True, eq=False)
-class MeshShape:
-    """A mesh that a geom shows: its file and its scale."""
-
-    uri: str
-    scale: tuple[float, float, float]
+#: A mesh that a geom shows: its file and its scale.
+MeshShape = tuple[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,23 @@ class Compiled:
     warnings: tuple[str, ...]  # what MuJoCo warned of
 
     def source(self, tag: str, name: str) -> Source:
-        """Where the element of that tag and name stands."""
+        """Return the place of the element of a tag and name in the user's files."""
         node = self.texts.get((tag, name))
         return Source(self.path, element=f"{tag}[@name='{name}']") if node is None else node.source
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """The warnings that MuJoCo gives meanwhile, which it would write to a file of its own."""
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(said.append)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # those of the compiler
+            yield said
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def compiled(path: str) -> Compiled:
@@ -70,7 +85,7 @@ def compiled(path: str) -> Compiled:
 
         if not survives(lambda: _weighed(roots), SECONDS):
             raise ReadError(path, f"MuJoCo ends the process that reads it, or takes {SECONDS} s")
-    with collected() as warnings:
+    with collected() as said:
         model, meshes, unknown, lost, weighed = _weighed(roots)
     texts: dict[tuple[str, str], Node] = {}
     for node in (each for top in roots for each in top.walk()):
@@ -93,14 +108,14 @@ def compiled(path: str) -> Compiled:
         ),
         tuple(dict.fromkeys(top.path for top in (*roots[1:], *attached))),
         tuple(lost),
-        tuple(dict.fromkeys(" ".join(text.split()) for text in warnings)),
+        tuple(dict.fromkeys(" ".join(text.split()) for text in said)),
     )
 
 
 def _weighed(
     roots: Sequence[Node],
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str], Any]:
-    """What ``_compile`` returns, and the model once more with meshes that make up masses."""
+    """Compile without meshes, and once more with those meshes that make up masses of bodies."""
     massive = False
     try:
         spec, left_out = _loaded(roots)
@@ -277,7 +292,7 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
             if mesh is not None and mesh.file:
                 uri = os.path.join(spec.meshdir, mesh.file)
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
-            pairs.append((geom, MeshShape(uri, (x, y, z))))
+            pairs.append((geom, (uri, (x, y, z))))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)
@@ -326,3 +341,84 @@ def _give_mass(spec: Any) -> list[Any]:
         ball = body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[_STAND_IN, 0, 0], mass=1.0)
         balls.append(ball)
     return balls
+
+
+#: Elements that copies may come to, and numbers in one grid, texture or table.
+MOST_ELEMENTS = 100_000
+MOST_NUMBERS = 30_000_000
+#: Attributes of grids whose product counts, by element.
+GRIDS = {
+    "texture": ("width", "height"),
+    "hfield": ("nrow", "ncol"),
+    "composite": ("count",),
+    "flexcomp": ("count",),
+    "layer": ("width", "height"),
+}
+#: Elements that make bodies, of which fewer are borne.
+MADE = ("composite", "flexcomp")
+#: What MuJoCo says of a plugin that it does not find.
+NOT_FOUND = "plugin"
+
+
+def check_sizes(root: Node) -> None:
+    """Refuse what would not fit."""
+    _copies(root, 1.0)
+    for node in root.walk():
+        if node.tag in GRIDS:
+            asked = math.prod(_size(node, name) for name in GRIDS[node.tag])
+            most = MOST_ELEMENTS if node.tag in MADE else MOST_NUMBERS
+            if asked > most:
+                raise node.error(f"asks for {asked:.3g} numbers, more than {most}; make it coarser")
+        elif node.tag == "size":
+            for name in node.spans:
+                if name != "memory" and _size(node, name) > MOST_NUMBERS:
+                    raise node.error(f"{name} is more than {MOST_NUMBERS}; lower it")
+
+
+def _copies(node: Node, times: float) -> float:
+    """Elements below a node, copies counted."""
+    inside = times * (max(1.0, _size(node, "count")) if node.tag == "replicate" else 1.0)
+    total = sum(inside + _copies(child, inside) for child in node.children())
+    if node.tag == "replicate" and total > MOST_ELEMENTS:
+        raise node.error(f"comes to {total:.3g} elements, more than {MOST_ELEMENTS}; copy fewer")
+    return total
+
+
+def _size(node: Node, name: str) -> float:
+    """The product of the numbers of an attribute; 1 where there is none that could be read."""
+    words = (node.get(name) or "").split()
+    try:
+        return math.prod(max(1.0, float(word)) for word in words)
+    except ValueError:
+        return 1.0
+
+
+def without_plugins(roots: Sequence[Node]) -> tuple[Any, str]:
+    """The model of a file and of those that it includes, the file itself first, without plugins."""
+    plugins: dict[str, None] = {}
+    texts = []
+    for root in roots:
+        edits = dict.fromkeys(_without_plugins(root, plugins))
+        texts.append(root.document.source.with_edits(edits).text)
+    names = [
+        node.get("file") or "" for root in roots for node in root.walk() if node.tag == "include"
+    ]
+    included = {name: text.encode() for name, text in zip(names, texts[1:], strict=False)}
+    spec = mujoco.MjSpec.from_string(texts[0], include=included)
+    return spec, f"plugins that are not installed ({listed(plugins)}), with all that they do,"
+
+
+def _without_plugins(root: Node, plugins: dict[str, None]) -> Iterator[Edit]:
+    """The edits that take the plugins out of a file; their names are added."""
+    for node in root.walk():
+        holder = node.parent
+        if node.tag == "plugin" and node.get("plugin") is not None:
+            plugins[str(node.get("plugin"))] = None
+        if node.tag == "extension":
+            yield node.removed()
+        elif node.tag == "plugin" and holder is not None and holder.tag != "extension":
+            if holder.tag == "geom":
+                yield holder.with_attribute("type", "mesh")
+            if holder.tag == "mesh" and holder.get("file") is None:
+                yield holder.with_attribute("file", f"{holder.get('name')}.stl")
+            yield node.removed()

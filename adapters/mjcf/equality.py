@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import rotation_between
+from regularize.adapters.common.values import FilePlace
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import listed
 from regularize.lie.arrays import Array
@@ -74,12 +74,8 @@ def _connect(model: Model, i: int) -> Connect:
     (first, T_first), (second, T_second) = (
         _end(model, i, which, data[3 * which : 3 * which + 3]) for which in (0, 1)
     )
-    return Connect(
-        model.equality_name(i),
-        (first, second),
-        (T_first[:3, 3], T_second[:3, 3]),
-        model.equality_source(i),
-    )
+    points, source = (T_first[:3, 3], T_second[:3, 3]), model.equality_source(i)
+    return Connect(model.equality_name(i), (first, second), points, source)
 
 
 def _weld(model: Model, i: int) -> None:
@@ -87,35 +83,33 @@ def _weld(model: Model, i: int) -> None:
     # orientation of the second body in the first one.
     data = model.m.eq_data[i]
     first, T_first = _end(model, i, 0, data[3:6])
-    second, T_second = _end(model, i, 1, data[0:3])
+    second = _end(model, i, 1, data[0:3])
     if model.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
         T_first = transform(model.rotation(data[6:10]), data[3:6])
     # Without a scale of torques, MuJoCo holds the points together and no orientation.
     kind = "fixed" if data[10] != 0.0 else "spherical"
-    _add(model, model.equality_name(i), kind, first, second, T_first, T_second, i)
+    _add(model, model.equality_name(i), kind, (first, T_first), second, model.equality_source(i))
 
 
 def _add(
     model: Model,
     name: str,
     kind: str,
-    first: int,
-    second: int,
-    T_first: Array,
-    T_second: Array,
-    source: int | Source,
+    one: tuple[int, Array],
+    other: tuple[int, Array],
+    source: Source,
 ) -> None:
-    """Add a closing joint, unless it joins a body to itself."""
-    where = source if isinstance(source, Source) else model.equality_source(source)
+    """Add a closing joint between frames on bodies, unless it joins a body to itself."""
+    (first, T_first), (second, T_second) = one, other
     if first == second:
         model.unread(
             f"equality constraint `{name}` joins body `{model.body_names[first]}` to itself: "
             "not read",
-            where,
+            source,
         )
         return
     joint = model.close(
-        FilePlace(where.path, where.element, where.line),
+        FilePlace(source.path, source.element, source.line),
         model.joint_name(name),
         kind,
         (model.body_names[first], T_first),
@@ -179,7 +173,8 @@ def _close(model: Model, connects: Sequence[Connect]) -> None:
         T_second = transform(fit, points[0][1])
     if len(connects) > 1 and first != second:
         _report_doubled(model, connects, kind)
-    _add(model, connects[0].name, kind, first, second, T_first, T_second, connects[0].source)
+    ends = (first, T_first), (second, T_second)
+    _add(model, connects[0].name, kind, *ends, connects[0].source)
 
 
 def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> None:

@@ -26,10 +26,17 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
-from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
+from regularize.adapters.mjcf.bodies import KINDS
+from regularize.adapters.mjcf.closure_patch import (
+    DURATION,
+    TRIED,
+    Gaps,
+    MjcfClosures,
+    MjcfFrames,
+    Stiffening,
+    gaps_of,
+)
 from regularize.adapters.mjcf.compiled import compiled, loaded
-from regularize.adapters.mjcf.elements import KINDS
-from regularize.adapters.mjcf.softness import DURATION, TRIED, Gaps, Stiffening, gaps_of
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed, unique
 from regularize.mechanism.diagnostic import Diagnostic
@@ -40,6 +47,8 @@ from regularize.mechanism.mechanism import Mechanism
 NEUTRAL = {"stiffness": 0.0, "damping": 0.0, "armature": 0.0, "frictionloss": 0.0, "ref": 0.0}
 #: Attribute that names a folder, by the tag of the files in it.
 FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
+#: Attributes by which the compiler names folders.
+ASSETS = {"meshdir", "texturedir", "assetdir"}
 _WORD = re.compile(r"\S+")
 
 
@@ -88,7 +97,7 @@ class MjcfPatcher(XmlPatcher):
         return found
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """The same with ``solref`` and ``solimp`` of the connects that stay, as was measured."""
+        """Also set ``solref`` and ``solimp`` of connects that stay, so that loops open no wider."""
         plain = self._patch(wanted, None)
         closures = [each for each in wanted if each.joint.closure]
         softer = [each for each in closures or wanted if each.kind == "spherical" or not closures]
@@ -236,7 +245,7 @@ class MjcfPatcher(XmlPatcher):
         yield place.with_attribute("type", KINDS.written[wanted.kind])
 
     def _needed(self, joint: Joint, place: Node) -> str:
-        """What hangs on the one coordinate of a hinge; nothing where it may become a ball."""
+        """Say in words what uses the coordinate of a hinge; empty where it may become a ball."""
         m, own = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
         named = {*m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]}
         named |= {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]}
@@ -282,27 +291,21 @@ class MjcfPatcher(XmlPatcher):
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Folders of assets where the compiler names them, else the assets; included files."""
-        places, folders = XmlDocument(text), self._folders()
-        for place in places.root.walk():
+        compilers = [p for root in self.roots for p in root.walk() if p.tag == "compiler"]
+        folders = {name for place in compilers for name in place.spans} & ASSETS
+        for place in XmlDocument(text).root.walk():
             for attribute, span in place.spans.items():
                 path = text.text[slice(*span)].strip()
-                folder = attribute in ("meshdir", "texturedir", "assetdir")
-                named = place.tag == "compiler" and folder
+                named = place.tag == "compiler" and attribute in ASSETS
                 if attribute.startswith("file") and path:
                     inside = FOLDERS.get(place.tag)
                     named = inside is None or not folders & {inside, "assetdir"}
                 if named and path and not path.startswith("/"):
                     yield FileReference(*span, path)
 
-    def _folders(self) -> set[str]:
-        """Attributes by which the compiler names folders, in any of the files."""
-        places = (place for root in self.roots for place in root.walk() if place.tag == "compiler")
-        named = {"meshdir", "texturedir", "assetdir"}
-        return {attribute for place in places for attribute in place.spans.keys() & named}
-
 
 def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
-    """What became of the stiffness that redundant equations gave to loops."""
+    """Report how stiff the loops are now that redundant equations are gone (REG341)."""
     names = [each.joint.name for each in changed]
     whose = listed(names) if changed[0].joint.closure else "all connects and welds"
     held = now.within(before)

@@ -18,13 +18,24 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.quantities import MASSLESS, principal
-from regularize.adapters.mjcf import joint_values
+from regularize.adapters.common.values import FilePlace
+from regularize.adapters.mjcf.bodies import KINDS
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
-from regularize.adapters.mjcf.elements import KINDS
 from regularize.adapters.mjcf.equality import read_equalities
-from regularize.adapters.mjcf.model import Model, close_by_sites, poses
+from regularize.adapters.mjcf.model import (
+    Model,
+    actuated_joints,
+    close_by_sites,
+    joint_dynamics,
+    joint_limits,
+    not_of_joints,
+    one_sided,
+    poses,
+    read_actuators,
+    unread_values,
+    with_states,
+)
 from regularize.errors import ReadError
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array
@@ -84,7 +95,7 @@ def _read(
         _join(model, i, q)
     read_equalities(model)
     close_by_sites(model, close)
-    joint_values.read_actuators(model)
+    read_actuators(model)
     if shown:
         model.motions += _prescribed(model, shown)
     _report(model)
@@ -128,7 +139,7 @@ def _join(model: Model, i: int, q: Array) -> None:
     if count == 0:
         fixed, screws = model.joint_name(f"{name}_fixed"), joint_screws("fixed")
         model.joints[fixed] = Joint(fixed, parent, name, "fixed", screws, T, source=where)
-    moved = joint_values.actuated(m)
+    moved = actuated_joints(m)
     for j in range(first, first + count):
         child = name
         if j < first + count - 1:
@@ -138,9 +149,9 @@ def _join(model: Model, i: int, q: Array) -> None:
         model.joints[joint.name] = replace(
             joint,
             actuated=j in moved if model.has_actuators else None,
-            limits=joint_values.limits(m, j),
+            limits=joint_limits(m, j),
             source=model.compiled.source("joint", joint.name),
-            dynamics=joint_values.dynamics(m, j),
+            dynamics=joint_dynamics(m, j),
         )
         parent, T = child, np.eye(4)
 
@@ -212,7 +223,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
         int(mujoco.mjtGeom.mjGEOM_BOX): ("box", [2 * a, 2 * b, 2 * c]),
     }
     if mesh is not None:
-        name, size = "mesh", [*mesh.scale]
+        name, size = "mesh", [*mesh[1]]
     elif kind in shapes:
         name, size = shapes[kind]
     else:
@@ -223,7 +234,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
         name,
         np.array(size),
         transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]),
-        None if mesh is None else mesh.uri,
+        None if mesh is None else mesh[0],
         (red, green, blue, opacity),
         collision=touched,
         friction=float(m.geom_friction[g, 0]) if touched else None,
@@ -246,7 +257,7 @@ def _report(model: Model) -> None:
             None,
             "write an <inertial> into these bodies, or give a density",
         )
-    for j in joint_values.one_sided(m):
+    for j in one_sided(m):
         name, (low, high) = model.joint_names[j], m.jnt_actfrcrange[j]
         model.skip(
             f"the motors of `{name}` have {low:g} to {high:g} at their disposal: its effort is the "
@@ -254,18 +265,18 @@ def _report(model: Model) -> None:
             model.compiled.source("joint", name),
             joints=[name],
         )
-    if slow := joint_values.with_states(m):
+    if slow := with_states(m):
         model.skip(
             "activation states of actuators are not read, their forces follow the controls at "
             f"once: {listed(slow, len(slow))}"
         )
-    if others := joint_values.not_of_joints(m):
+    if others := not_of_joints(m):
         model.skip(
             "actuators on sites, bodies or spatial tendons are no motors of joints: "
             + listed(others, len(others))
         )
     ignored = {
-        **joint_values.unread(m),
+        **unread_values(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
         "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),

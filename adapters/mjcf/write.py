@@ -13,8 +13,7 @@ from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
 from regularize.adapters.common.write import add, numbers, reference_poses, spanning
-from regularize.adapters.mjcf.bodies import BodyTree
-from regularize.adapters.mjcf.elements import add_actuator, add_row, find_or_add, place
+from regularize.adapters.mjcf.bodies import BodyTree, add_actuator, add_row, find_or_add, place
 from regularize.errors import ReadError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Array
@@ -254,14 +253,12 @@ def _there(element: Any, names: dict[str, str], root: Any) -> bool:
     given = {key: value for key, value in element.attrib.items() if key in names}
     if not given or {*element.attrib} - {*given} - PLAIN:
         return False
-    return all(value in _known(root, names[key]) for key, value in given.items())
-
-
-def _known(root: Any, kind: str) -> set[str]:
-    if kind == "actuator":
-        return {str(e.get("name")) for e in root.iterfind("actuator/*")}
-    found = {str(e.get("name")) for e in root.iterfind(f"worldbody//{kind}")}
-    return found | ({"world"} if kind == "body" else set())
+    places = {"actuator": "actuator/*", "body": "worldbody//body", "joint": "worldbody//joint"}
+    return all(
+        (value == "world" and names[key] == "body")
+        or value in {element.get("name") for element in root.iterfind(places[names[key]])}
+        for key, value in given.items()
+    )
 
 
 #: Equations that Drake does not read.

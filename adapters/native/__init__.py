@@ -1,1 +1,331 @@
-"""The project's own JSON."""
+"""The project's own JSON: every number of a mechanism, bit for bit.
+
+``regularize/schema/mechanism-1.json`` describes it. Lengths are metres, angles radians, matrices
+lists of rows; a bound that there is not is null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind, tidy
+from regularize.adapters.common.output_files import write_text
+from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.values import Value, read_json, read_tolerance
+from regularize.errors import ModelError
+from regularize.escape import json_text
+from regularize.lie.arrays import Array, Space, Transform
+from regularize.lie.screw import IDENTITY, transform
+from regularize.mechanism.body import Beam, Modes
+from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
+from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
+from regularize.mechanism.mechanism import (
+    Actuator,
+    ActuatorGains,
+    Body,
+    Coupling,
+    Geometry,
+    Inertia,
+    Joint,
+    JointDynamics,
+    JointLimits,
+    Mechanism,
+    PrescribedMotion,
+)
+from regularize.mechanism.quantity import COLUMNS
+from regularize.tolerances import NEGLIGIBLE
+from regularize.version import SCHEMAS
+
+MARK = "regularize-mechanism"
+VERSION = SCHEMAS["mechanism"]
+Record = TypeVar("Record")
+#: Attributes that are written where they state something.
+SILENT: Mapping[type, tuple[str, ...]] = {
+    Joint: ("dynamics", "tolerance"),
+    Body: ("elastic",),
+    Geometry: ("friction",),
+    Actuator: ("motor",),
+    Coupling: ("coefficients", "table"),
+}
+#: Names of the entries of a coupling's term.
+TERM = ("joint", "freedom", "coefficient")
+#: Entries that change with the kind.
+ENTRIES = (
+    *("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics"),
+)
+
+
+def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
+    """Write a mechanism; nothing is lost."""
+    write_text(path, json_text(as_dict(mechanism), indent=1) + "\n")
+    return ()
+
+
+def as_dict(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism as plain dictionaries, lists, numbers and strings."""
+    return {
+        "format": MARK,
+        "version": VERSION,
+        "name": mechanism.name,
+        "ground": mechanism.ground,
+        "gravity": plain(mechanism.gravity),
+        "bodies": plain(mechanism.bodies),
+        "joints": plain(mechanism.joints),
+        "couplings": plain(mechanism.couplings),
+        **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
+        "actuators": plain(mechanism.actuators),
+        "findings": plain(mechanism.findings),
+        "origin": {
+            "path": mechanism.path,
+            "format": mechanism.format,
+            "files": [*mechanism.files],
+            **({} if mechanism.digits is None else {"digits": mechanism.digits}),
+        },
+    }
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses by attributes, but empty ones of ``SILENT``; arrays and tuples as lists."""
+    if isinstance(value, tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # a bound that there is not
+    if not is_dataclass(value):
+        return value
+    members = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Joint):
+        members["screws"] = value.screws.T.tolist()  # one row each
+        if value.limits is not None:
+            members["limits"] = _limits(value.limits)
+        stated = value.dynamics.stated()
+        members["dynamics"] = {key: numbers.tolist() for key, numbers in stated.items()}
+        if value.tolerance is not None:
+            members["tolerance"] = dict(zip(COLUMNS, value.tolerance, strict=True))
+    if isinstance(value, Coupling):
+        members["terms"] = [dict(zip(TERM, term, strict=True)) for term in value.terms]
+    silent = SILENT.get(type(value), ())
+    return {
+        key: member
+        for key, member in members.items()
+        if key not in silent or member not in (None, [], {})
+    }
+
+
+def _limits(limits: JointLimits) -> Any:
+    """Rows of bounds, and of rate and effort if any is stated; without bounds these by names."""
+    rated = {"velocity": limits.velocity, "effort": limits.effort}
+    if limits.lower is None:
+        return {key: v.tolist() for key, v in rated.items() if v is not None}
+    columns = [*np.asarray(limits).T]
+    if limits.velocity is not None or limits.effort is not None:
+        none = np.full(limits.shape[0], np.inf)
+        columns += [none if v is None else v for v in rated.values()]
+    return [[v if math.isfinite(v) else None for v in row] for row in np.array(columns).T.tolist()]
+
+
+def read(path: str) -> Mechanism:
+    """Read the project's own JSON; files that the model came from are listed and not read."""
+    root = read_json(path)
+    mark = root["format"]
+    if mark.text() != MARK:
+        raise mark.error(f"expected {MARK!r}; this is another kind of JSON file")
+    version = root["version"]
+    if version.integer() != VERSION:
+        raise version.error(f"version {version.data} is unknown; version {VERSION} is read")
+    origin = root.get("origin")
+    return Mechanism(
+        name=root["name"].text(),
+        bodies=tuple(_record(Body, body) for body in root["bodies"].items()),
+        joints=tuple(_joint(joint) for joint in root["joints"].items()),
+        couplings=tuple(_record(Coupling, c) for c in root.each("couplings")),
+        ground=root["ground"].text(),
+        gravity=root["gravity"].numbers(3),
+        findings=tuple(_record(Diagnostic, f) for f in root.each("findings")),
+        path=root.path,
+        format="json",
+        files=() if origin is None else tuple(f.text() for f in origin.each("files")),
+        motions=tuple(_record(PrescribedMotion, motion) for motion in root.each("motions")),
+        actuators=tuple(_record(Actuator, actuator) for actuator in root.each("actuators")),
+        digits=None if origin is None else origin.maybe("digits", Value.integer),
+    )
+
+
+def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> Record:
+    """A dataclass from members of its attributes' names, by ``MEMBERS`` or readers of its own."""
+    attributes = {}
+    for each in fields(cast(Any, kind)):
+        read_member = own.get(each.name) or MEMBERS[each.name]
+        optional = each.default is not MISSING or each.default_factory is not MISSING
+        member = value.get(each.name) if optional and each.name not in NEEDED else value[each.name]
+        if member is not None:
+            attributes[each.name] = read_member(member)
+    return kind(**attributes)
+
+
+def _read_limits(value: Value) -> JointLimits:
+    """Rows of a lower and an upper bound, and perhaps of a rate and an effort; or these by name."""
+    if isinstance(value.data, dict):
+        return JointLimits(None, None, value.maybe("velocity", _row), value.maybe("effort", _row))
+    rows = []
+    for row in value.items():
+        bounds = row.items()
+        if len(bounds) not in (2, 4):
+            raise row.error(
+                f"expected a lower and an upper bound, or these, a rate and an effort; found "
+                f"{len(bounds)} entries"
+            )
+        unbounded = (-math.inf, math.inf, math.inf, math.inf)
+        rows.append([_bound(bound, none) for bound, none in zip(bounds, unbounded, strict=False)])
+        rows[-1] += [math.inf] * (4 - len(bounds))
+    lower, upper, velocity, effort = np.array(rows).reshape(-1, 4).T
+    rated = {"velocity": velocity, "effort": effort}
+    return JointLimits(lower, upper, **{k: v for k, v in rated.items() if np.isfinite(v).any()})
+
+
+def _bound(value: Value, unbounded: float) -> float:
+    return unbounded if value.data is None else value.number()
+
+
+def _range(value: Value) -> tuple[float, float]:
+    low, high = value.items()
+    return _bound(low, -math.inf), _bound(high, math.inf)
+
+
+def _row(value: Value) -> Array:
+    return value.numbers(-1)
+
+
+def _frame(value: Value) -> Transform:
+    """The frame as written, to the last digit, but for turns that rounded numbers are not."""
+    T = value.numbers(4, 4)
+    R = value.rotation(T[:3, :3])
+    if np.abs(T[3] - IDENTITY[3]).max() > NEGLIGIBLE:
+        raise value.error("is no frame: its last row has to be 0, 0, 0, 1")
+    T[3] = IDENTITY[3]
+    return transform(R, T[:3, 3]) if np.abs(R - T[:3, :3]).max() > NEGLIGIBLE else T
+
+
+def _screws(value: Value) -> Space:
+    screws = value.numbers(-1, 6).reshape(-1, 6).T
+    if not screws.any(axis=0).all():
+        raise value.error("a screw of zeros is no motion")
+    return screws
+
+
+def _joint(value: Value) -> Joint:
+    freedoms = len(value["screws"].items())
+    return _record(Joint, value, position=lambda position: position.numbers(freedoms))
+
+
+def _elastic(value: Value) -> Beam | Modes:
+    if value.get("shapes") is None:
+        return _record(Beam, value)
+    n = len(value["mass"].items())
+    mass, stiffness = (value[name].numbers(n, n) for name in ("mass", "stiffness"))
+    return Modes(mass, stiffness, value["shapes"].numbers(2, 6, n))
+
+
+def _severity(value: Value) -> str:
+    if value.text() not in SEVERITIES:
+        raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {value.text()!r}")
+    return value.text()
+
+
+#: What reads the members of each name.
+MEMBERS: Mapping[str, Callable[[Value], Any]] = {
+    **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
+    **dict.fromkeys(("motor", "path", "element", "code", "message", "loop"), Value.text),
+    **dict.fromkeys(("mass", "density", "offset", "gear"), Value.number),
+    **dict.fromkeys(("length", "area", "E", "G"), Value.number),
+    "moments": lambda value: tuple(value.numbers(2).tolist()),
+    "elastic": _elastic,
+    **dict.fromkeys(("control", "position", "velocity"), Value.number),
+    **dict.fromkeys(("line", "freedom"), Value.integer),
+    **dict.fromkeys(("collision", "closure", "actuated"), Value.flag),
+    **dict.fromkeys(("T_body_geometry",), lambda value: value.numbers(4, 4)),
+    **dict.fromkeys(("T_parent_joint", "T_child_joint"), _frame),
+    **dict.fromkeys(("damping", "friction", "stiffness", "rest_position", "armature"), _row),
+    **dict.fromkeys(("coefficients",), lambda value: tuple(value.numbers(-1).tolist())),
+    "table": lambda value: tuple(map(tuple, value.numbers(-1, 2).tolist())),
+    **dict.fromkeys(("control_range", "force_range"), _range),
+    **dict.fromkeys(("joints", "help"), lambda value: tuple(value.texts())),
+    "size": _row,
+    "screws": _screws,
+    "center": lambda value: value.numbers(3),
+    "matrix": lambda value: value.numbers(3, 3),
+    "color": lambda value: tuple(value.numbers(4).tolist()),
+    "geometry": lambda value: tuple(
+        _record(Geometry, each, friction=Value.number) for each in value.items()
+    ),
+    "source": partial(_record, Source),
+    "inertia": partial(_record, Inertia),
+    "limits": _read_limits,
+    "dynamics": partial(_record, JointDynamics),
+    "tolerance": read_tolerance,
+    "gains": partial(_record, ActuatorGains),
+    "severity": _severity,
+    "terms": lambda value: tuple(
+        (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
+        for term in value.items()
+    ),
+}
+#: Frames that a file states although the library has a default for them.
+NEEDED = ("T_body_geometry", "T_parent_joint", "T_child_joint")
+
+
+class NativePatcher(Patcher):
+    """Edits a file of the project's own format, which holds every kind."""
+
+    def kinds(self, joint: Joint) -> Collection[str]:
+        """Every kind in the place of a closing joint or of a passive one."""
+        return (*KINDS, *HIGHER_PAIRS, "slotted")
+
+    def patch(self, wanted: Sequence[WantedKind]) -> Patch:
+        """The entries of each joint that its kind decides."""
+        text = self.text(self.path)
+        # JSON is YAML, and PyYAML knows where every value stands.
+        import yaml  # where a file is edited, not where one is written
+
+        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
+        joints = _members(root)["joints"].value
+        named = {_members(node)["name"].value: node for node in joints}
+        patch = Patch()
+        for change in wanted:
+            if change.joint.name not in named:
+                raise ModelError(f"{self.path}: joint {change.joint.name!r} is not found again")
+            patch.edits += _edits(text, named[change.joint.name], change)
+        return patch
+
+    def movable(self, joint: Joint) -> tuple[bool, bool]:
+        """Both frames."""
+        return True, True
+
+    def frame_edits(self, wanted: MovedJoint) -> list[Edit]:
+        """The entries of the frames."""
+        frames = [tidy(T) for T in (wanted.after.T_parent_joint, wanted.after.T_child_joint)]
+        after = replace(wanted.before, T_parent_joint=frames[0], T_child_joint=frames[1])
+        return self.patch([WantedKind(wanted.before, after.kind, after)]).edits
+
+
+def _members(node: Any) -> dict[str, Any]:
+    return {key.value: value for key, value in node.value}
+
+
+def _edits(text: EditedText, node: Any, wanted: WantedKind) -> Iterator[Edit]:
+    new, old = plain(wanted.replacement), plain(wanted.joint)
+    for key, value in _members(node).items():
+        if key in ENTRIES and new.get(key, {}) != old[key]:
+            start, end = value.start_mark.index, value.end_mark.index
+            line = text.text[:start].rsplit("\n", 1)[-1]
+            margin = text.newline + line[: len(line) - len(line.lstrip())]
+            written = json.dumps(new.get(key, {}), indent=1, ensure_ascii=False, allow_nan=False)
+            yield Edit(text.path, start, end, written.replace("\n", margin))

@@ -19,7 +19,6 @@ from typing import Any
 
 from lxml import etree
 
-from regularize.adapters.common.console import collected
 from regularize.adapters.reading import by_content, read
 from regularize.adapters.registry import adapter_named, readable
 from regularize.errors import ReadError, RegularizeError, UnknownFormat
@@ -58,7 +57,7 @@ class ObjectDocument(ABC):
         return None
 
     def source(self, source: Source | None) -> Source | None:
-        """Where something stands in the object."""
+        """Return a place in the object in the place of one in its file."""
         return source and Source(self.label, self.line(source.line), source.element)
 
     def placed(self, mechanism: Mechanism) -> Mechanism:
@@ -133,7 +132,7 @@ class TextDocument(ObjectDocument):
         return data.decode() if isinstance(self._text, str) else type(self._text)(data)
 
     def line(self, line: int | None) -> int | None:
-        """The same line."""
+        """Return the line itself: the file is the text."""
         return line
 
 
@@ -205,6 +204,8 @@ class SpecDocument(ObjectDocument):
         for name, place in self._folders.items():
             setattr(copy, name, str(folder) if assets else place)
         import mujoco  # where there is a specification, there is MuJoCo
+
+        from regularize.adapters.mjcf.compiled import collected
 
         try:
             with collected(), _exact():

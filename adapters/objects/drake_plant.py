@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.pairs import distance_joint
+from regularize.adapters.common.values import FilePlace
 from regularize.errors import ReadError
 from regularize.escape import unique
 from regularize.lie.arrays import Array
@@ -37,6 +37,8 @@ KINDS = {
     "quaternion_floating": "free",
     "rpy_floating": "free",
 }
+#: What gives the axis of a joint of one freedom.
+AXES = {"revolute": "revolute_axis", "prismatic": "translation_axis", "helical": "screw_axis"}
 
 
 def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanism:
@@ -91,11 +93,11 @@ class _Reading(Draft):
         return f"{self.plant.GetModelInstanceName(element.model_instance())}::{element.name()}"
 
     def place(self, what: str, element: Any) -> FilePlace:
-        """Where a finding about an element of the plant points to."""
+        """Return the place in a finding for an element of the plant."""
         return FilePlace(LABEL, f"{what}[{self.scoped(element)!r}]", None)
 
     def pose(self, name: str) -> Array:
-        """Where a body that nothing holds floats by default."""
+        """Return the default pose of a free-floating body in the world."""
         pose = self.plant.GetDefaultFloatingBaseBodyPose(self._bodies[name])
         return np.array(pose.GetAsMatrix4())
 
@@ -116,15 +118,12 @@ class _Reading(Draft):
         if kind == "fixed":
             T_parent = T_parent @ joint.X_FM().GetAsMatrix4()
         screws, q = _motion(joint, kind)
-        one = kind in ("revolute", "prismatic", "helical")
-        limits = (
-            JointLimits(
-                *(np.array(f()) for f in (joint.position_lower_limits, joint.position_upper_limits))
-            )
-            if one
-            else None
-        )
-        damping = joint.default_damping_vector() if one else np.zeros(1)
+        limits, dynamics = None, JointDynamics()
+        if kind in AXES:
+            ends = joint.position_lower_limits(), joint.position_upper_limits()
+            limits = JointLimits(*map(np.array, ends))
+            damping = np.array(joint.default_damping_vector())
+            dynamics = JointDynamics(damping=damping) if np.any(damping) else dynamics
         name = self._joined[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
             name,
@@ -136,9 +135,7 @@ class _Reading(Draft):
             T_child,
             position=q,
             limits=limits if limits is not None and limits.bounded else None,
-            dynamics=JointDynamics(damping=np.array(damping))
-            if np.any(damping)
-            else JointDynamics(),
+            dynamics=dynamics,
             actuated=int(joint.index()) in self._motors if self._motors else None,
             closure=any(each.child == child for each in self.joints.values()),
             source=where.source,
@@ -146,7 +143,7 @@ class _Reading(Draft):
         self.add_joint(made, where)
 
     def places(self) -> dict[str, Array]:
-        """Where the bodies are at the default positions."""
+        """Return the pose of each body in the world at the default positions."""
         found = {WORLD: IDENTITY}
         tree = [joint for joint in self.joints.values() if not joint.closure]
         while new := [j for j in tree if (j.parent in found) != (j.child in found)]:
@@ -221,12 +218,9 @@ def _frame(at: Any) -> tuple[Array, bool]:
 def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
     """Screws of a joint in its frame, and its coordinates at the default positions."""
     q = np.array(joint.default_positions())
-    if kind == "revolute":
-        return joint_screws(kind, joint.revolute_axis()), q
-    if kind == "prismatic":
-        return joint_screws(kind, joint.translation_axis()), q
-    if kind == "helical":
-        return joint_screws(kind, joint.screw_axis(), pitch=joint.screw_pitch() / (2 * np.pi)), q
+    if kind in AXES:
+        pitch = joint.screw_pitch() / (2 * np.pi) if kind == "helical" else 0.0
+        return joint_screws(kind, getattr(joint, AXES[kind])(), pitch=pitch), q
     if kind == "universal":
         return joint_screws(kind, (1, 0, 0), (0, 1, 0)), q
     if kind == "planar":  # x, y and the angle about z

@@ -15,9 +15,9 @@ import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.edits import Patch, WantedKind
-from regularize.adapters.common.located import FilePlace
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import rotation_quaternion
+from regularize.adapters.common.values import FilePlace
 from regularize.adapters.common.write import quaternion
 from regularize.errors import ModelError, ReadError
 from regularize.escape import listed, unique
@@ -215,7 +215,7 @@ class BuilderPatcher(Patcher):
         self._numbers = {name: j for j, name in enumerate(_names(source.joint_label))}
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """What ``D6``, ``BALL`` and the plain types hold; free joints and drives stay."""
+        """Kinds that joint types of Newton can hold; free and driven joints stay what they are."""
         if joint.name not in self._numbers or joint.kind == "free" or joint.actuated:
             return ()
         return HELD if joint.closure else TREE.get(joint.kind, ())

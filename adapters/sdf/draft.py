@@ -22,7 +22,7 @@ MODEL = "__model__"
 
 @dataclass(frozen=True)
 class Scope:
-    """Where names are looked up: a model, or the world."""
+    """A model, or the world, in which names are looked up."""
 
     prefix: str  # stands before the names of this model, such as ``arm::hand::``
     frame: str  # full name of the frame of the model itself
@@ -70,38 +70,33 @@ class Frames:
 
     def pose(self, name: str) -> Transform:
         """Pose of a frame in the world as the file places it."""
-        pending: list[str] = []
-        while name not in self.poses:
-            if name in pending:
-                raise self._circle(pending)
-            pending.append(name)
-            entry = self.entries[name]
-            name = WORLD if entry.relative_to is None else entry.relative_to
-            self.known(name, entry.node)
-        T = self.poses[name]
-        for inner in reversed(pending):
-            T = T @ self.entries[inner].T
-            self.poses[inner] = T
-        return T
+        if name not in self.poses:
+            T = IDENTITY
+            for inner in reversed(self._followed(name, "relative_to")):
+                T = T @ self.entries[inner].T
+                self.poses[inner] = T
+        return self.poses[name]
 
     def body(self, name: str) -> str:
         """Full name of the link that carries a frame, or ``world``."""
+        last = [WORLD, *self._followed(name, "attached_to")][-1]
+        return last if last != WORLD and self.entries[last].attached_to is None else WORLD
+
+    def _followed(self, name: str | None, relation: str) -> list[str]:
+        """A frame, the one that it is placed in or attached to, and so on."""
         passed: list[str] = []
-        while name != WORLD:
+        while name is not None and name != WORLD:
             if name in passed:
-                raise self._circle(passed)
+                shown = " -> ".join(passed[:6])
+                raise self.entries[passed[0]].node.error(
+                    f"the frames {shown} refer to one another in a circle; break it"
+                )
             passed.append(name)
             entry = self.entries[name]
-            if entry.attached_to is None:
-                return name
-            name = self.known(entry.attached_to, entry.node)
-        return WORLD
-
-    def _circle(self, names: list[str]) -> Exception:
-        shown = " -> ".join(names[:6])
-        return self.entries[names[0]].node.error(
-            f"the frames {shown} refer to one another in a circle; break it"
-        )
+            name = getattr(entry, relation)
+            if name is not None:
+                self.known(name, entry.node)
+        return passed
 
     def relative(self, base: str, name: str) -> Transform:
         """Frame ``name`` seen from frame ``base``."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.common.kinds import JointKind, KindTable
+from regularize.adapters.common.serial import JointKind, KindTable
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import JointElement, SdfDraft
 from regularize.lie.arrays import Array, Direction, Space

@@ -23,9 +23,7 @@ from regularize.adapters.common.edits import (
     still,
     tidy,
 )
-from regularize.adapters.common.patching import XmlPatcher
-from regularize.adapters.common.quantities import NAMES, six
-from regularize.adapters.common.slack_links import SlackPatcher, hung
+from regularize.adapters.common.patching import SlackPatcher, XmlPatcher, hung
 from regularize.adapters.common.write import (
     add,
     number,
@@ -38,7 +36,7 @@ from regularize.adapters.common.write import (
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import MODEL, pose_of
 from regularize.adapters.sdf.joint import AXES, KINDS
-from regularize.adapters.sdf.write import add_ends
+from regularize.adapters.sdf.write import add_ends, add_inertial, add_pose
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Direction, Screw, Transform
 from regularize.lie.screw import axis_of, unit
@@ -252,12 +250,7 @@ def _slack_link(body: Body, carrier: Node) -> Any:
         element.append(etree.Element("pose", {key: pose.get(key) or "" for key in pose.spans}))
         element[0].text = pose.content
     if body.inertia is not None:
-        inertial = add(element, "inertial")
-        add(inertial, "pose", numbers([*body.inertia.center, 0.0, 0.0, 0.0]))
-        add(inertial, "mass", body.inertia.mass)
-        matrix = add(inertial, "inertia")
-        for name, value in zip(NAMES, six(body.inertia.matrix), strict=True):
-            add(matrix, name, value)
+        add_inertial(element, body.inertia)
     return element
 
 
@@ -265,7 +258,6 @@ def _slack_joint(joint: Joint) -> Any:
     kind = "prismatic" if np.any(joint.screws[:3]) else "revolute"
     element = etree.Element("joint", name=joint.name, type=kind)
     add_ends(element, joint.parent, joint.child)
-    T = joint.T_child_joint
-    add(element, "pose", numbers([*T[:3, 3], *rpy(T[:3, :3])]))
+    add_pose(element, joint.T_child_joint)
     add(add(element, "axis"), "xyz", numbers(_direction(joint.screws[:, 0])))
     return element

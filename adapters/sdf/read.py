@@ -1,27 +1,37 @@
 """SDF files, versions 1.0 to 1.12, with loops as links that are the child of several joints.
 
 The pose in the file is the reference pose: all coordinates are zero there and every loop is
-closed. The ground is ``world``; models that nothing joins to it move freely.
+closed. The ground is ``world``; models that nothing joins to it move freely. Models are written
+out, nested, or included from files.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common import closures
 from regularize.adapters.common.draft import WORLD, Side
-from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
-from regularize.adapters.common.xml import Node, parse
-from regularize.adapters.sdf.draft import SdfDraft
+from regularize.adapters.common.input_files import Packages
+from regularize.adapters.common.links import Color, read_inertia, read_shapes
+from regularize.adapters.common.loops import (
+    DRAKE,
+    Attachment,
+    close_named,
+    read_drake,
+    report_loop_candidates,
+)
+from regularize.adapters.common.xml import Node, is_true, parse
+from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft, pose_of, relative_to
 from regularize.adapters.sdf.joint import read_joints
-from regularize.adapters.sdf.scopes import ModelReader
 from regularize.escape import listed
+from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
+from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Inertia, Mechanism
 
 NEWEST = (1, 12)
 WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world
@@ -49,7 +59,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     between = draft.frames.relative
     for node, scope in reader.constraints:
         side = partial(draft.side, scope=scope)
-        closures.read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
+        read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
     reader.fix_static()
     reader.attach()
     marks = _unused_frames(draft)
@@ -123,3 +133,262 @@ def _mark_closures(draft: SdfDraft) -> None:
         if joined[joint.parent] == joined[joint.child] and joint.kind != "fixed":
             draft.joints[joint.name] = replace(joint, closure=True)
         joined.union(joint.parent, joint.child)
+
+
+DEPTH = 30  # models inside models
+MODELS = 2_000  # of all includes: each may include two more
+#: Elements that join links and are not read.
+UNREAD = ("drake:joint", "drake:linear_bushing_rpy", "drake:tendon_constraint")
+QUIET = frozenset(
+    {
+        *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind"),
+        *("gripper", "joint", "link", "frame", "model", "include", "gravity", "physics", "scene"),
+        *("light", "atmosphere", "magnetic_field", "spherical_coordinates", "state", "gui"),
+        *("audio", "wind", "road", "population", "actor", "drake:collision_filter_group"),
+        *("name", "uri", "placement_frame"),
+    }
+)
+#: Density in kg/m³ that SDF states for links with <inertial auto="true"> that give none.
+WATER = 1000.0
+
+
+@dataclass(eq=False)
+class ModelReader:
+    """Reads worlds and models into a draft, and collects what needs all of them to be read."""
+
+    draft: SdfDraft
+    #: Drake's constraints.
+    constraints: list[tuple[Node, Scope]] = field(default_factory=list)
+    #: Full names of links that state no mass properties, and of those of static models.
+    silent: list[str] = field(default_factory=list)
+    static: list[str] = field(default_factory=list)
+    #: Plugins that join two links.
+    attachments: list[tuple[Attachment, Scope]] = field(default_factory=list)
+    _pending: list[Callable[[], None]] = field(default_factory=list)
+    _parsed: dict[str, Node] = field(default_factory=dict)
+    _models: int = 0
+
+    def add_world(self, node: Node) -> None:
+        """Read the models of a ``<world>``."""
+        scope = Scope("", WORLD)
+        self._add_inner(node, scope, 0, (node.path,))
+        self._add_members(node, scope)
+
+    def add_single(self, node: Node) -> None:
+        """Read a model that is the only one of its file: its links keep their names."""
+        self._add_model(node, Scope("", WORLD), "", depth=0, path=(node.path,))
+
+    def place(self) -> None:
+        """Place the models whose pose is that of one of their frames."""
+        for place in self._pending:
+            place()
+
+    def _add_inner(self, node: Node, scope: Scope, depth: int, path: tuple[str, ...]) -> None:
+        """Read the models inside an element, written there or included."""
+        for model in node.children("model", "include"):
+            if model.tag == "include":
+                self._include(model, scope, depth, path)
+            else:
+                prefix = f"{scope.prefix}{model.text('name')}::"
+                self._add_model(model, scope, prefix, depth, path)
+
+    def _include(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
+        uri = node.need("uri").text()
+        file = find_included(uri, node.path)
+        if file is None:
+            self.draft.unread(
+                f"the included model `{uri}` is not found beside the file: not read",
+                node.source,
+                "copy it beside the file, or include it by a path",
+            )
+            return
+        if file in path:
+            raise node.error(f"includes `{uri}`, which includes itself; break the circle")
+        self.draft.files.append(file)
+        if file not in self._parsed:
+            self._parsed[file] = parse(file)
+        model = self._parsed[file].child("model")
+        if model is None:
+            raise node.error(f"the included file {file} has no <model>; include another one")
+        renamed = node.child("name")
+        name = model.text("name") if renamed is None else renamed.text()
+        merged = is_true(node.get("merge"))
+        prefix = outer.prefix if merged else f"{outer.prefix}{name}::"
+        self._add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
+
+    def _add_model(
+        self,
+        node: Node,
+        outer: Scope,
+        prefix: str,
+        depth: int,
+        path: tuple[str, ...],
+        *,
+        by: Node | None = None,
+        merged: bool = False,
+    ) -> None:
+        """Read a ``<model>``; ``by`` is the ``<include>`` that asks for it."""
+        if depth > DEPTH:
+            raise node.error(f"models are nested more than {DEPTH} deep; flatten the file")
+        self._models += 1
+        if self._models > MODELS:
+            raise node.error(f"the file comes to more than {MODELS} models; include fewer")
+        frame = f"{prefix}{MODEL}"
+        if merged:
+            frame = f"{prefix}_merged_{len(self.draft.files)}{MODEL}"
+        scope = Scope(prefix, frame)
+        posed = by if by is not None and by.child("pose") is not None else node
+        pose = posed.child("pose")
+        before = len(self.draft.bodies)
+        entry = Frame(pose_of(pose), relative_to(pose, outer, outer.frame), None, node)
+        self.draft.frames.add(frame, entry, taken="model")
+        if prefix and not merged:
+            # The name of a nested model is that of its frame.
+            alias = Frame(IDENTITY, frame, frame, node)
+            self.draft.frames.add(prefix.removesuffix("::"), alias, taken="model")
+        self._add_members(node, scope)
+        self._add_inner(node, scope, depth + 1, path)
+        links = [*self.draft.bodies][before:]
+        if not links:
+            raise node.error("the model has no <link>; a model needs at least one")
+        canonical = node.get("canonical_link")
+        carrier = scope.full(canonical) if canonical else links[0]
+        self.draft.frames.known(carrier, node)
+        self.draft.frames.entries[frame] = Frame(entry.T, entry.relative_to, carrier, node)
+        if depth == 0:
+            self.draft.bases.append(carrier)
+        static = node if by is None or by.child("static") is None else by
+        if static.says("static"):
+            self.static += links
+        placed = (by or node).get("placement_frame") or node.get("placement_frame")
+        if by is not None and by.child("placement_frame") is not None:
+            placed = by.need("placement_frame").text()
+        if placed:
+            self._pending.append(lambda: self._place(frame, scope.full(placed), node))
+
+    def _place(self, frame: str, placed: str, node: Node) -> None:
+        """Move a model so that one of its frames, and not its own, has the pose given."""
+        frames = self.draft.frames
+        frames.known(placed, node)
+        entry = frames.entries[frame]
+        T = entry.T @ inverse(frames.relative(frame, placed))
+        frames.poses = {WORLD: IDENTITY}
+        frames.entries[frame] = Frame(T, entry.relative_to, entry.attached_to, node)
+
+    def _add_members(self, node: Node, scope: Scope) -> None:
+        frames = self.draft.frames
+        for link in node.children("link"):
+            name, pose = scope.full(link.text("name")), link.child("pose")
+            entry = Frame(pose_of(pose), relative_to(pose, scope, scope.frame), None, link)
+            frames.add(name, entry)
+            self._add_link(link, name)
+        for inner in node.children("frame"):
+            name, pose = scope.full(inner.text("name")), inner.child("pose")
+            attached = inner.get("attached_to")
+            carrier = scope.full(attached) if attached else scope.frame
+            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
+            frames.add(name, entry)
+        for joint in node.children("joint"):
+            self.draft.declare(joint, scope)
+        for each in node.children():
+            if each.tag in DRAKE:
+                self.constraints.append((each, scope))
+            elif each.tag in UNREAD:
+                self.draft.unread(
+                    f"<{each.tag}> joins links but is not read: the mechanism has fewer joints "
+                    "than the file",
+                    each.source,
+                )
+            elif each.tag == "plugin":
+                attachment = Attachment.of(each)
+                self.attachments += [] if attachment is None else [(attachment, scope)]
+            elif each.tag not in QUIET:
+                self.draft.ignore(each.tag, each)
+
+    def attach(self) -> None:
+        """Add the welds of plugins, whose links are those of their own model or of another one."""
+        for plugin, scope in self.attachments:
+            second = [scope.full(plugin.second)]
+            if plugin.model is not None:
+                second.insert(0, f"{plugin.model}::{plugin.second}")
+            first = [scope.full(plugin.first)]
+            plugin.close(self.draft, first, second, self.draft.frames.relative)
+
+    def _add_link(self, node: Node, name: str) -> None:
+        """Add a ``<link>`` as a body."""
+        inertial = node.child("inertial")
+        inertia = _inertia(inertial)
+        computed = inertial is not None and is_true(inertial.get("auto"))
+        if inertia is None and not computed:
+            self.silent.append(name)
+        shapes = read_shapes(
+            node,
+            self.draft,
+            lambda shape: pose_of(shape.child("pose")),
+            lambda mesh: mesh.need("uri").text(),
+            _color,
+            lambda shape: _density(shape, inertial) if computed else None,
+            _friction,
+        )
+        self.draft.add_body(Body(name, inertia, shapes, node.source), node)
+
+    def fix_static(self) -> None:
+        """Fix the links of static models to the world."""
+        joined = {joint.child for joint in self.draft.joints.values() if joint.kind == "fixed"}
+        for name in self.static:
+            if name in joined:
+                continue
+            frames = self.draft.frames
+            source = frames.entries[name].node.source
+            self.draft.hold(f"{name}_static", name, frames.pose(name), source)
+
+
+def find_included(uri: str, path: str) -> str | None:
+    """The SDF file that a URI means: beside the including file, above it, or in a package."""
+    name = unquote(uri.split("://", 1)[-1])
+    folder, (package, _, rest) = Path(path).parent, name.partition("/")
+    targets = [base / name for base in (folder, *folder.resolve().parents[:3])]
+    if not any(target.exists() for target in targets) and "://" in uri:
+        folder_of_package = Packages(Path(path)).find(package)
+        targets += [] if folder_of_package is None else [folder_of_package / rest]
+    for target in targets:
+        candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
+        for candidate in candidates:
+            if candidate.is_file() and candidate.suffix in (".sdf", ".world", ".xml"):
+                return str(candidate)
+    return None
+
+
+def _friction(shape: Node) -> float | None:
+    """The coefficient of friction of a ``<collision>``, as ODE has it or Bullet."""
+    ode = shape.find("surface", "friction", "ode", "mu")
+    coefficient = ode or shape.find("surface", "friction", "bullet", "friction")
+    return None if coefficient is None else coefficient.number(None)
+
+
+def _density(shape: Node, inertial: Node | None) -> float | None:
+    """Density of a shape whose mass properties SDF computes: its own, the link's, or of water."""
+    if shape.tag != "collision":
+        return None
+    stated = shape.child("density") or (inertial and inertial.child("density"))
+    return WATER if stated is None else stated.number(None)
+
+
+def _inertia(node: Node | None) -> Inertia | None:
+    """Mass properties in the axes of the link; none by SDF's defaults of 1 kg and 1 kg m²."""
+    if node is None or is_true(node.get("auto")):
+        return None
+    mass, inertia = node.child("mass"), node.child("inertia")
+    if mass is None or inertia is None:
+        return None
+    return read_inertia(mass.number(None), inertia, pose_of(node.child("pose")), 0.0)
+
+
+def _color(visual: Node) -> Color | None:
+    material = visual.child("material")
+    color = None if material is None else material.child("diffuse", "ambient")
+    if color is None:
+        return None
+    count = 3 if len(color.text().split()) == 3 else 4
+    red, green, blue, opacity = (float(v) for v in [*color.numbers(None, count), 1.0][:4])
+    return red, green, blue, opacity

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common.input_files import check_regular, read_bytes
-from regularize.adapters.common.packages import FOLDERS, Packages
+from regularize.adapters.common.input_files import FOLDERS, Packages, check_regular, read_bytes
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.solids import MILLIMETRE, STORED, CadShape, ocp, stored_shape, tried
 from regularize.errors import MissingExtra, ReadError
@@ -120,6 +119,8 @@ def _label_sequence() -> Any:
 EXTRAS = {".dae": ("collada", "meshes"), ".zae": ("collada", "meshes")}
 #: Suffixes of USD stages, whose meshes are prims.
 STAGES = (".usd", ".usda", ".usdc", ".usdz")
+#: Largest member of an archive that is read, in bytes.
+LARGEST = 2**27
 #: Between an archive and its member in a URI.
 INSIDE = "#"
 
@@ -142,16 +143,16 @@ def cad_shape(uri: str, path: str | None) -> CadShape | None:
 
 
 @lru_cache(maxsize=256)
-def _member(file: Path, member: str, _saved: int, largest: int = 2**27) -> CadShape:
+def _member(file: Path, member: str, _saved: int) -> CadShape:
     """A shape stored in an archive, which may be saved again meanwhile; at most 128 MB of it."""
     name = f"{file}/{member}"
     try:
         with zipfile.ZipFile(file) as archive, archive.open(member) as stream:
-            data = stream.read(largest + 1)
+            data = stream.read(LARGEST + 1)
     except (KeyError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
         raise ReadError(name, f"cannot be read ({error})") from error
-    if len(data) > largest:
-        raise ReadError(name, f"unpacks to more than {largest} bytes; not read for safety")
+    if len(data) > LARGEST:
+        raise ReadError(name, f"unpacks to more than {LARGEST} bytes; not read for safety")
     return solids.stored_shape(data, name)
 
 

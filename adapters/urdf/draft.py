@@ -1,4 +1,4 @@
-"""A URDF model while it is being read: a tree of links, and the joints that close its loops."""
+"""A URDF model while it is being read: a tree of links, joints of the table ``KINDS``, motors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.located import Located
 from regularize.adapters.common.quantities import rotation_rpy
+from regularize.adapters.common.serial import JointKind, KindTable
+from regularize.adapters.common.values import Located
 from regularize.adapters.common.xml import Node
-from regularize.lie.arrays import Transform
+from regularize.escape import listed, unique
+from regularize.lie.arrays import Direction, Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
 from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.joint import relative_pose
-from regularize.mechanism.mechanism import Body, Joint
+from regularize.mechanism.joint import joint_screws, relative_pose
+from regularize.mechanism.mechanism import Actuator, Body, Joint, JointDynamics, JointLimits
 
 
 @dataclass(eq=False)
@@ -119,3 +121,226 @@ def pose(node: Node | None) -> Transform:
     if node.get("rpy") is not None:
         raise node.error("gives rpy and quat_xyzw; keep one of them")
     return transform(node.quaternion(*node.numbers("quat_xyzw", 4), name="quat_xyzw"), translation)
+
+
+#: Every kind of URDF and its dialects. Places are ``tree``, a joint of plain URDF; ``extended``, a
+#: joint of the tree that plain URDF does not know; ``loop``, a closing element; ``plus``, a closing
+#: element that is written; ``data``, an entry of ``robot_data.yaml``.
+KINDS = KindTable(
+    JointKind("revolute", ("revolute", "continuous"), 1, ("tree", "loop", "plus", "data")),
+    JointKind("prismatic", ("prismatic",), 1, ("tree", "loop", "plus", "data")),
+    JointKind("fixed", ("fixed",), 0, ("tree", "loop", "plus", "data")),
+    JointKind("planar", ("planar",), 1, ("tree", "loop", "data")),
+    JointKind("free", ("floating",), 0, ("tree",)),
+    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "loop", "plus", "data")),
+    JointKind("universal", ("universal",), 2, ("loop", "plus")),
+    JointKind("cylindrical", ("cylindrical",), 1, ("extended", "loop", "plus", "data")),
+    JointKind("point_on_line", ("point_on_line",), 1, ("loop", "data")),
+    JointKind("line_in_plane", ("line_in_plane",), 2, ("loop",)),
+    JointKind("parallel", ("parallel",), 1, ("loop", "data")),
+    JointKind("point_on_plane", ("point_on_plane",), 1, ("loop",)),
+)
+#: Closures of Gepetto YAML.
+GEPETTO = {"spherical": "3d", "fixed": "6d"}
+TREE, LOOP = KINDS.at("tree", "extended"), KINDS.at("loop")
+DEFAULT_AXIS = (1.0, 0.0, 0.0)
+BOUNDS = ("lower", "upper", "velocity", "effort")
+#: What command interfaces of ros_control and ros2_control command.
+COMMANDS = {"effort": "motor", "position": "position", "velocity": "velocity"}
+
+
+def read_joints(draft: UrdfDraft) -> None:
+    """Add every ``<joint>``, then the motors that transmissions name."""
+    nodes = [*draft.root.children("joint")]
+    for node in nodes:
+        draft.add_joint(_joint(node, draft), node)
+    _report_silent_limits(draft, nodes)
+    read_motors(draft)
+
+
+def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
+    """Say which joints are unbounded here although URDF's defaults would hold them at zero."""
+    silent = []
+    for node in nodes:
+        limit = node.child("limit") if node.get("type") in ("revolute", "prismatic") else None
+        if limit is not None and not limit.get("lower") and not limit.get("upper"):
+            silent.append(node)
+    if silent:
+        names = [node.text("name") for node in silent]
+        draft.skip(
+            f"the <limit> of {listed(names)} gives neither lower nor upper: it bounds nothing "
+            "here, but `robot.model` has URDF's defaults 0 and 0, as Pinocchio and ROS read it, "
+            "which lock the joint there",
+            silent[0].source,
+            'write lower and upper, or type="continuous" for a hinge without bounds',
+            joints=names,
+        )
+
+
+def _joint(node: Node, draft: UrdfDraft) -> Joint:
+    name, kind = node.text("name"), TREE.read[node.one_of(node.text("type"), TREE.read)]
+    if "extended" in KINDS[kind].places:
+        what = "a ball joint of 3 freedoms" if kind == "spherical" else f"{kind} all the same"
+        draft.skip(
+            f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
+            f"as {what}",
+            node.source,
+            joints=(name,),
+        )
+    parent, child = node.need("parent"), node.need("child")
+    independent = node.get("independent")
+    return Joint(
+        name,
+        draft.link(parent.text("link"), parent),
+        draft.link(child.text("link"), child),
+        kind,
+        joint_screws(kind, axis(node.child("axis")) if KINDS[kind].axes else DEFAULT_AXIS),
+        pose(node.child("origin")),
+        actuated=None if independent is None else independent in ("true", "True", "1"),
+        limits=limits(node, kind),
+        source=node.source,
+        dynamics=dynamics(node, kind),
+    )
+
+
+def axis(node: Node | None) -> Direction:
+    """Unit vector of an ``<axis>``, X where there is none; raises ``ReadError`` for zero."""
+    if node is None:
+        return np.array(DEFAULT_AXIS)
+    return node.direction(node.numbers("xyz", 3, DEFAULT_AXIS))
+
+
+def limits(node: Node, kind: str) -> JointLimits | None:
+    """Bounds of a joint of one freedom; None where the file gives none."""
+    limit = node.child("limit")
+    if limit is None or kind not in ("revolute", "prismatic"):
+        return None
+    stated = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    rated = {key: np.array(stated[key]) for key in ("velocity", "effort") if key in stated}
+    if node.get("type") == "continuous":
+        return JointLimits.of([-np.inf, np.inf], **rated) if rated else None
+    if "lower" in stated or "upper" in stated:
+        return JointLimits.of([stated.get("lower", 0.0), stated.get("upper", 0.0)], **rated)
+    return JointLimits(None, None, **rated) if rated else None
+
+
+def dynamics(node: Node, kind: str) -> JointDynamics:
+    """Damping and friction of a joint of one freedom, as far as the file gives them."""
+    stated = node.child("dynamics")
+    if stated is None or kind not in ("revolute", "prismatic"):
+        return JointDynamics()
+    keys = [key for key in ("damping", "friction") if stated.get(key)]
+    return JointDynamics(**{key: np.array(stated.number(key)) for key in keys})
+
+
+def read_mimics(draft: UrdfDraft) -> None:
+    """Add ``q - multiplier * q_other = offset`` for every ``<mimic>``."""
+    for node in draft.root.children("joint"):
+        mimic = node.child("mimic")
+        if mimic is None:
+            continue
+        joint = draft.joints[node.text("name")]
+        other = draft.joint_named(mimic.text("joint"), mimic)
+        if joint is other:
+            raise mimic.error("the joint mimics itself; name the joint that it follows")
+        check_scalar(joint, mimic)
+        check_scalar(other, mimic)
+        terms = ((joint.name, 0, 1.0), (other.name, 0, -mimic.number("multiplier", 1.0)))
+        draft.couple(joint.name, "mimic", terms, mimic.number("offset", 0.0), mimic.source)
+
+
+def check_scalar(joint: Joint, node: Node) -> None:
+    """Raise ``ReadError`` unless the joint has one coordinate."""
+    if joint.freedoms != 1:
+        raise node.error(
+            f"joint `{joint.name}` is {joint.kind} and has {joint.freedoms} freedoms, not the one "
+            "that a coupling needs; name a revolute or prismatic joint"
+        )
+
+
+def read_motors(draft: UrdfDraft) -> None:
+    """Add one motor per joint, geared by transmissions and commanded by ros2_control."""
+    motors: dict[str, Actuator] = {}
+    controls = draft.root.children("ros2_control")
+    transmissions = [t for top in (draft.root, *controls) for t in top.children("transmission")]
+    for transmission in transmissions:
+        _read_transmission(transmission, draft, motors)
+    for control in controls:
+        for node in control.children("joint"):
+            _read_control(node, draft, motors)
+    for joint, motor in motors.items():
+        name = unique(motor.name, {a.name for a in draft.actuators})
+        draft.actuators.append(replace(motor, name=name))
+        draft.joints[joint] = replace(draft.joints[joint], actuated=True)
+
+
+def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
+    """The motors of one transmission; its n-th joint is moved by its n-th actuator."""
+    passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
+    if passive:
+        draft.unread(
+            f"transmission `{node.get('name')}` couples {listed(passive)} to its motor, which is "
+            "not read: the mobility may be counted too high",
+            node.source,
+            "write the coupling as <mimic> of these joints, or the loop as a URDF+ <loop>",
+            joints=tuple(passive),
+        )
+    actuators, joints = node.children("actuator"), node.children("joint")
+    for k, joint in enumerate(joints):
+        # Transmissions of joints that the file does not have are common, and harmless here.
+        name = joint.get("name") or ""
+        if name not in draft.joints or draft.joints[name].freedoms == 0 or name in motors:
+            continue
+        actuator = actuators[k] if k < len(actuators) else None
+        interface = joint.child("hardwareInterface")
+        written = "" if interface is None else (interface.text(None) or "").lower()
+        motors[name] = Actuator(
+            (None if actuator is None else actuator.get("name")) or name,
+            name,
+            kind=commanded(written),
+            gear=_reduction(node, joint, actuator),
+            source=(actuator or joint).source,
+        )
+
+
+def commanded(interface: str) -> str:
+    """Kind of a motor by the name of its hardware interface, in lower case."""
+    return next((kind for what, kind in COMMANDS.items() if what in interface), "motor")
+
+
+def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:
+    """Turns of the motor per turn of the joint; 1 where the file gives none."""
+    reduction = 1.0
+    for place in (joint, actuator, node):
+        for tag in ("mechanicalReduction", "mechanical_reduction"):
+            stated = None if place is None else place.child(tag)
+            if stated is not None:
+                reduction *= stated.number(None)
+    return reduction
+
+
+def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
+    """The motor of a joint that ros2_control commands."""
+    name, interfaces = node.get("name") or "", node.children("command_interface")
+    if not interfaces or name not in draft.joints or draft.joints[name].freedoms == 0:
+        return
+    first = interfaces[0]
+    bounds = {p.get("name"): p.number(None) for p in first.children("param") if _bound(p)}
+    low, high = bounds.get("min"), bounds.get("max")
+    motor = motors.get(name) or Actuator(name, name, source=node.source)
+    motors[name] = replace(
+        motor,
+        kind=COMMANDS.get(first.get("name") or "", "general"),
+        control_range=None if low is None or high is None else (low, high),
+    )
+
+
+def _bound(node: Node) -> bool:
+    """Whether a parameter is a bound with a number; many are left to xacro or to a launch file."""
+    if node.get("name") not in ("min", "max"):
+        return False
+    try:
+        float(node.text(None))
+    except ValueError:
+        return False
+    return True

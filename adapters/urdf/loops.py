@@ -11,7 +11,7 @@ Most describe a closing joint by two frames:
                        calls both ``<link1>``, so the first two are taken in order; or, by an
                        exporter of Fusion 360, ``<parent link>``, ``<parent_origin xyz>``, the
                        same for ``child``, and ``<axis frame="parent">`` in that link's frame
-``drake:`` elements    constraints of two points or frames, see ``common.closures``
+``drake:`` elements    constraints of two points or frames, see ``common.loops``
 =====================  ==============================================================
 
 The two frames of a closing joint coincide up to its motion. The axis is given in the first one;
@@ -33,12 +33,20 @@ from functools import partial
 
 import numpy as np
 
-from regularize.adapters.common import closures
 from regularize.adapters.common.draft import Side, joint_between
+from regularize.adapters.common.loops import DRAKE, Attachment, read_drake
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.xml import Node
-from regularize.adapters.urdf.draft import UrdfDraft, pose
-from regularize.adapters.urdf.joint import KINDS, LOOP, axis, check_scalar, dynamics, limits
+from regularize.adapters.urdf.draft import (
+    KINDS,
+    LOOP,
+    UrdfDraft,
+    axis,
+    check_scalar,
+    dynamics,
+    limits,
+    pose,
+)
 from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
@@ -173,14 +181,14 @@ def _beyond(vector: Array, directions: Array) -> float:
     return float(np.linalg.norm(vector - basis @ (basis.T @ vector)))
 
 
-def read_drake(node: Node, draft: UrdfDraft) -> None:
+def read_drake_constraint(node: Node, draft: UrdfDraft) -> None:
     """Add the closure of one of Drake's constraints, between links or frames."""
 
     def named(end: Node) -> Side:
         attribute = next((a for a in ("link", "frame", "name") if end.get(a)), None)
         return draft.named_frame(end.text(attribute), end)
 
-    closures.read_drake(node, draft, named, draft.between, "value")
+    read_drake(node, draft, named, draft.between, "value")
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
@@ -240,7 +248,7 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
         screws = sdf.screws(joint, kind, partial(_gazebo_axis, joint, R))
         name, bounds = joint.text("name"), sdf.limits(joint, kind)
         draft.close(joint, name, kind, *sides, screws=screws, limits=bounds)
-    for plugin in filter(None, map(closures.Attachment.of, node.children("plugin"))):
+    for plugin in filter(None, map(Attachment.of, node.children("plugin"))):
         between = partial(draft.between, at=plugin.node)
         plugin.close(draft, [plugin.first], [plugin.second], between)
 
@@ -331,5 +339,5 @@ DIALECTS: dict[str, Callable[[Node, UrdfDraft], None]] = {
     "coupling": read_coupling,
     "gazebo": read_gazebo,
     "drake:linear_bushing_rpy": read_bushing,
-    **dict.fromkeys(closures.DRAKE, read_drake),
+    **dict.fromkeys(DRAKE, read_drake_constraint),
 }

@@ -20,24 +20,22 @@ from regularize.adapters.common.edits import (
     Patch,
     SlackLinks,
     WantedKind,
+    quoteattr,
     still,
     tidy,
     turns,
 )
-from regularize.adapters.common.patching import FileReference
+from regularize.adapters.common.patching import FileReference, SlackPatcher, hung
 from regularize.adapters.common.serial import axis_letter
-from regularize.adapters.common.slack_links import SlackPatcher, hung
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
-from regularize.adapters.common.xml_text import quoteattr
 from regularize.adapters.urdf import sidecar_patch
-from regularize.adapters.urdf.draft import pose
-from regularize.adapters.urdf.joint import KINDS, LOOP
+from regularize.adapters.urdf.draft import KINDS, LOOP, pose
 from regularize.adapters.urdf.loop_files import GEPETTO_KEY
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.arrays import Direction, Point, Transform
+from regularize.lie.arrays import Direction, Point
 from regularize.lie.screw import transform
 from regularize.mechanism.mechanism import Joint
 
@@ -249,14 +247,11 @@ def loop_element(place: Node, wanted: WantedKind) -> str:
         ("predecessor", joint.parent, joint.T_parent_joint),
         ("successor", joint.child, joint.T_child_joint),
     ):
-        lines.append(f"  <{tag} link={quoteattr(link)}>{_origin(T)}</{tag}>")
+        turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
+        origin = f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
+        lines.append(f"  <{tag} link={quoteattr(link)}>{origin}</{tag}>")
     lines += [f'  <axis xyz="{numbers(axis)}"/>' for axis in axes_of(wanted)]
     return place.gap.join([*lines, "</loop>"])
-
-
-def _origin(T: Transform) -> str:
-    turn = "" if np.array_equal(T[:3, :3], np.eye(3)) else f' rpy="{numbers(rpy(T[:3, :3]))}"'
-    return f'<origin xyz="{numbers(T[:3, 3])}"{turn}/>'
 
 
 def axes_of(wanted: WantedKind) -> list[Direction]:
@@ -295,7 +290,7 @@ def _origin_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
 
 
 def _slack_origin(joint: Joint, last: Point) -> Point:
-    """Where the frame of a slack link is in that of the body: where it turns, if it does."""
+    """Return the origin of a slack link in the body: on its axis if it turns, else ``last``."""
     return joint.T_parent_joint[:3, 3] if np.any(joint.screws[3:]) else last
 
 
@@ -326,7 +321,8 @@ class XacroPatcher(UrdfPatcher):
         places = [
             place
             for place in self.document(self.path).root.walk()
-            if place.tag == tag and place.get("name") == joint.name and not _in_macro(place)
+            if place.tag == tag and place.get("name") == joint.name
+            if not any(around.tag.startswith("xacro:") for around in place.above())
         ]
         if len(places) != 1 or any("${" in (places[0].get(a) or "") for a in places[0].spans):
             return None
@@ -346,7 +342,3 @@ class XacroPatcher(UrdfPatcher):
         if place.tag == "xacro:include" and "filename" in place.spans:
             spans.append(place.spans["filename"])
         yield from (span for span in spans if "$" not in place.document.text[slice(*span)])
-
-
-def _in_macro(place: Node) -> bool:
-    return any(up.tag.startswith("xacro:") for up in place.above())

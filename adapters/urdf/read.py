@@ -8,12 +8,11 @@ from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.links import Color, read_inertia, read_shapes
-from regularize.adapters.common.marked_loops import close_named, report_loop_candidates
+from regularize.adapters.common.loops import close_named, report_loop_candidates
 from regularize.adapters.common.quantities import is_zero
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
-from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose
-from regularize.adapters.urdf.joint import read_joints, read_mimics
+from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose, read_joints, read_mimics
 from regularize.adapters.urdf.loop_files import add_tolerances
 from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
 from regularize.escape import listed

@@ -10,7 +10,7 @@ import numpy as np
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import number
-from regularize.adapters.urdf.joint import GEPETTO, KINDS
+from regularize.adapters.urdf.draft import GEPETTO, KINDS
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Point
@@ -103,7 +103,7 @@ def taken_out(joint: Joint, text: EditedText) -> Edit:
 
 
 def _end(node: Any) -> int:
-    """Where the last word of a node ends; nodes in lines of their own end at the next word."""
+    """Return the index behind the last word of a node; block nodes end only at the next word."""
     if node.id == "scalar" or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

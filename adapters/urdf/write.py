@@ -23,7 +23,7 @@ from regularize.adapters.common.write import (
     sizes,
     spanning,
 )
-from regularize.adapters.urdf.joint import GEPETTO, KINDS
+from regularize.adapters.urdf.draft import GEPETTO, KINDS
 from regularize.escape import unique
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse

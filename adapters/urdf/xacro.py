@@ -20,7 +20,7 @@ from pathlib import Path
 import xacrodoc
 
 from regularize.adapters.common.edits import EditedText
-from regularize.adapters.common.packages import Packages, folders_below
+from regularize.adapters.common.input_files import Packages, folders_below
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import Node, XmlDocument, parse
 from regularize.adapters.urdf.read import read_root

@@ -20,7 +20,7 @@ import numpy as np
 from pxr import Sdf, UsdPhysics
 
 from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
-from regularize.adapters.usd.stage import Stage, target_of, units
+from regularize.adapters.usd.stage import Stage, target_of
 from regularize.escape import unique
 from regularize.mechanism.mechanism import (
     Actuator,
@@ -69,7 +69,6 @@ class JointValues:
 
     def __init__(self, prim: Any, names: tuple[str, ...], reading: Stage) -> None:
         self.prim, self.names, self.reading = prim, names, reading
-        self.unit, self.kilogram = units(prim.GetStage())
 
     def apply(self, joint: Joint) -> Joint:
         """The joint with its dynamics and the limits of rates and forces; adds its drives."""
@@ -126,16 +125,14 @@ class JointValues:
 
     def _values(self, key: str, words: tuple[tuple[str, bool], ...]) -> Any:
         """A value of every freedom, or None where nothing is written."""
-        none = np.inf if key in ("velocity", "effort") else 0.0
-        found = [self._first(key, name, words) for name in self.names]
+        none, found = np.inf if key in ("velocity", "effort") else 0.0, []
+        for name in self.names:
+            axis = self._drive_axis(name)
+            values = (self._scaled(key, name, w.replace("?", axis), d) for w, d in words)
+            found.append(next((value for value in values if value is not None), None))
         if all(value is None for value in found):
             return None
         return np.array([none if value is None else value for value in found])
-
-    def _first(self, key: str, name: str, words: tuple[tuple[str, bool], ...]) -> float | None:
-        axis = self._drive_axis(name)
-        values = (self._scaled(key, name, w.replace("?", axis), degrees) for w, degrees in words)
-        return next((value for value in values if value is not None), None)
 
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
         """A finite number of an attribute in SI units; None where it is absent or infinite."""
@@ -145,7 +142,9 @@ class JointValues:
             return None
         slides, turns, heavy = MEASURES[key]
         turning = name.startswith("rot")
-        scale = self.unit ** (turns if turning else slides) * (self.kilogram if heavy else 1.0)
+        scale = self.reading.unit ** (turns if turning else slides) * (
+            self.reading.kilogram if heavy else 1.0
+        )
         if degrees and turning:
             scale *= DEGREE if key == "velocity" else 1.0 / DEGREE
         return float(value) * scale

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
 
-from regularize.adapters.common.kinds import JointKind, KindTable
-from regularize.adapters.common.serial import axis_in_frame, standard
+from regularize.adapters.common.serial import JointKind, KindTable, axis_in_frame, standard
 from regularize.adapters.common.write import quaternion
 from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import RegularizeError
@@ -44,7 +43,7 @@ def get(attribute: Any) -> Any:
 
 
 def name_of(prim: Any) -> str:
-    """What a prim is called in the model that was written, or else its own name."""
+    """Return the name that the writer has stored in a prim, or else the prim's own name."""
     return str(prim.GetCustomDataByKey(NAME) or prim.GetName())
 
 
@@ -115,7 +114,7 @@ OWN_PRIM = {kind: word for kind, word in KINDS.written.items() if word != GENERI
 
 
 def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
-    """How USD has a joint."""
+    """Return the prim type of a joint, its freedoms and the turn of its frame; None without any."""
     if joint.kind not in KINDS:
         return None
     kind = KINDS[joint.kind]

@@ -1,38 +1,39 @@
-"""USD Physics stages, through ``usd-core``.
+r"""USD Physics stages, through ``usd-core``.
 
 The poses on the stage are the reference pose; joint coordinates are those that lead from one of a
 joint's frames to the other. The ground is the world; bodies that nothing joins to it move freely.
+
+With :math:`\theta` the rotation of a body of the gear joint about the X axis of the joint's frame
+on it, :math:`x` the travel of the second body along that axis, and :math:`r` the ratio, PhysX
+keeps :math:`r\,\theta_0 + \theta_1` constant for gears, and :math:`\theta_0 - r\,x` for a rack,
+where :math:`r` is in degrees per unit of length and has the sign with which the rack rolls off.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pxr import Sdf, Usd, UsdPhysics
 
-from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.draft import WORLD, Side, joint_between
+from regularize.adapters.common.pairs import distance_joint
+from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects import ObjectDocument
-from regularize.adapters.usd.joint import couple, join, mesh
-from regularize.adapters.usd.joint_values import TYPE, read_motors
-from regularize.adapters.usd.prims import name_of
-from regularize.adapters.usd.stage import (
-    Places,
-    Stage,
-    check_values,
-    faults_of,
-    gravity,
-    inertia_of,
-    open_stage,
-    report_units,
-    shapes_of,
-    units,
-)
+from regularize.adapters.usd.joint_values import TYPE, JointValues, read_motors
+from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
+from regularize.adapters.usd.stage import Stage, check_values, faults_of, open_stage, target_of
 from regularize.errors import ReadError
 from regularize.escape import listed, unique
+from regularize.lie.arrays import Array
+from regularize.lie.screw import inverse
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.mechanism import Body, Mechanism
+from regularize.mechanism.joint import joint_position
+from regularize.mechanism.mechanism import Body, Joint, JointLimits, Mechanism
 
 
 def read(path: str) -> Mechanism:
@@ -44,10 +45,9 @@ def read(path: str) -> Mechanism:
 
 
 def _read(path: str, stage: Any) -> Mechanism:
-    unit, kilogram = units(stage)
     top = stage.GetDefaultPrim()
     name = top.GetName() if top else Path(path).stem
-    reading = Stage(path, name, places=Places(unit))
+    reading = Stage(path, name, stage=stage)
     prims = [*stage.Traverse()]
     check_values(prims, path)
     rigid = [prim for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
@@ -55,7 +55,7 @@ def _read(path: str, stage: Any) -> Mechanism:
         raise ReadError(
             path, "has no rigid body (PhysicsRigidBodyAPI); export the stage with physics"
         )
-    report_units(stage, reading)
+    reading.report_units()
     short = [name_of(prim) for prim in rigid]
     for prim in rigid:
         name = name_of(prim)
@@ -72,21 +72,20 @@ def _read(path: str, stage: Any) -> Mechanism:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
     read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
-    _add_bodies(reading, kilogram)
+    _add_bodies(reading)
     _hold(reading)
     reading.ground_parts(reading.pose, usual=True)
-    return reading.mechanism("usd", gravity(stage, prims, unit))
+    return reading.mechanism("usd", reading.gravity(prims))
 
 
-def _add_bodies(reading: Stage, kilogram: float) -> None:
-    owners = set(reading.names)
+def _add_bodies(reading: Stage) -> None:
     reading.bodies[WORLD] = Body(WORLD, source=Source(str(reading.path)))
     silent = []
     for name, prim in reading.prims.items():
-        inertia = inertia_of(prim, reading.places, kilogram)
+        inertia = reading.inertia_of(prim)
         if inertia is None:
             silent.append(name)
-        shapes = shapes_of(prim, reading.places, owners, kilogram)
+        shapes = reading.shapes_of(prim)
         reading.bodies[name] = Body(name, inertia, shapes, reading.source(prim))
     if silent:
         reading.note(
@@ -140,3 +139,238 @@ class StageDocument(ObjectDocument):
     def source(self, source: Source | None) -> Source | None:
         """The path of the prim."""
         return source and Source(self.label, None, source.element)
+
+
+PHYSX, NEWTON = "PhysxMimicJointAPI", "NewtonMimicAPI"
+GEAR, RACK = "PhysxPhysicsGearJoint", "PhysxPhysicsRackAndPinionJoint"
+#: Attribute of the ratio, and relationships to the two joints.
+RELATIONS = {
+    GEAR: ("physics:gearRatio", "physics:hinge0", "physics:hinge1"),
+    RACK: ("physics:ratio", "physics:hinge", "physics:prismatic"),
+}
+
+
+def _side(prim: Any, index: int, reading: Stage) -> Side:
+    """Body, and the joint's frame on it; the world where the file names no target."""
+    target = target_of(prim, f"physics:body{index}")
+    carrier = prim.GetStage().GetPrimAtPath(target) if target else None
+    if target and not carrier:
+        raise reading.at(prim).error(f"body{index} names {target}, which does not exist")
+    while carrier and str(carrier.GetPath()) not in reading.names:
+        carrier = carrier.GetParent()
+    body = reading.names[str(carrier.GetPath())] if carrier else WORLD
+    return body, inverse(reading.pose(body)) @ reading.frame(prim, index)
+
+
+def join(prim: Any, reading: Stage) -> None:
+    """Add the joint or the coupling that a joint prim describes."""
+    schema = UsdPhysics.Joint(prim)
+    name, source = reading.joint_name(name_of(prim)), reading.source(prim)
+    if not schema.GetJointEnabledAttr().Get():
+        reading.skip(f"joint `{name}` is disabled: not read", source)
+        return
+    first, second = (_side(prim, i, reading) for i in (0, 1))
+    if first[0] == second[0]:
+        message = f"joint `{name}` joins `{first[0]}` to itself: not read"
+        reading.unread(message, source)
+        return
+    closure = bool(schema.GetExcludeFromArticulationAttr().Get())
+    if str(prim.GetTypeName()) == "PhysicsDistanceJoint":
+        length = _length(prim, name, reading)
+        if length is not None:
+            T = inverse(reading.pose(first[0])) @ reading.pose(second[0])
+            rod = distance_joint(name, first, second, T, length, source, closure=closure)
+            reading.joints[name] = rod
+        return
+    kind, screws, limits, freedoms = motion(prim, reading.unit)
+    schemas = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    joint = joint_between(
+        name,
+        kind,
+        first,
+        second,
+        screws,
+        actuated=any(schema.startswith("PhysicsDriveAPI") for schema in schemas),
+        closure=closure,
+        limits=limits,
+        source=source,
+    )
+    position = joint_position(joint, reading.between(first, second))
+    values = JointValues(prim, freedoms, reading)
+    reading.joints[name] = values.apply(replace(joint, position=position))
+    values.add_drives(joint)
+    reading.joint_names[str(prim.GetPath())] = name
+    reading.freedoms[name] = freedoms
+
+
+def _length(prim: Any, name: str, reading: Stage) -> float | None:
+    """The distance that a distance joint keeps, metres; None for one that only bounds it."""
+    schema = UsdPhysics.DistanceJoint(prim)
+    low, high = schema.GetMinDistanceAttr().Get(), schema.GetMaxDistanceAttr().Get()
+    if low < 0.0 or low != high:
+        reading.unread(
+            f"distance joint `{name}` bounds the distance from {low:g} to {high:g} and keeps no "
+            "equation: not read",
+            reading.source(prim),
+        )
+        return None
+    return float(low) * reading.unit
+
+
+def couple(prim: Any, reading: Stage) -> None:
+    """Add what a joint follows; Newton takes its own schema before the one of PhysX."""
+    name = reading.joint_names.get(str(prim.GetPath()))
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    if name is None or (NEWTON in applied and not value_of(prim, "newton:mimicEnabled", True)):
+        return
+    if NEWTON in applied:
+        _follow_in_newton(prim, name, reading)
+        return
+    for api in applied:
+        schema, _, axis = api.partition(":")
+        if schema == PHYSX:
+            _follow_in_physx(prim, name, axis, reading)
+
+
+def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
+    """Add ``q = coef0 + coef1 q_leader``, and what a joint equality of MuJoCo has beyond."""
+    leader, scale = _leader(prim, "newton:mimicJoint", reading), _unit(name, 0, reading)
+    offset, factor = (
+        float(value_of(prim, f"newton:mimicCoef{k}", default))
+        for k, default in ((0, 0.0), (1, 1.0))
+    )
+    higher = [float(value_of(prim, f"mjc:coef{k}", 0.0)) for k in (2, 3, 4)]
+    if any(higher):
+        terms, curve = ((name, 0, 1.0), (leader, 0, -1.0)), (offset * scale, factor, *higher)
+        reading.couple(name, "mimic", terms, 0.0, reading.source(prim), curve)
+    else:
+        terms = ((name, 0, 1.0), (leader, 0, -factor))
+        reading.couple(name, "mimic", terms, offset * scale, reading.source(prim))
+
+
+def _follow_in_physx(prim: Any, name: str, axis: str, reading: Stage) -> None:
+    r"""Add :math:`q + g\,q_{reference} + c = 0`, angles in degrees."""
+    stem = f"physxMimicJoint:{axis}"
+    leader = _leader(prim, f"{stem}:referenceJoint", reading)
+    named = prim.GetAttribute(f"{stem}:referenceJointAxis").Get()
+    follower_index = _index(reading.freedoms[name], axis)
+    leader_index = _index(reading.freedoms[leader], str(named) if named else None)
+    gear = float(value_of(prim, f"{stem}:gearing", 0.0))
+    offset = float(value_of(prim, f"{stem}:offset", 0.0)) * _unit(name, follower_index, reading)
+    terms = ((name, follower_index, 1.0), (leader, leader_index, gear))
+    reading.couple(name, "mimic", terms, -offset, reading.source(prim))
+
+
+def _leader(prim: Any, relation: str, reading: Stage) -> str:
+    """The joint that another one follows."""
+    targets = prim.GetRelationship(relation).GetTargets()
+    leader = reading.joint_names.get(str(targets[0])) if targets else None
+    if leader is None:
+        raise reading.at(prim).error(f"{relation} names no joint of the stage")
+    return leader
+
+
+def _unit(name: str, index: int, reading: Stage) -> float:
+    """Return radians per degree, or metres per unit of length, for a freedom of a joint."""
+    rotary = reading.freedoms[name][index].startswith("rot")
+    return math.pi / 180.0 if rotary else reading.unit
+
+
+def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
+    return freedoms.index(axis) if axis in freedoms else 0
+
+
+def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
+    """Return kind, screws, limits and names of freedoms of a joint prim; ``unit`` is in metres."""
+    type_ = str(prim.GetTypeName())
+    known = KINDS.get(KINDS.read.get(type_, "")) if type_ != GENERIC_PRIM else None
+    if known is None:
+        bounds = _generic(prim)
+    elif known.axes:
+        turning = known.kind == "revolute"
+        schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
+        letter = str(schema.GetAxisAttr().Get())
+        ends = get(schema.GetLowerLimitAttr()), get(schema.GetUpperLimitAttr())
+        bounds = {known.freedoms[0].replace("Z", letter): ends}
+    else:
+        bounds = dict.fromkeys(known.freedoms, (-math.inf, math.inf))
+    names = tuple(bounds)
+    kind, screws = joint_of_freedoms(names)
+    scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
+    scaled = np.array([*bounds.values()]).reshape(-1, 2) * np.array(scales)[:, None]
+    bounded = kind not in ("spherical", "fixed", "free") and np.any(np.isfinite(scaled))
+    return kind, screws, JointLimits.of(scaled) if bounded else None, names
+
+
+def _generic(prim: Any) -> dict[str, tuple[float, float]]:
+    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock."""
+    bounds = {}
+    for name in GENERIC:
+        low, high = -math.inf, math.inf
+        if prim.HasAPI(UsdPhysics.LimitAPI, name):
+            limit = UsdPhysics.LimitAPI(prim, name)
+            low, high = get(limit.GetLowAttr()), get(limit.GetHighAttr())
+        if not (low > high or low == high == 0.0):
+            bounds[name] = (low, high)
+    return bounds
+
+
+def mesh(prim: Any, reading: Stage) -> None:
+    """Add the coupling of a gear or rack prim; say so if a joint of another type is not read."""
+    kind, name = str(prim.GetTypeName()), str(prim.GetName())
+    source = reading.source(prim)
+    if kind not in RELATIONS:
+        reading.unread(f"joint `{name}` of type {kind} is not read", source)
+        return
+    ratio_name, *joint_names = RELATIONS[kind]
+    ratio = float(value_of(prim, ratio_name, 1.0))
+    joints = [_geared(prim, relation, reading) for relation in joint_names]
+    bodies = [target_of(prim, f"physics:body{k}") for k in (0, 1)]
+    frames = [reading.frame(prim, k) for k in (0, 1)]
+    signs = [
+        None
+        if joint is None
+        else _sign(joint, reading.names.get(body or ""), frame[:3, 0], reading)
+        for joint, body, frame in zip(joints, bodies, frames, strict=True)
+    ]
+    (first, second), (one, two) = joints, signs
+    if first is None or second is None or one is None or two is None:
+        reading.unread(
+            f"gear or rack `{name}` is not read: it does not couple two joints of one freedom by "
+            "the bodies that they move, so the mobility may be counted one too high",
+            source,
+            f"name the joints by {joint_names[0]} and {joint_names[1]}",
+        )
+        return
+    if kind == GEAR:
+        terms = ((first.name, 0, ratio * one), (second.name, 0, float(two)))
+    else:
+        slope = math.radians(ratio) / reading.unit * _rolling(*frames)
+        terms = ((first.name, 0, float(one)), (second.name, 0, -slope * two))
+    reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
+
+
+def _geared(prim: Any, name: str, reading: Stage) -> Joint | None:
+    """The joint that a relationship names, if it is one of one freedom."""
+    joint = reading.joints.get(reading.joint_names.get(target_of(prim, name) or "", ""))
+    return joint if joint is not None and joint.freedoms == 1 else None
+
+
+def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | None:
+    """Return the sign with which a coordinate moves a body along or about an axis; None if not."""
+    if body not in (joint.parent, joint.child):
+        return None
+    R = (reading.pose(joint.parent) @ joint.T_parent_joint)[:3, :3]
+    screw = joint.screws[:, 0]
+    own = R @ (screw[3:] if np.any(screw[3:]) else screw[:3])
+    along = float(own @ axis)
+    if abs(abs(along) - 1.0) > 1e-4:
+        return None
+    return round(along) * (1 if body == joint.child else -1)
+
+
+def _rolling(T_pinion: Array, T_rack: Array) -> float:
+    """Sign with which a rack moves along its axis as the pinion turns, by where it lies."""
+    delta = T_rack[:3, 3] - T_pinion[:3, 3]
+    speed = float(np.cross(T_pinion[:3, 0], delta) @ T_rack[:3, 0])
+    return math.copysign(1.0, speed) if abs(speed) > 1e-3 * float(np.linalg.norm(delta)) else 1.0

@@ -89,9 +89,7 @@ class _UsdWriter(Writing):
             ground = self.define(f"{mechanism.ground}_to_world", "PhysicsFixedJoint")
             add_joint(ground, (None, np.eye(4)), (self.paths[mechanism.ground], np.eye(4)))
         for mimic in self.mimics():
-            one, other = mimic.follower, mimic.leader
-            ends = one.joint, one.axis, other.joint, other.axis
-            self._follow(*ends, mimic.multiplier, mimic.offset)
+            self._follow(mimic.follower, mimic.leader, mimic.multiplier, mimic.offset)
         add_motors(self)
 
     def define(self, name: str, kind: str) -> Any:
@@ -151,7 +149,8 @@ class _UsdWriter(Writing):
             self._write(part, closing and number == len(parts) - 1, joint, freedom)
             if part.name in slides:
                 leader, pitch = slides[part.name]
-                self._follow(part.name, 0, leader, 0, pitch, 0.0)
+                ends = WrittenCoordinate(part.name), WrittenCoordinate(leader)
+                self._follow(*ends, pitch, 0.0)
             freedom += part.freedoms if part.name not in slides else 0
 
     def _write(self, part: Joint, closing: bool, joint: Joint, first: int) -> None:
@@ -176,16 +175,20 @@ class _UsdWriter(Writing):
     # -- couplings
 
     def _follow(
-        self, one: str, axis: int, other: str, axis2: int, multiplier: float, offset: float
+        self,
+        follower: WrittenCoordinate,
+        leader: WrittenCoordinate,
+        multiplier: float,
+        offset: float,
     ) -> None:
         """One coordinate follows another one, as PhysX has it; angles of offsets in degrees."""
-        prim, own = self.joints[one], self.axes[one][axis]
+        prim, own = self.joints[follower.joint], self.axes[follower.joint][follower.axis]
         prim.AddAppliedSchema(f"PhysxMimicJointAPI:{own}")
         stem = f"physxMimicJoint:{own}"
         relation = prim.CreateRelationship(f"{stem}:referenceJoint")
-        relation.SetTargets([self.joints[other].GetPath()])
+        relation.SetTargets([self.joints[leader.joint].GetPath()])
         named = prim.CreateAttribute(f"{stem}:referenceJointAxis", Sdf.ValueTypeNames.Token)
-        named.Set(self.axes[other][axis2])
+        named.Set(self.axes[leader.joint][leader.axis])
         shown = np.degrees(offset) if own.startswith("rot") else offset
         for what, value in (("gearing", -multiplier), ("offset", -float(shown))):
             put(prim.CreateAttribute(f"{stem}:{what}", Sdf.ValueTypeNames.Float), value)

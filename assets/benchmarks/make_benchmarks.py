@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regularize.adapters.native.native import write
+from regularize.adapters.native import write
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import (
     Inertia,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.console import collected
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.loads import Loads
@@ -174,6 +173,8 @@ class MujocoEngine:
         power = float(self._loads.working(t, self._q, self._v) @ self._v)
         floating = self._state.floating
         self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
+        from regularize.adapters.mjcf.compiled import collected  # with MuJoCo, which is there now
+
         with collected() as warnings:
             self._next()
         if warnings:

@@ -19,7 +19,6 @@ from pathlib import Path
 from lxml import etree
 
 from regularize.adapters import adapters, read
-from regularize.adapters.common.console import collected
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loop_files import find as loop_files
@@ -262,7 +261,7 @@ def _words() -> Iterator[Callable[[], str]]:
 
 
 def _mujoco(path: str) -> None:
-    from regularize.adapters.mjcf.compiled import loaded
+    from regularize.adapters.mjcf.compiled import collected, loaded
 
     with collected():
         loaded(path).compile()
