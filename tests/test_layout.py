@@ -24,7 +24,7 @@ VERBS = {
     "regularize.guests.actuation.twin_command",
     "regularize.guests.design.metamodel_command",
     "regularize.guests.design.workspace_command",
-    "regularize.guests.editor.lsp",
+    "regularize.guests.editor",
     "regularize.guests.modes.solve_command",
     "regularize.guests.modes.ways",
 }

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.checking import check
-from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
@@ -23,7 +22,13 @@ from regularize.escape import displayed, json_text
 from regularize.report.forms import listing, text
 from regularize.report.forms.listing import SummaryLine
 from regularize.report.report import Report
-from regularize.report.suppression import Suppression
+from regularize.report.suppression import (
+    Configuration,
+    Suppression,
+    baseline_entries,
+    configuration,
+    known_before,
+)
 from regularize.services import guest
 from regularize.version import SCHEMAS, __version__
 
@@ -85,7 +90,7 @@ class Checking:
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
         agreed = configuration(arguments.config)
         known = arguments.baseline or agreed.baseline
-        accepted = agreed.suppressions()
+        accepted = agreed.suppressions
         if known is not None:
             accepted += known_before(known)
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
@@ -149,7 +154,14 @@ class Checking:
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
         line, files = listing.line_of(path, report), (path, *report.mechanism.files)
-        return Outcome(line, status, body, data, entries_of(report), files)
+        return Outcome(
+            line,
+            status,
+            body,
+            data,
+            baseline_entries(report.mechanism.name, report.diagnostics),
+            files,
+        )
 
     def _loaded(self, path: str) -> Mechanism:
         """Read a model, with the packages that its folder holds."""

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize.commands.options import option
+from regularize.commands.options import option, options
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 
 if TYPE_CHECKING:
+    from regularize.adapters.repository import Repository
+    from regularize.mechanism.diagnostic import Diagnostic
     from regularize.mechanism.mechanism import Mechanism
 
 WAY_OUT = "name another file"
@@ -142,12 +144,6 @@ def _is_model(path: Path) -> bool:
     return bool(by_content(str(path)))
 
 
-if TYPE_CHECKING:
-    from regularize.adapters.repository import Repository
-    from regularize.mechanism.diagnostic import Diagnostic
-    from regularize.mechanism.mechanism import Mechanism
-
-
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the model and the options on how to read it."""
     option(parser, "file MODEL", "model file, or its folder")
@@ -156,12 +152,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read a file."""
-    option(parser, "--format FORMAT", "format of the model (default: by its content)")
-    option(parser, "--loops SIDECAR", "file that describes the loops")
-    option(parser, "--floating", "free the root from the ground")
-    option(parser, "--keyframe NAME", "reference pose of an MJCF model")
-    words = "folder of a ROS package that the model names; may be given several times"
-    option(parser, "--package NAME=PATH …", words)
+    options(
+        parser,
+        """
+        --format FORMAT  format of the model (default: by its content)
+        --loops SIDECAR  file that describes the loops
+        --floating  free the root from the ground
+        --keyframe NAME  reference pose of an MJCF model
+        --package NAME=PATH …  folder of a ROS package that the model names; may be given several
+            times
+        """,
+    )
 
 
 def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
@@ -175,13 +176,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
     option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
     add_absorb_gaps(parser)
-    density = (
-        "mass properties from shapes of this density where the model states none and gives no "
-        "material; for one body or for all others; may be given several times"
+    options(
+        parser,
+        """
+        --density [BODY=]KG_M3 …  mass properties from shapes of this density where the model states
+            none and gives no material; for one body or for all others; may be given several times
+        --as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
+        """,
     )
-    option(parser, "--density [BODY=]KG_M3 …", density)
-    words = "take the nearest mechanism that moves more freely: the numbers may be rounded"
-    option(parser, "--as-designed", words)
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,18 @@ def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: A
     if names == ["-o"]:
         more["dest"] = "out"
     parser.add_argument(*names, help=words, **more)
+
+
+def options(parser: argparse._ActionsContainer, table: str, **more: dict[str, Any]) -> None:
+    """Add a table of options as the help shows them, two spaces before their words.
+
+    Longer words go on in indented lines; ``more`` has by name what else argparse has to know.
+    """
+    for entry in re.split(r"\n(?=\S)", textwrap.dedent(table).strip()):
+        shown, words = re.split(r"\s{2,}", entry, maxsplit=1)
+        names = [word.strip("-").replace("-", "_") for word in shown.split()]
+        own = next((more[name] for name in names if name in more), {})
+        option(parser, shown, " ".join(words.split()), **own)
 
 
 def width(most: int = 160, least: int = 60) -> int:
