@@ -11,10 +11,10 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
-from regularize.commands.fix import KINDS
 from test_advice import CASES, kinds_of
 
 import regularize as rg
+from regularize.commands.fix import KINDS
 from regularize.mechanism import joint
 from regularize.repair.fix import proposals, provable
 from regularize.repair.fix.advice import advise

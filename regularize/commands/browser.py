@@ -16,7 +16,7 @@ from regularize.commands.files import (
     load_model,
     reading_options,
 )
-from regularize.commands.options import count, option, options
+from regularize.commands.options import count, option
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.services import guest
@@ -36,15 +36,10 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     add_branch(parser)
     option(parser, "--ghosts N", "faint poses of the motion (3)", type=count, default=3)
     add_no_meshes(parser)
-    options(
-        parser,
-        """
-        --motion FILE  play the motion that `regularize simulate -o FILE` has written, .csv or .npz
-        --movie FILE  write a film of the motion, .gif or .mp4
-        """,
-        motion={"type": Path},
-        movie={"action": OutputAction, "endings": (".gif", ".mp4")},
-    )
+    words = "play the motion that `regularize simulate -o FILE` has written, .csv or .npz"
+    option(parser, "--motion FILE", words, type=Path)
+    films, words = (".gif", ".mp4"), "write a film of the motion, .gif or .mp4"
+    option(parser, "--movie FILE", words, action=OutputAction, endings=films)
     option(parser, "--html", argparse.SUPPRESS)
 
 

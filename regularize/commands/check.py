@@ -4,22 +4,54 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-from typing import Any
 
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
-    OutputAction,
     add_branch,
     add_fail_on,
     add_model_options,
     add_no_meshes,
 )
-from regularize.commands.options import count, length, option, options, positive, some
+from regularize.commands.options import KINDS, length, option, options, positive
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
+
+REPORT = f"""
+--output FORM:{"|".join(OUTPUTS)}=text  form of the report: {", ".join(OUTPUTS)} (text)
+-o FILE:output  write it to a file (html of several models: a folder)
+--proof FILE:output  write why rows can go, for `regularize verify`
+--watch  check again when a file changes, until Ctrl-C
+"""
+AMOUNT = """
+--top N:count  loops shown in full (as many as fit into 60 lines)
+--color WHEN:auto|always|never=auto  colours of the text: auto, always, never (auto)
+"""
+FINDINGS = """
+--select CODES:codes  report only these; codes or their beginnings, such as REG2,REG104
+--ignore CODES:codes  leave these out; codes or their beginnings, such as REG2,REG104
+--baseline FILE:path  leave out what was known before
+--write-baseline FILE:output  write what is known now
+--config FILE:path  configuration (default: the nearest regularize.toml or pyproject.toml)
+"""
+ANALYSIS = """
+--rtol RTOL:positive  tolerance of ranks and geometry (1e-5)
+--near NEAR:positive  tolerance of nearly special loops (5e-3)
+--length-scale M:size  size to scale lengths by: 0.5, 500mm
+--keep-cuts  cut loops where the file closes them
+--everywhere  keep rows that are redundant only up to flat parallelograms and singular poses
+--configurations N:count  configurations to certify (50)
+--seed SEED:count=0  seed of random configurations (0)
+--tolerance T,R|TABLE|file:several  how far joints are off: gives the misfit in redundant
+    directions; for all joints as 0.05mm,0.1deg, or a CSV, JSON or YAML file with joint,
+    translation, rotation; `file`, the default, for what the model itself states; or several of
+    these
+--stiffness T,R|TABLE:several  of the joints: gives the forces that the misfit causes; for all
+    joints as 50N/um,2000Nm/rad, or a CSV, JSON or YAML file with joint, translation, rotation; or
+    several of these
+-j --jobs N:some  models checked at a time
+"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,80 +64,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(parser, "files FILE", words, nargs="+")
     add_model_options(parser)
     group = parser.add_argument_group("report")
-    written: dict[str, Any] = {"action": OutputAction}
-    forms = f"form of the report: {', '.join(OUTPUTS)} (text)"
-    option(group, "--output FORM", forms, choices=OUTPUTS, default="text")
-    options(
-        group,
-        """
-        -o FILE  write it to a file (html of several models: a folder)
-        --proof FILE  write why rows can go, for `regularize verify`
-        --watch  check again when a file changes, until Ctrl-C
-        """,
-        o=written,
-        proof=written,
-    )
+    options(group, REPORT)
     detail = group.add_mutually_exclusive_group()
     option(detail, "-v", "every loop by itself", dest="verbose")
     option(detail, "-q", "the verdict alone", dest="quiet")
-    options(
-        group,
-        """
-        --top N  loops shown in full (as many as fit into 60 lines)
-        --color WHEN  colours of the text: auto, always, never (auto)
-        """,
-        top={"type": count},
-        color={"choices": ("auto", "always", "never"), "default": "auto"},
-    )
+    options(group, AMOUNT)
     add_no_meshes(group)
     group = parser.add_argument_group("findings")
     add_fail_on(group, default=None)
-    some_codes: dict[str, Any] = {"type": codes, "default": [], "action": "extend"}
-    options(
-        group,
-        """
-        --select CODES  report only these; codes or their beginnings, such as REG2,REG104
-        --ignore CODES  leave these out; codes or their beginnings, such as REG2,REG104
-        --baseline FILE  leave out what was known before
-        --write-baseline FILE  write what is known now
-        --config FILE  configuration (default: the nearest regularize.toml or pyproject.toml)
-        """,
-        select=some_codes,
-        ignore=some_codes,
-        baseline={"type": Path},
-        write_baseline=written,
-        config={"type": Path},
-    )
+    options(group, FINDINGS)
     group = parser.add_argument_group("analysis")
     add_branch(group)
-    options(
-        group,
-        """
-        --rtol RTOL  tolerance of ranks and geometry (1e-5)
-        --near NEAR  tolerance of nearly special loops (5e-3)
-        --length-scale M  size to scale lengths by: 0.5, 500mm
-        --keep-cuts  cut loops where the file closes them
-        --everywhere  keep rows that are redundant only up to flat parallelograms and singular poses
-        --configurations N  configurations to certify (50)
-        --seed SEED  seed of random configurations (0)
-        --tolerance T,R|TABLE|file  how far joints are off: gives the misfit in redundant
-            directions; for all joints as 0.05mm,0.1deg, or a CSV, JSON or YAML file with joint,
-            translation, rotation; `file`, the default, for what the model itself states; or
-            several of these
-        --stiffness T,R|TABLE  of the joints: gives the forces that the misfit causes; for all
-            joints as 50N/um,2000Nm/rad, or a CSV, JSON or YAML file with joint, translation,
-            rotation; or several of these
-        -j --jobs N  models checked at a time
-        """,
-        rtol={"type": positive},
-        near={"type": positive},
-        length_scale={"type": size},
-        configurations={"type": count},
-        seed={"type": count, "default": 0},
-        tolerance={"action": "append"},
-        stiffness={"action": "append"},
-        jobs={"type": some},
-    )
+    options(group, ANALYSIS)
 
 
 def size(text: str) -> float:
@@ -124,6 +94,11 @@ def codes(text: str) -> tuple[str, ...]:
                 f"no code begins with {part!r}; `regularize explain` lists all codes"
             )
     return found
+
+
+KINDS["size"] = {"type": size}
+KINDS["codes"] = {"type": codes, "default": [], "action": "extend"}
+KINDS["several"] = {"action": "append"}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize.commands.options import option, options
+from regularize.commands.options import KINDS, option, options
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 
@@ -64,6 +64,9 @@ class OutputAction(argparse.Action):
         if values.name:
             before.append(Output(self.option_strings[0], values, self.endings, self.model))
         namespace.outputs = tuple(before)
+
+
+KINDS["output"] = {"action": OutputAction}
 
 
 def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
@@ -144,6 +147,24 @@ def _is_model(path: Path) -> bool:
     return bool(by_content(str(path)))
 
 
+READING = """
+--format FORMAT  format of the model (default: by its content)
+--loops SIDECAR  file that describes the loops
+--floating  free the root from the ground
+--keyframe NAME  reference pose of an MJCF model
+--package NAME=PATH …  folder of a ROS package that the model names; may be given several
+    times
+"""
+COMPLETING = """
+--close NAMES  close loops between frames that are named so: '*_1=*_2:ball'
+--absorb-gaps  where loops stay open in redundant directions, move joint frames as little as closes
+    them
+--density [BODY=]KG_M3 …  mass properties from shapes of this density where the model states none
+    and gives no material; for one body or for all others; may be given several times
+--as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
+"""
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the model and the options on how to read it."""
     option(parser, "file MODEL", "model file, or its folder")
@@ -152,38 +173,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read a file."""
-    options(
-        parser,
-        """
-        --format FORMAT  format of the model (default: by its content)
-        --loops SIDECAR  file that describes the loops
-        --floating  free the root from the ground
-        --keyframe NAME  reference pose of an MJCF model
-        --package NAME=PATH …  folder of a ROS package that the model names; may be given several
-            times
-        """,
-    )
-
-
-def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
-    """Add the option that closes contradicting loops."""
-    where = "where loops stay open in redundant directions"
-    option(parser, "--absorb-gaps", f"{where}, move joint frames as little as closes them")
+    options(parser, READING)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read and complete a model."""
     add_reading_options(parser)
-    option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
-    add_absorb_gaps(parser)
-    options(
-        parser,
-        """
-        --density [BODY=]KG_M3 …  mass properties from shapes of this density where the model states
-            none and gives no material; for one body or for all others; may be given several times
-        --as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
-        """,
-    )
+    options(parser, COMPLETING)
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:

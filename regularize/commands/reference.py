@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from regularize.commands.options import listed_in_columns, options, width, wrapped
+from regularize.commands.options import listed_in_columns, option, width, wrapped
 from regularize.errors import MissingExtra, ReadError, RegularizeError
 from regularize.escape import did_you_mean
 from regularize.report import rules
@@ -13,17 +13,10 @@ from regularize.report import rules
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Add the options of `explain`."""
-    options(
-        parser,
-        """
-        code  for example REG201, or its name; without it all are listed
-        model MODEL  your model: examples are in its format
-        --in FORMAT  format of the examples, or a model (urdf)
-        """,
-        code={"nargs": "?"},
-        model={"nargs": "?"},
-        **{"in": {"dest": "dialect"}},
-    )
+    option(parser, "code", "for example REG201, or its name; without it all are listed", nargs="?")
+    option(parser, "model MODEL", "your model: examples are in its format", nargs="?")
+    words = "format of the examples, or a model (urdf)"
+    option(parser, "--in FORMAT", words, dest="dialect")
 
 
 def run_explain(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from regularize.commands.files import (
     Output,
     OutputAction,
-    add_absorb_gaps,
     add_fail_on,
     add_model,
     add_reading_options,
@@ -39,6 +38,26 @@ if TYPE_CHECKING:
     from regularize.repair.fix.fix import Fix
     from regularize.repair.statics.isostatic import Isostatic
 
+TARGETS = """
+-o OUT  write the changed model there; FOLDER/ for a folder
+--in-place  change the files themselves
+--diff  print what would change, write nothing
+"""
+CHANGES = """
+--joint NAME=KIND …  make a joint another kind, in the words of any format: revolute (hinge, pin),
+    prismatic (slide, slider), spherical (ball, locating_bearing), fixed (weld, rigid), universal
+    (hooke, cardan), cylindrical, planar (plane), helical (screw), point_on_line (floating_bearing,
+    in_line), point_on_plane (in_plane), line_in_plane, slotted (pin_slot), parallel; where a
+    direction or a pitch matters it follows, as reports propose it: point_on_line:0,0,1 or
+    point_on_line:Z, in axes of the ground; helical:METRES_PER_TURN
+--absorb-gaps  where loops stay open in redundant directions, move joint frames as little as closes
+    them
+--remove  let closing joints be taken out that others make superfluous
+--slack  let links be put in where other kinds of joints do not suffice
+--as-is  leave solref and solimp of an MJCF alone, though fewer rows are softer
+--as-designed  write the places and axes of the nearest mechanism that moves more freely
+"""
+
 
 def add_fix(parser: argparse.ArgumentParser) -> None:
     """Add the options of `fix`."""
@@ -51,36 +70,8 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     )
     option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
-    options(
-        parser.add_mutually_exclusive_group(required=True),
-        """
-        -o OUT  write the changed model there; FOLDER/ for a folder
-        --in-place  change the files themselves
-        --diff  print what would change, write nothing
-        """,
-    )
-    options(
-        parser,
-        """
-        --joint NAME=KIND …  make a joint another kind, in the words of any format: revolute (hinge,
-            pin), prismatic (slide, slider), spherical (ball, locating_bearing), fixed (weld,
-            rigid), universal (hooke, cardan), cylindrical, planar (plane), helical (screw),
-            point_on_line (floating_bearing, in_line), point_on_plane (in_plane), line_in_plane,
-            slotted (pin_slot), parallel; where a direction or a pitch matters it follows, as
-            reports propose it: point_on_line:0,0,1 or point_on_line:Z, in axes of the ground;
-            helical:METRES_PER_TURN
-        """,
-    )
-    add_absorb_gaps(parser)
-    options(
-        parser,
-        """
-        --remove  let closing joints be taken out that others make superfluous
-        --slack  let links be put in where other kinds of joints do not suffice
-        --as-is  leave solref and solimp of an MJCF alone, though fewer rows are softer
-        --as-designed  write the places and axes of the nearest mechanism that moves more freely
-        """,
-    )
+    options(parser.add_mutually_exclusive_group(required=True), TARGETS)
+    options(parser, CHANGES)
 
 
 def run_fix(arguments: argparse.Namespace) -> int:
