@@ -16,9 +16,9 @@ import pytest
 
 import regularize as rg
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.report.forms import listing, view
-from regularize.report.forms.text import render
+from regularize.report import listing, view
 from regularize.report.rules import all_rules, codes
+from regularize.report.text import render
 
 TEN = (
     "bennett",

@@ -19,8 +19,8 @@ from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
-from regularize.report.forms import listing, text
-from regularize.report.forms.listing import SummaryLine
+from regularize.report import listing, text
+from regularize.report.listing import SummaryLine
 from regularize.report.report import Report
 from regularize.report.suppression import (
     Configuration,

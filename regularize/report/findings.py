@@ -21,9 +21,8 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.held_bodies import limits, untried
 from regularize.report.loop_report import LoopReport, closure_error
-from regularize.report.mobility_findings import mobility_findings
+from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (

@@ -27,14 +27,12 @@ from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
-from regularize.report.designed import BindingJoint, as_designed, binding_joints
 from regularize.report.findings import by_severity, findings
-from regularize.report.held_bodies import held_entries
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, misfit_where_asked
-from regularize.report.mobility_findings import motion_components
-from regularize.report.motion import BodyMotion, moving
-from regularize.report.platform_motion import PlatformMotion, platforms
+from regularize.report.mobility_findings import held_entries, motion_components
+from regularize.report.motion import BodyMotion, PlatformMotion, moving, platforms
+from regularize.report.nearly import BindingJoint, as_designed, binding_joints
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.services import guest
@@ -163,14 +161,14 @@ class Report:
 
     def __str__(self) -> str:
         """The report as text."""
-        from regularize.report.forms.text import render  # rich is loaded where something is written
+        from regularize.report.text import render  # rich is loaded where something is written
 
         return render(self)
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict and the findings as a small table, and the page below it."""
         from regularize.mechanism.named_columns import table_html
-        from regularize.report.forms.view import headline, verdict
+        from regularize.report.view import headline, verdict
 
         name, counts = headline(self)
         found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}

@@ -20,8 +20,8 @@ from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
 from regularize.guests.page.report_rows import References, footer, report_rows
 from regularize.lie.arrays import Array
-from regularize.report.forms import view
-from regularize.report.forms.listing import SummaryLine
+from regularize.report import view
+from regularize.report.listing import SummaryLine
 from regularize.report.report import Report
 from regularize.services import present
 from regularize.tolerances import VANISHING

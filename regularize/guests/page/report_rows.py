@@ -10,8 +10,8 @@ from typing import Any
 from regularize.guests.page.drawing import Drawing
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
-from regularize.report.forms import loop_view, view
-from regularize.report.forms.loop_view import Group
+from regularize.report import loop_view, view
+from regularize.report.loop_view import Group
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.version import __version__

@@ -22,7 +22,7 @@ from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
-from regularize.report.forms import view
+from regularize.report import view
 from regularize.report.report import Report
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.report.forms import loop_view, view
+from regularize.report import loop_view, view
 from regularize.report.loop_report import LoopReport
 from regularize.report.report import Report
 from regularize.words import counted, listed

@@ -19,10 +19,10 @@ from rich.text import Text
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import rules
-from regularize.report.forms.text import printed
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.report.suppression import Suppressed, fingerprint
+from regularize.report.text import printed
 from regularize.version import __version__
 from regularize.words import counted, listed
 

@@ -14,7 +14,7 @@ from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
-from regularize.report.forms.loop_view import groups
+from regularize.report.loop_view import groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
 from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
