@@ -28,7 +28,6 @@ from regularize.commands.options import count, option, options
 from regularize.errors import RegularizeError, UnknownFormat
 from regularize.escape import displayed, json_text
 from regularize.version import SCHEMAS, __version__
-from regularize.words import gap_words
 
 if TYPE_CHECKING:
     from regularize.lie.arrays import Array
@@ -111,6 +110,8 @@ def run_fix(arguments: argparse.Namespace) -> int:
 
 def _changes(found: Fix) -> list[str]:
     """Return what changes in words, a line each."""
+    from regularize.words import gap_words
+
     lines = [
         f"{change.joint.name}: "
         + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
