@@ -21,7 +21,7 @@ from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
-from regularize.report.reasons import FixingChain, causes
+from regularize.report.reasons import FixingChain, causes, joint_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +233,7 @@ def _loop_report(
         category="open" if is_open else _category(part, cut, algebra),
         motion=motion,
         point=point,
-        locked=tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges if e in part.locked)),
+        locked=joint_names(graph, (e for e in edges if e in part.locked)),
         interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
         limits=(
             *(f"held {held.edge.name}" for held in part.held),

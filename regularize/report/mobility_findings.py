@@ -7,6 +7,7 @@ reduction ends that rests on groups and parallelograms.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import CouplingRow, EdgeId, Graph
+from regularize.mechanism.graph import CouplingRow, Graph
 from regularize.reduction.block import Block
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.report.nearly import in_world
+from regularize.report.reasons import joint_names
 from regularize.words import counted, listed, motion_words, names, noise_words
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
     if not reduction.assembly.closed:
         return
     for cell in reduction.cells:
-        joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cell.edges))
+        joints = joint_names(graph, cell.edges)
         where, singular = names(joints), cell.here.rank < cell.generic.rank
         if singular:
             text = f"rank {cell.here.rank} here, {cell.generic.rank} elsewhere ({where})"
@@ -111,7 +113,7 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
         values = np.linalg.svd(np.delete(rows, row, axis=1), compute_uv=False)
         if max(decide_rank(s, cell.tolerances.rtol).rank for s in values) == cell.generic.rank:
             edges = [e for e in cell.edges if set(graph.edges[e].columns) & set(coupling.columns)]
-            joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+            joints = joint_names(graph, edges)
             text = (
                 f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
                 f"all {len(visited)} configurations visited: its equation is redundant"
@@ -212,7 +214,7 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
     graph = reduction.graph
     for part in reduction.parts:
         said = [_held_words(graph, part, held) for held in part.held]
-        flat = listed([names(joints(graph, loop)) for loop in part.parallelograms])
+        flat = listed([names(joint_names(graph, loop)) for loop in part.parallelograms])
         if flat:
             said.append(f"the loops of {flat} are parallelograms, as long as none goes flat")
         if said:
@@ -221,12 +223,9 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
                 "note",
                 f"{'; '.join(said)}; all this ends where the rank of the loop equations falls "
                 f"below {part.rank}",
-                joints=tuple(
-                    dict.fromkeys(
-                        name
-                        for loop in (*(held.over for held in part.held), *part.parallelograms)
-                        for name in joints(graph, loop)
-                    )
+                joints=joint_names(
+                    graph,
+                    chain.from_iterable((*(held.over for held in part.held), *part.parallelograms)),
                 ),
             )
 
@@ -248,7 +247,7 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
                 f"{counted(part.surplus, 'dependent equation')} may be owed to legs that hold a "
                 "body in a group of motions together, or to parallelograms: that was not tried, "
                 f"for {reasons[part.ungrouped]}",
-                joints=tuple(joints(reduction.graph, part.edges)),
+                joints=joint_names(reduction.graph, part.edges),
                 help=("assemble it at another pose",) * (part.ungrouped == "singular"),
             )
 
@@ -267,11 +266,6 @@ def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
 def _motion(part: Block, held: VirtualJointConstraint) -> MotionType:
     """Return the motion group of a held body in the world frame."""
     return in_world(motion_type(held.space, part.rtol), part.center, part.length)
-
-
-def joints(graph: Graph, edges: Sequence[EdgeId]) -> list[str]:
-    """Return names of the joints of some edges, each once."""
-    return list(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
 def _row_words(graph: Graph, row: CouplingRow) -> str:
@@ -298,7 +292,7 @@ def held_entries(reduction: Reduction) -> dict[str, Any]:
                 "body": graph.nodes[held.edge.child],
                 "against": graph.nodes[held.edge.parent],
                 "motion_algebra": _motion(part, held).as_dict(),
-                "over": joints(graph, held.over),
+                "over": list(joint_names(graph, held.over)),
                 "rows": [
                     {
                         "terms": [
@@ -315,6 +309,8 @@ def held_entries(reduction: Reduction) -> dict[str, Any]:
             for held in part.held
         ],
         "parallelograms": [
-            joints(graph, loop) for part in reduction.parts for loop in part.parallelograms
+            list(joint_names(graph, loop))
+            for part in reduction.parts
+            for loop in part.parallelograms
         ],
     }
