@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.cli import main
 
 POINTS = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.6, 0.0, 0.3), (0.5, 0.0, 0.0)]
 BODIES = ["ground", "crank", "coupler", "rocker"]
@@ -247,3 +249,46 @@ def test_views_only_read(assets: Path, name: str, trials: str) -> None:
     command = [sys.executable, "-B", "-c", WATCHED, str(assets / name), trials]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == ["[]", "[]"]
+
+
+@pytest.fixture
+def files(assets: Path) -> list[Path]:
+    return [assets / "planar_fourbar.urdf", assets / "bennett.urdf"]
+
+
+@pytest.mark.slow
+def test_results_of_many_models_come_with_their_sources(files: list[Path], tmp_path: Path) -> None:
+    absent = tmp_path / "absent.urdf"
+    mechanism = mechanisms.planar_fourbar()
+    with ThreadPoolExecutor(2) as executor:
+        found = dict(rg.check_each([*files, absent, mechanism], executor=executor))
+    assert isinstance(found[absent], rg.RegularizeError)
+    redundant = {files[0]: 3, files[1]: 3, mechanism: 3}
+    for source, count in redundant.items():
+        report = found[source]
+        assert isinstance(report, rg.Report) and report.reduction.redundant == count
+    alone = dict(rg.check_each(files[:1], configurations=8))
+    assert repr(alone[files[0]]) == repr(found[files[0]])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dask(files: list[Path]) -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = dict(rg.check_each(map(str, files), executor=client.get_executor()))
+    assert {Path(source) for source in found} == set(files)
+
+
+@pytest.mark.slow
+def test_lines_are_written_as_they_come(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["check", *map(str, files), "--output", "jsonl"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and all(line.startswith("{") for line in lines)
