@@ -108,65 +108,54 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
-    shaky = not reduction.followed
-    types: dict[NodeId, MotionType] = {}
-    known: dict[bytes, MotionType] = {}
-    found: dict[NodeId, BodyMotion] = {}
     twists = _twists(reduction, scaled, blocks)
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
-    own = {node: twists[node] for node in nodes}
     small = reduction.tolerances.alike
-    freedoms, bases = _freedoms(own, small), _twist_bases(own, small)
-    turns = _freedoms(own, small, first=3)
-    seen = len({each.tobytes() for each in np.round(q, 9) + 0.0})
+    spans = _spans({node: twists[node] for node in nodes}, small)
+    seen = len({row.tobytes() for row in np.round(q, 9) + 0.0})
+    types: dict[bytes, MotionType] = {}
+    found: dict[NodeId, BodyMotion] = {}
     for node in nodes:
-        types[node] = _motion_algebra(bases[node], known, small)
-        motion = in_world(types[node], center, length)
-        if shaky and motion.point is not None:
+        basis, freedoms, rotations = spans[node]
+        # Adding zero turns -0.0 into 0.0, which has other bytes.
+        key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
+        if key not in types:
+            algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, small)
+            types[key] = motion_type(algebra, small)
+        motion = in_world(types[key], center, length)
+        if not reduction.followed and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
-        floats = any(e in held for e in graph.adjacency[node])
-        entry = BodyMotion(graph.nodes[node], freedoms[node], motion, floats=floats)
-        found[node] = replace(entry, rotations=turns[node], seen=seen)
-    resting = {n for n, motion in types.items() if motion.dimension == 0} | {graph.ground}
+        found[node] = BodyMotion(
+            graph.nodes[node],
+            freedoms,
+            motion,
+            floats=any(e in held for e in graph.adjacency[node]),
+            rotations=rotations,
+            seen=seen,
+        )
+    resting = {n for n, body in found.items() if body.motion.dimension == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _twist_bases(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
-    """Return a basis of all twists of each body, shape (6, d)."""
-    found: dict[NodeId, Array] = {}
-    for count in {own.shape[2] for own in twists.values()}:
-        nodes = [node for node, own in twists.items() if own.shape[2] == count]
-        every = np.swapaxes(np.array([twists[node] for node in nodes]), 1, 2).reshape(
-            len(nodes), 6, -1
-        )
-        u, s, _ = np.linalg.svd(every, full_matrices=False)
-        largest = np.abs(every).max(axis=(1, 2), initial=0.0)[:, None]
-        counted = (s > small * s.max(axis=1, keepdims=True, initial=1.0)) & (largest >= small)
-        found |= {node: own[:, own_s] for node, own, own_s in zip(nodes, u, counted, strict=True)}
-    return found
-
-
-def _motion_algebra(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
-    """Return the motion algebra that a basis of twists generates."""
-    # Adding zero turns -0.0 into 0.0, which has other bytes.
-    key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
-    if key not in known:
-        algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, small)
-        known[key] = motion_type(algebra, small)
-    return known[key]
-
-
-def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> dict[NodeId, int]:
-    """Return the largest number of independent twists of each body at any sample."""
-    found: dict[NodeId, int] = {}
+def _spans(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, tuple[Array, int, int]]:
+    """Return a basis of all twists of each body (6, d), and its most freedoms and rotations."""
+    found: dict[NodeId, tuple[Array, int, int]] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
-        values = np.linalg.svd(every[:, :, first:], compute_uv=False)
-        ranks = np.sum(values > small * size[:, None, None], axis=2).max(axis=1)
-        found |= zip(nodes, ranks.tolist(), strict=True)
+        ranks = [
+            np.sum(values > small * size[:, None, None], axis=2).max(axis=1).tolist()
+            for first in (0, 3)
+            for values in [np.linalg.svd(every[:, :, first:], compute_uv=False)]
+        ]
+        side_by_side = np.swapaxes(every, 1, 2).reshape(len(nodes), 6, -1)
+        u, s, _ = np.linalg.svd(side_by_side, full_matrices=False)
+        spanned = s > small * s.max(axis=1, keepdims=True, initial=1.0)
+        spanned &= size[:, None] >= small
+        bases = [own[:, columns] for own, columns in zip(u, spanned, strict=True)]
+        found |= zip(nodes, zip(bases, *ranks, strict=True), strict=True)
     return found
 
 
