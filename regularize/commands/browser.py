@@ -8,15 +8,15 @@ from pathlib import Path
 
 from regularize.adapters.common.output_files import write_bytes
 from regularize.commands.files import (
+    BRANCH,
+    NO_MESHES,
     OutputAction,
-    add_branch,
     add_model,
-    add_no_meshes,
     add_reading_options,
     load_model,
     reading_options,
 )
-from regularize.commands.options import count, option
+from regularize.commands.options import count, option, options
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.services import guest
@@ -33,9 +33,9 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     words = f"write a file instead; its ending decides: {' '.join(SUFFIXES)}"
     option(parser, "-o FILE", words, action=OutputAction, endings=SUFFIXES)
-    add_branch(parser)
+    options(parser, BRANCH)
     option(parser, "--ghosts N", "faint poses of the motion (3)", type=count, default=3)
-    add_no_meshes(parser)
+    options(parser, NO_MESHES)
     words = "play the motion that `regularize simulate -o FILE` has written, .csv or .npz"
     option(parser, "--motion FILE", words, type=Path)
     films, words = (".gif", ".mp4"), "write a film of the motion, .gif or .mp4"

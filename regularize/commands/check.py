@@ -7,10 +7,10 @@ import sys
 
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
-    add_branch,
+    BRANCH,
+    NO_MESHES,
     add_fail_on,
     add_model_options,
-    add_no_meshes,
 )
 from regularize.commands.options import KINDS, length, option, options, positive
 from regularize.errors import RegularizeError
@@ -69,12 +69,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(detail, "-v", "every loop by itself", dest="verbose")
     option(detail, "-q", "the verdict alone", dest="quiet")
     options(group, AMOUNT)
-    add_no_meshes(group)
+    options(group, NO_MESHES)
     group = parser.add_argument_group("findings")
     add_fail_on(group, default=None)
     options(group, FINDINGS)
     group = parser.add_argument_group("analysis")
-    add_branch(group)
+    options(group, BRANCH)
     options(group, ANALYSIS)
 
 

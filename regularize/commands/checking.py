@@ -103,7 +103,7 @@ class Checking:
             # What goes to other processes cannot tell how far it is.
             alone = self.single and (jobs or 1) == 1
             work = partial(self.one, progress=bar) if alone else self.one
-            for index, outcome in in_parallel(work, self.crashed, paths, jobs):
+            for index, outcome in in_parallel(work, self.failed, paths, jobs):
                 if self.streams and outcome.line.error is None:
                     sys.stdout.write(_line(outcome.data))
                     sys.stdout.flush()
@@ -115,10 +115,6 @@ class Checking:
     def streams(self) -> bool:
         """Whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
-
-    def crashed(self, path: str, reason: str) -> Outcome:
-        """Return the outcome of a model whose process ended."""
-        return self.failed(path, f"{path}: {reason}")
 
     def failed(self, path: str, reason: str) -> Outcome:
         """Return the outcome of a model that cannot be read."""
@@ -180,14 +176,10 @@ class Checking:
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         """Return the report in the form asked for: its text, and its plain values."""
         output = self.arguments.output
-        if output in ("json", "jsonl"):
-            return "", report.as_dict()
-        if output == "sarif":
-            return "", listing.as_sarif([report])
-        if output == "concise":
-            return listing.concise(report), {}
-        if output == "github":
-            return listing.github(report), {}
+        if output in ("json", "jsonl", "sarif"):
+            return "", listing.as_sarif([report]) if output == "sarif" else report.as_dict()
+        if output in ("concise", "github"):
+            return listing.concise(report) if output == "concise" else listing.github(report), {}
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
@@ -290,7 +282,7 @@ def in_parallel(
             crashed: dict[int, str] = {}
             yield from _in_pool(work, {i: path}, 1, crashed)
             if crashed:
-                yield i, failed(path, "the parser crashed on this file")
+                yield i, failed(path, f"{path}: the parser crashed on this file")
 
 
 def _in_pool(

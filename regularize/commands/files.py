@@ -163,6 +163,10 @@ COMPLETING = """
     and gives no material; for one body or for all others; may be given several times
 --as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
 """
+BRANCH = """
+--branch N:int  begin on the Nth of the components of motion that meet at the assembled pose
+"""
+NO_MESHES = "--no-meshes  draw bars in the place of files of shapes"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -184,12 +188,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the reader that were given."""
-    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
-    options["close"] = getattr(arguments, "close", None)
-    options["floating"] = arguments.floating or None
-    options["keyframe"] = arguments.keyframe
-    options["packages"] = _packages(arguments.package) or None
-    return {key: value for key, value in options.items() if value is not None}
+    names = ("format", "loops", "close", "keyframe")
+    found = {name: getattr(arguments, name, None) for name in names}
+    found["floating"] = arguments.floating or None
+    found["packages"] = _packages(arguments.package) or None
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def reads_model(arguments: argparse.Namespace) -> bool:
@@ -212,17 +215,6 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
-
-
-def add_branch(parser: argparse._ActionsContainer) -> None:
-    """Add the choice among motions that meet at the assembled pose."""
-    words = "begin on the Nth of the components of motion that meet at the assembled pose"
-    option(parser, "--branch N", words, type=int)
-
-
-def add_no_meshes(parser: argparse._ActionsContainer) -> None:
-    """Add the option that draws bars in place of shapes."""
-    option(parser, "--no-meshes", "draw bars in the place of files of shapes")
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:

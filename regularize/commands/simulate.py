@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.commands.files import add_branch, add_model, load_model
+from regularize.commands.files import BRANCH, add_model, load_model
 from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
 from regularize.errors import ModelError, RegularizeError
 from regularize.mechanism.quantity import SECONDS, value_of
@@ -51,7 +51,7 @@ OPTIONS = f"""
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    add_branch(parser)
+    options(parser, BRANCH)
     options(parser, OPTIONS)
 
 

@@ -290,14 +290,14 @@ def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
         for group in (
             loop_view.groups(component.loops)
             if verbosity <= 0
-            else (loop_view.Group((loop,)) for loop in component.loops)
+            else [[loop] for loop in component.loops]
         ):
-            _group_row(table, group, report.kinds[group.first.name])
+            _group_row(table, group, report.kinds[group[0].name])
         if several:
             values = [str(n) for n in view.equations(component.part)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
-        _group_row(table, group, report.kinds[group.first.name])
+        _group_row(table, group, report.kinds[group[0].name])
     every = view.equations(report.reduction)
     table.add_row("all", "", "", "", "", *map(str, every), style="bold")
     words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
@@ -307,9 +307,9 @@ def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
     yield Text()
 
 
-def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
+def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     """Add a row for loops that are alike."""
-    loop, count = group.first, len(group.loops)
+    loop, count = group[0], len(group)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
     table.add_row(

@@ -11,7 +11,7 @@ from regularize.guests.page.drawing import Drawing
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.report import loop_view, view
-from regularize.report.loop_view import Group
+from regularize.report.loop_report import LoopReport
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.version import __version__
@@ -192,18 +192,23 @@ def _loops(report: Report, drawing: Drawing, references: References) -> Iterator
 
 
 def _loop(
-    report: Report, drawing: Drawing, references: References, group: Group, *, is_open: bool
+    report: Report,
+    drawing: Drawing,
+    references: References,
+    group: Sequence[LoopReport],
+    *,
+    is_open: bool,
 ) -> Iterator[str]:
     """Yield one loop: its chain, the equations of its closing joint and their reasons."""
-    loop = group.first
+    loop = group[0]
     red, green, blue, _ = drawing.loop_colors[loop.name]
     kind = report.kinds[loop.name]
     kind = "" if kind == "regular" else f", {kind}"
-    refs = " ".join(references.loops[member.name] for member in group.loops)
+    refs = " ".join(references.loops[member.name] for member in group)
     yield f'<details class="loop" data-refs="{refs}"{" open" if is_open else ""}><summary><h3>'
     yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
     motion = escape(loop_view.motion(loop))
-    yield f"{escape(group.name)}</h3> <span class='quiet'>{motion}{kind}; "
+    yield f"{escape(loop_view.group_name(group))}</h3> <span class='quiet'>{motion}{kind}; "
     yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
     links = loop_view.chain(loop, report.mechanism.ground)
     yield f'<p class="chain">{" ".join(references.element(name, kind) for kind, name in links)}</p>'

@@ -23,6 +23,7 @@ from regularize.guests.page.bench import TRIED, Session
 from regularize.guests.page.report_rows import table
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
+from regularize.repair.fix.advice import held_kinds
 from regularize.report import view
 from regularize.report.report import Report
 
@@ -58,7 +59,7 @@ def _panel(session: Session) -> Iterator[str]:
     for finding in trial.findings:
         yield f'<p class="{finding.severity}">{finding.code}: {escape(finding.message)}</p>'
     yield from _cures(session)
-    held = session.held
+    held = held_kinds(session.written.mechanism)
     rows = [
         _joint(session, joint, held.get(joint.name, ()))
         for joint in session.written.mechanism.joints
