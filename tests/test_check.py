@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mechanisms
 import numpy as np
@@ -107,38 +108,34 @@ def test_components_are_loops_that_share_bodies() -> None:
     assert sum(component.redundant for component in report.components) == 6
 
 
+ANGLE = np.radians(1.0)
+TWIST = [[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
+
+
 @pytest.mark.slow
-def test_a_twisted_hinge_contradicts_itself(fourbar: rg.Report) -> None:
+@pytest.mark.parametrize(
+    ("place", "value", "code", "worst", "residual"),
+    [
+        ((slice(1, 3), slice(1, 3)), TWIST, "REG205", "rotation about", ANGLE),
+        ((1, 3), 0.01, "REG205", "translation along Y", 0.01),
+        ((0, 3), 3.0, "REG101", "", 0.0),
+    ],
+    ids=["twisted", "shifted across the plane", "too short a bar"],
+)
+def test_a_hinge_that_does_not_fit(
+    place: Any, value: Any, code: str, worst: str, residual: float, fourbar: rg.Report
+) -> None:
     """A degree about X can be met by no configuration: the others never turn about X."""
-    angle = np.radians(1.0)
     T = np.eye(4)
-    T[1:3, 1:3] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    T[place] = value
     report = rg.check(moved(fourbar.mechanism, "D", T))
     (error,) = [d for d in report.diagnostics if d.severity == "error"]
-    assert error.code == "REG205" and error.joints
+    assert error.code == code and error.joints
     (loop,) = report.loops
-    worst = max(loop.kept, key=lambda equation: equation.residual)
-    assert worst.label.startswith("rotation about")
+    equation = max(loop.kept, key=lambda equation: equation.residual)
+    assert equation.label.startswith(worst)
+    assert not residual or equation.residual == pytest.approx(residual, rel=0.05)
     assert report.moving == () and not report.as_dict()["mobility"]["consistent"]
-
-
-@pytest.mark.slow
-def test_a_shifted_hinge_contradicts_itself_across_the_plane(fourbar: rg.Report) -> None:
-    T = np.eye(4)
-    T[1, 3] = 0.01
-    report = rg.check(moved(fourbar.mechanism, "D", T))
-    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
-    worst = max(report.loops[0].kept, key=lambda equation: equation.residual)
-    assert worst.label == "translation along Y"
-    assert worst.residual == pytest.approx(0.01, rel=0.05)
-
-
-@pytest.mark.slow
-def test_a_bar_that_is_too_short_does_not_fit(fourbar: rg.Report) -> None:
-    T = np.eye(4)
-    T[0, 3] = 3.0
-    report = rg.check(moved(fourbar.mechanism, "D", T))
-    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG101"]
     robot = rg.to_pinocchio(report.reduction)
     assert [d.code for d in robot.findings if d.severity == "error"] == ["REG101"]
 

@@ -18,7 +18,7 @@ from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
-from regularize.guests.page.report_rows import References, footer, report_rows, table
+from regularize.guests.page.report_rows import Cell, References, footer, report_rows, table
 from regularize.lie.arrays import Array
 from regularize.report import view
 from regularize.report.listing import SummaryLine
@@ -92,7 +92,7 @@ def scripts() -> str:
 
 def index(lines: Mapping[str, SummaryLine]) -> str:
     """The page of many models, with a link to each."""
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             f'<a href="{quote(page)}">{escape(line.path)}</a>',
             *(("number", str(number)) for number in line.numbers.values()),
@@ -101,7 +101,7 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
         for page, line in lines.items()
     ]
     titles = ("loops", "Grübler count", "mobility", "redundant", "droppable")
-    heads = ("model", *(("number", title) for title in titles), "findings")
+    heads: tuple[Cell, ...] = ("model", *(("number", title) for title in titles), "findings")
     body = [f"<header><h1>{len(rows)} models</h1></header><main>", *table(heads, rows), "</main>"]
     return _page(f"{len(rows)} models", body)
 
