@@ -42,11 +42,15 @@ TARGETS = """
 --in-place  change the files themselves
 --diff  print what would change, write nothing
 """
-CHANGES = """
---joint NAME=KIND …  make a joint another kind, in the words of any format: revolute (hinge, pin),
-    prismatic (slide, slider), spherical (ball, locating_bearing), fixed (weld, rigid), universal
-    (hooke, cardan), cylindrical, planar (plane), helical (screw), point_on_line (floating_bearing,
-    in_line), point_on_plane (in_plane), line_in_plane, slotted (pin_slot), parallel; where a
+#: Kinds of joints with the words of formats for them.
+KINDS = (
+    "revolute (hinge, pin), prismatic (slide, slider), spherical (ball, locating_bearing), fixed "
+    "(weld, rigid), universal (hooke, cardan), cylindrical, planar (plane), helical (screw), "
+    "point_on_line (floating_bearing, in_line), point_on_plane (in_plane), line_in_plane, "
+    "slotted (pin_slot), parallel"
+)
+CHANGES = f"""
+--joint NAME=KIND …  make a joint another kind, in the words of any format: {KINDS}; where a
     direction or a pitch matters it follows, as reports propose it: point_on_line:0,0,1 or
     point_on_line:Z, in axes of the ground; helical:METRES_PER_TURN
 --absorb-gaps  where loops stay open in redundant directions, move joint frames as little as closes
