@@ -154,7 +154,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     if not loop.redundant:
         return
     special = loop.category == "paradoxical"
-    shaky = special and reduction.cell_at[loop.part.edges[0]].shaky
+    shaky = special and moves_less(reduction, loop.part)
     if special and not shaky:
         kind = "moves for its special dimensions"
     elif loop.category == "trivial" or (shaky and loop.motion.dimension < 6):
@@ -182,6 +182,12 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
         source=loop.cut.edge.joint.source,
         help=("change joints as the report says, or drop them in the simulation model",),
     )
+
+
+def moves_less(reduction: Reduction, part: Block) -> bool:
+    """Whether the motions of a part are known, and are not all that its velocities allow."""
+    cell = reduction.cell_at[part.edges[0]]
+    return cell.finite is not None and cell.finite != cell.actual
 
 
 def _part_findings(
@@ -223,7 +229,7 @@ def _part_findings(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
-        shaky = reduction.cell_at[part.edges[0]].shaky
+        shaky = moves_less(reduction, part)
         owed = f"owed to special dimensions ({reason})"
         noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(

@@ -68,7 +68,7 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
         return ()
     found: list[Reason] = []
     for cell in reduction.cells:
-        if cell.shaky:
+        if cell.finite is not None and cell.finite < cell.actual:
             found.append(_why_locked(reduction, cell))
     for part in reduction.parts:
         cell = reduction.cell_at[part.edges[0]]

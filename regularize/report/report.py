@@ -29,7 +29,7 @@ from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
-from regularize.report.findings import by_severity, findings
+from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, misfit_where_asked
 from regularize.report.mobility_findings import held_entries, motion_components
@@ -213,8 +213,8 @@ class Report:
         return sum(map(self._needed, self.reduction.parts))
 
     def _needed(self, part: Block) -> int:
-        shaky = part.proved and self.reduction.cell_at[part.edges[0]].shaky
-        return max(part.surplus - max(part.topological, 0), 0) if shaky else 0
+        needed = part.proved and moves_less(self.reduction, part)
+        return max(part.surplus - max(part.topological, 0), 0) if needed else 0
 
     @cached_property
     def kinds(self) -> dict[str, str]:
