@@ -24,7 +24,7 @@ from regularize.guests.page import html
 from regularize.guests.page.artist import draw
 from regularize.guests.page.movie import movie, swing
 from regularize.guests.page.picture import Painter, ghost_poses, picture, saved
-from regularize.report.forms import view
+from regularize.report import view
 from regularize.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent

@@ -11,57 +11,69 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
-from regularize.commands import (
-    bench,
-    check,
-    completion,
-    explain,
-    export,
-    fix,
-    formats,
-    reduce,
-    show,
-    simulate,
-    verify,
-)
+from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, wrapped
 from regularize.errors import MissingPinocchio, RegularizeError
 from regularize.escape import did_you_mean, displayed
 from regularize.services import present
 
-#: Modules of verbs, with those of the guests that are there.
-VERBS = (
-    *(check, verify, fix, reduce, export, simulate),
-    *present("modes.solve_command", "design.workspace_command", "design.metamodel_command"),
-    *present(*(f"actuation.{verb}_command" for verb in ("actuate", "twin", "states"))),
-    *(show, bench, *present("editor.lsp"), explain, formats, completion),
+
+class Verb(NamedTuple):
+    """What a verb does, and the functions that add its options to a parser and run it."""
+
+    words: str
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+#: Verbs with the module of each, or the guest that brings it along, and what it does.
+_TABLE: tuple[tuple[str, Any, str], ...] = (
+    ("check", check, "say which loop constraints are redundant, and why"),
+    ("verify", verify, "check a proof that rows can never matter, without trusting who wrote it"),
+    ("fix", writing, "change joints in your own model file, and nothing else in it"),
+    ("reduce", writing, "write the model with independent constraints, and the reduction itself"),
+    ("export", writing, "write a model in another format"),
+    ("simulate", simulate, "let the mechanism move on its reduced constraints"),
+    ("solve", "modes", "all ways to assemble the loops for given inputs, and the formulas as code"),
+    ("workspace", "design", "map where a mechanism can go, and how far it is from singularities"),
+    ("metamodel", "design", "interpolate the dynamics in actuator coordinates for a controller"),
+    (
+        "actuate",
+        "actuation",
+        "the map from motors to joints that they drive through loops, as code",
+    ),
+    ("twin", "actuation", "the model without loops, its joints driven through that map"),
+    (
+        "states",
+        "actuation",
+        "many configurations with closed loops, for resets of simulated robots",
+    ),
+    ("show", browser, "look at a mechanism in 3D, with its loops, axes and redundant directions"),
+    ("bench", browser, "try other joints in a browser, see what follows, save your file"),
+    ("lsp", "editor", "serve editors: findings while you type, and the repair as a quick fix"),
+    ("explain", reference, "what a diagnostic code means and what to do about it"),
+    ("formats", reference, "what can be read and written, and what computes dynamics"),
+    ("completion", reference, "print what lets a shell complete verbs, options and file names"),
 )
-#: What each verb does, in the words of its module, which Python leaves out where it is told to.
-WORDS = {
-    "check": "say which loop constraints are redundant, and why",
-    "verify": "check a proof that rows can never matter, without trusting who wrote it",
-    "fix": "change joints in your own model file, and nothing else in it",
-    "reduce": "write the model with independent constraints, and the reduction itself",
-    "export": "write a model in another format",
-    "simulate": "let the mechanism move on its reduced constraints",
-    "solve": "all ways to assemble the loops for given inputs, and the formulas as code",
-    "workspace": "map where a mechanism can go, and how far it is from singularities",
-    "metamodel": "interpolate the dynamics in actuator coordinates for a controller",
-    "actuate": "the map from motors to joints that they drive through loops, as code",
-    "twin": "the model without loops, its joints driven through that map",
-    "states": "many configurations with closed loops, for resets of simulated robots",
-    "show": "look at a mechanism in 3D, with its loops, axes and redundant directions",
-    "bench": "try other joints in a browser, see what follows, save your file",
-    "lsp": "serve editors: findings while you type, and the repair as a quick fix",
-    "explain": "what a diagnostic code means and what to do about it",
-    "formats": "what can be read and written, and what computes dynamics",
-    "completion": "print what lets a shell complete verbs, options and file names",
-}
+
+
+def _verbs() -> Iterator[tuple[str, Verb]]:
+    """Yield the verbs that are there; modules of several have ``add_VERB`` and ``run_VERB``."""
+    for name, home, words in _TABLE:
+        if isinstance(home, str):
+            home = next(present(f"{home}.{name}_command", home), None)
+        if home is not None:
+            add = getattr(home, f"add_{name}", None) or home.add
+            run = getattr(home, f"run_{name}", None) or home.run
+            yield name, Verb(words, add, run)
+
+
+VERBS = dict(_verbs())
 #: What people come for, and what they type.
 STEPS = (
     ("look at a model: what is redundant, what moves", "regularize check MODEL"),
@@ -113,20 +125,12 @@ def parser() -> Parser:
     )
     result.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = result.add_subparsers(metavar="VERB")
-    for verb in VERBS:
-        name, words = _name_and_words(verb)
-        own = subparsers.add_parser(name, help=words)
+    for name, verb in VERBS.items():
+        own = subparsers.add_parser(name, help=verb.words)
         own.set_defaults(run=verb.run)
-        if verb is completion:
-            own.set_defaults(whole=result)
         verb.add(own)
+    own.set_defaults(whole=result)  # of completion, which is the last
     return result
-
-
-def _name_and_words(verb: Any) -> tuple[str, str]:
-    """Return name and description of a verb by its module."""
-    name = verb.__name__.rpartition(".")[2].removesuffix("_command")
-    return name, WORDS[name]
 
 
 def parsed(given: Sequence[str]) -> argparse.Namespace:
@@ -152,9 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if not hasattr(arguments, "run"):
         with streams.prepared():
-            sys.stdout.writelines(
-                f"{line}\n" for line in first_steps([*map(_name_and_words, VERBS)])
-            )
+            sys.stdout.writelines(f"{line}\n" for line in first_steps())
         return 2
     with streams.prepared():
         return _run(arguments)
@@ -195,7 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def first_steps(verbs: list[tuple[str, str]]) -> Iterator[str]:
+def first_steps() -> Iterator[str]:
     """Yield lines that fit the terminal: the first steps, then all verbs with descriptions."""
     yield wrapped("regularize finds, explains and removes redundant constraints of loops.")
     yield ""
@@ -211,4 +213,4 @@ def first_steps(verbs: list[tuple[str, str]]) -> Iterator[str]:
     yield ""
     yield "All verbs; `regularize VERB --help` has their options:"
     yield ""
-    yield from listed_in_columns([(f"  {name}", words) for name, words in verbs])
+    yield from listed_in_columns([(f"  {name}", verb.words) for name, verb in VERBS.items()])

@@ -271,6 +271,13 @@ def said(*arguments: str | Path) -> tuple[int, str]:
 Output = tuple[str, Callable[[Any], Any], Any]
 
 
+def written(*files: tuple[str, Callable[[Any], Any], Path]) -> Iterator[Output]:
+    """Those outputs that are files, if a command has written them."""
+    for what, reader, file in files:
+        if file.exists():
+            yield what, reader, file.read_text("utf-8")
+
+
 def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
     """All that is written of a model: what it is, its reader, the text."""
     quick = ("--configurations", "1")
@@ -309,22 +316,17 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
             yield f"{to} {file.suffix}", reader, file.read_text("utf-8")
     target = folder / "dynamics.c"
     yield "export", terminal, said("export", path, "--to", "c", "-o", target)[1]
-    if target.exists():
-        yield "export c", c, target.read_text("utf-8")
-        yield "export h", c, target.with_suffix(".h").read_text("utf-8")
+    yield from written(("export c", c, target), ("export h", c, target.with_suffix(".h")))
     script_file = folder / "absolute.py"
     yield "export py", terminal, said("export", path, "--to", "exudyn", "-o", script_file)[1]
-    if script_file.exists():
-        yield "exudyn", script, script_file.read_text("utf-8")
+    yield from written(("exudyn", script, script_file))
     yield from _generated(path, folder)
     yield "unknown input", terminal, said("solve", path, f"--inputs={name}?")[1]
     driven = rg.load(path).joints[0].name
     sources = folder / "solution.py", folder / "solution.c"
     asked = (f"--inputs={driven}", "--python", sources[0], "--c", sources[1])
     yield "solve", terminal, said("solve", path, *asked)[1]
-    for file, reader in zip(sources, (python, c), strict=True):
-        if file.exists():
-            yield f"solve {file.suffix}", reader, file.read_text("utf-8")
+    yield from written(("solve .py", python, sources[0]), ("solve .c", c, sources[1]))
     yield "solve object", symbols, sources[1].read_text("utf-8")
     yield from _metamodel(name, folder)
     others = [joint.name for joint in rg.load(path).joints if joint.name != driven]
@@ -336,12 +338,10 @@ def outputs(path: Path, name: str, folder: Path) -> Iterator[Output]:
     yield from typed(path, folder)
     picture = folder / "picture.svg"
     yield "show", terminal, said("show", path, "-o", picture)[1]
-    if picture.exists():
-        yield "svg", drawing, picture.read_text("utf-8")
+    yield from written(("svg", drawing, picture))
     page = folder / "page.html"
     yield "show page", terminal, said("show", path, "-o", page)[1]
-    if page.exists():
-        yield "page", browser, page.read_text("utf-8")
+    yield from written(("page", browser, page))
     for each in (rg.check(path, configurations=1), rg.load(path)):
         yield f"{type(each).__name__} in a notebook", browser, each._repr_html_()
 

@@ -98,7 +98,7 @@ def grade(browser: Any, page: Path, shot: Path | None, size: tuple[int, int]) ->
     tab.on("console", lambda said: complaints.extend([said.text] * (said.type == "error")))
     try:
         tab.goto(page.as_uri())
-        tab.wait_for_function("window.regularize && window.regularize.guests.page")
+        tab.wait_for_function("window.regularize && window.regularize.page")
         tab.wait_for_timeout(300)
         found: dict[str, Any] = tab.evaluate(GRADE)
         if shot is not None:

@@ -20,7 +20,7 @@ from regularize.loops.kinematics import LoopKinematics
 from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.context import Context
 from regularize.repair.statics.cure import changed
-from regularize.report.forms.view import evidence
+from regularize.report.view import evidence
 from regularize.services import service
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mechanisms
 import numpy as np
 import pytest
 
 import regularize as rg
+from regularize.cli import main
 
 POINTS = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.6, 0.0, 0.3), (0.5, 0.0, 0.0)]
 BODIES = ["ground", "crank", "coupler", "rocker"]
@@ -105,38 +108,34 @@ def test_components_are_loops_that_share_bodies() -> None:
     assert sum(component.redundant for component in report.components) == 6
 
 
+ANGLE = np.radians(1.0)
+TWIST = [[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
+
+
 @pytest.mark.slow
-def test_a_twisted_hinge_contradicts_itself(fourbar: rg.Report) -> None:
+@pytest.mark.parametrize(
+    ("place", "value", "code", "worst", "residual"),
+    [
+        ((slice(1, 3), slice(1, 3)), TWIST, "REG205", "rotation about", ANGLE),
+        ((1, 3), 0.01, "REG205", "translation along Y", 0.01),
+        ((0, 3), 3.0, "REG101", "", 0.0),
+    ],
+    ids=["twisted", "shifted across the plane", "too short a bar"],
+)
+def test_a_hinge_that_does_not_fit(
+    place: Any, value: Any, code: str, worst: str, residual: float, fourbar: rg.Report
+) -> None:
     """A degree about X can be met by no configuration: the others never turn about X."""
-    angle = np.radians(1.0)
     T = np.eye(4)
-    T[1:3, 1:3] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    T[place] = value
     report = rg.check(moved(fourbar.mechanism, "D", T))
     (error,) = [d for d in report.diagnostics if d.severity == "error"]
-    assert error.code == "REG205" and error.joints
+    assert error.code == code and error.joints
     (loop,) = report.loops
-    worst = max(loop.kept, key=lambda equation: equation.residual)
-    assert worst.label.startswith("rotation about")
+    equation = max(loop.kept, key=lambda equation: equation.residual)
+    assert equation.label.startswith(worst)
+    assert not residual or equation.residual == pytest.approx(residual, rel=0.05)
     assert report.moving == () and not report.as_dict()["mobility"]["consistent"]
-
-
-@pytest.mark.slow
-def test_a_shifted_hinge_contradicts_itself_across_the_plane(fourbar: rg.Report) -> None:
-    T = np.eye(4)
-    T[1, 3] = 0.01
-    report = rg.check(moved(fourbar.mechanism, "D", T))
-    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG205"]
-    worst = max(report.loops[0].kept, key=lambda equation: equation.residual)
-    assert worst.label == "translation along Y"
-    assert worst.residual == pytest.approx(0.01, rel=0.05)
-
-
-@pytest.mark.slow
-def test_a_bar_that_is_too_short_does_not_fit(fourbar: rg.Report) -> None:
-    T = np.eye(4)
-    T[0, 3] = 3.0
-    report = rg.check(moved(fourbar.mechanism, "D", T))
-    assert [d.code for d in report.diagnostics if d.severity == "error"] == ["REG101"]
     robot = rg.to_pinocchio(report.reduction)
     assert [d.code for d in robot.findings if d.severity == "error"] == ["REG101"]
 
@@ -247,3 +246,46 @@ def test_views_only_read(assets: Path, name: str, trials: str) -> None:
     command = [sys.executable, "-B", "-c", WATCHED, str(assets / name), trials]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == ["[]", "[]"]
+
+
+@pytest.fixture
+def files(assets: Path) -> list[Path]:
+    return [assets / "planar_fourbar.urdf", assets / "bennett.urdf"]
+
+
+@pytest.mark.slow
+def test_results_of_many_models_come_with_their_sources(files: list[Path], tmp_path: Path) -> None:
+    absent = tmp_path / "absent.urdf"
+    mechanism = mechanisms.planar_fourbar()
+    with ThreadPoolExecutor(2) as executor:
+        found = dict(rg.check_each([*files, absent, mechanism], executor=executor))
+    assert isinstance(found[absent], rg.RegularizeError)
+    redundant = {files[0]: 3, files[1]: 3, mechanism: 3}
+    for source, count in redundant.items():
+        report = found[source]
+        assert isinstance(report, rg.Report) and report.reduction.redundant == count
+    alone = dict(rg.check_each(files[:1], configurations=8))
+    assert repr(alone[files[0]]) == repr(found[files[0]])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dask(files: list[Path]) -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = dict(rg.check_each(map(str, files), executor=client.get_executor()))
+    assert {Path(source) for source in found} == set(files)
+
+
+@pytest.mark.slow
+def test_lines_are_written_as_they_come(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["check", *map(str, files), "--output", "jsonl"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and all(line.startswith("{") for line in lines)

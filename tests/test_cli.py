@@ -270,14 +270,6 @@ def test_show_opens_the_report_where_there_is_no_viewer(
 
 
 @pytest.mark.slow
-def test_the_package_runs_as_a_module(fourbar: str) -> None:
-    command = [sys.executable, "-m", "regularize", "check", "--output", "concise", fourbar]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 1
-    assert "REG201" in run.stdout and not run.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "status"),
     [("check", 1), ("reduce", 0), ("fix", 0), ("simulate", 0), ("explain", 0), ("--help", 0)],

@@ -14,7 +14,7 @@ import pytest
 from test_advice import CASES, kinds_of
 
 import regularize as rg
-from regularize.commands.fix import KINDS
+from regularize.commands.writing import KINDS
 from regularize.mechanism import joint
 from regularize.repair.fix import proposals
 from regularize.repair.fix.advice import advise

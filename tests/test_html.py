@@ -22,7 +22,7 @@ from regularize.guests.page.html import index, render
 from regularize.guests.page.page_data import kinematics_data
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.report.forms.listing import line_of
+from regularize.report.listing import line_of
 
 VOID = {"meta", "link", "input", "br"}
 

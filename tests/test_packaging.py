@@ -135,26 +135,33 @@ def test_every_package_is_declared():
     } == found
 
 
+def wheel_of(source: Path, folder: Path, archive: bool = False, **environment: str) -> Path:
+    """Build a wheel from a copy of the checkout; an archive has files in the place of links."""
+    pytest.importorskip("setuptools", minversion="77")
+    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
+    shutil.copytree(ROOT, source, symlinks=True, ignore=skipped)
+    if archive:  # as a zip of the repository is unpacked
+        (source / "regularize" / "adapters").unlink()
+        (source / "regularize" / "adapters").write_text("../adapters")
+    code = "from setuptools.build_meta import build_wheel; import sys; build_wheel(sys.argv[1])"
+    around = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", code, str(folder)]
+    subprocess.run(
+        command, cwd=source, check=True, capture_output=True, env={**around, **environment}
+    )
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 @pytest.mark.slow
 @WHOLE
 def test_wheels_from_an_archive_without_links_hold_the_same_files_and_are_reproducible(
     tmp_path: Path,
 ):
-    pytest.importorskip("setuptools", minversion="77")
-    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
     contents = []
     for name in ("links", "archive", "again"):
-        source = tmp_path / name
-        shutil.copytree(ROOT, source, symlinks=True, ignore=skipped)
-        if name == "archive":  # as a zip of the repository is unpacked
-            (source / "regularize" / "adapters").unlink()
-            (source / "regularize" / "adapters").write_text("../adapters")
-        code = "from setuptools.build_meta import build_wheel; import sys; build_wheel(sys.argv[1])"
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "CC": "/bin/false"}
-        environment.pop("PYTHONPATH", None)
-        command = [sys.executable, "-c", code, str(tmp_path)]
-        subprocess.run(command, cwd=source, check=True, capture_output=True, env=environment)
-        (wheel,) = tmp_path.glob("*.whl")
+        made = {"SOURCE_DATE_EPOCH": "1700000000", "CC": "/bin/false"}
+        wheel = wheel_of(tmp_path / name, tmp_path, name == "archive", **made)
         with zipfile.ZipFile(wheel) as archive:
             names = {n for n in archive.namelist() if not n.endswith("RECORD")}
             contents.append({n: archive.read(n) for n in names if not n.endswith(".so")})
@@ -189,16 +196,7 @@ def test_a_package_is_published_with_the_address_of_its_repository(tmp_path: Pat
 @pytest.mark.slow
 @WHOLE
 def test_a_pure_wheel_is_for_every_platform_and_has_no_compiled_code(tmp_path: Path):
-    pytest.importorskip("setuptools", minversion="77")
-    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests")
-    source = tmp_path / "source"
-    shutil.copytree(ROOT, source, symlinks=True, ignore=skipped)
-    code = "from setuptools.build_meta import build_wheel; import sys; build_wheel(sys.argv[1])"
-    environment = {**os.environ, "REGULARIZE_PURE": "1"}
-    environment.pop("PYTHONPATH", None)
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    subprocess.run(command, cwd=source, check=True, capture_output=True, env=environment)
-    (wheel,) = tmp_path.glob("*.whl")
+    wheel = wheel_of(tmp_path / "source", tmp_path, REGULARIZE_PURE="1")
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
         assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd"))]

@@ -83,7 +83,7 @@ def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
     report = rg.check(path)
     command = report.advice[0].command
     assert command and command in str(report)
-    monkeypatch.setattr("regularize.report.forms.text.COMMAND", len(command) - 1)
+    monkeypatch.setattr("regularize.report.text.COMMAND", len(command) - 1)
     assert command not in str(report)
     assert "-v and the JSON report have it" in str(report).replace("\n  ", " ")
     main(["check", str(path), "-v"])

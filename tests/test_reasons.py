@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import regularize as rg
-from regularize.dynamics.simulation.recording import jumps, passed
 from regularize.lie import screw
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -188,24 +187,3 @@ def test_a_shaky_mechanism_moves_on_its_one_freedom() -> None:
     assert coarse.coordinates == pytest.approx(fine.coordinates, abs=1e-7)
     assert fine.energy_drift < 1e-9 and fine.closure_drift < 1e-11
     assert np.ptp(fine.coordinates, axis=0).max() > 0.1
-
-
-def test_findings_name_times_and_jumps() -> None:
-    straight, open_, again = passed((0.25, 0.5, 0.75), (0.8, 0.9))
-    assert straight.code == "REG313"
-    assert straight.message.endswith("at 0.25 s and 2 more times")
-    assert open_.code == "REG314"
-    assert open_.message.endswith("at 0.8 s") and again.message.endswith("at 0.9 s")
-    assert passed((), ()) == ()
-    time, moved = np.linspace(0, 1, 5), np.full(5, 10.0)
-    even = np.array([1.0, 1.0 + 1e-6, 1.0, 1.0, 1.0])
-    assert jumps(time, even, moved, 1e-6) == ()
-    (jump,) = jumps(time, np.array([1.0, 1.0, 9.2, 9.2, 9.2]), moved, 1e-6)
-    assert (jump.code, jump.severity) == ("REG315", "error")
-    assert "off by 8.2 J at 0.5 s" in jump.message
-    assert jumps(time, even, moved, 1e-8) != ()
-    at_rest = np.array([0.0, 3e-15, 0.0, 3e-15, 0.0])
-    assert jumps(time, at_rest, np.zeros(5), 1e-6) == ()
-    # A single sample at the end is compared with the beginning, and no number is none that holds.
-    assert jumps(time[-1:], np.array([9.2]), np.array([10.0]), 1e-6, 1.0) != ()
-    assert jumps(time, np.full(5, np.nan), moved, 1e-6) != ()

@@ -192,3 +192,49 @@ def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
 def test_as_many_motions_as_are_asked_for() -> None:
     many = rg.reduce(side_by_side(8), configurations=0)
     assert [len(motions(many, most=most)) for most in (1, 2)] == [1, 2]
+
+
+@pytest.mark.slow
+def test_show_displays_the_page_and_its_motion(assets: Path, tmp_path: Path) -> None:
+    model = assets / "slider_crank.urdf"
+    shown = rg.show(model, height=500)
+    html = shown._repr_html_()
+    assert html.startswith("<iframe") and "height:500px" in html and "3 redundant" in html
+    assert "\n" not in repr(shown) and len(repr(shown)) <= 200
+    report = rg.check(model)
+    assert rg.show(report).report is report  # nothing is analysed twice
+    assert rg.show(report.mechanism).report.reduction.redundant == 3
+    motion = rg.simulate(model, duration=0.05)
+    playing = rg.show(model, motion=motion)
+    assert len(playing._repr_html_()) > len(html)
+    assert b"3 redundant" in playing.save(tmp_path / "page.html").read_bytes()
+    with pytest.raises(rg.ModelError, match="height"):
+        rg.show(model, height=0)
+
+
+@pytest.mark.slow
+def test_objects_are_shown_as_well(assets: Path) -> None:
+    text = (assets / "planar_fourbar.urdf").read_text()
+    assert "3 redundant" in rg.show(text)._repr_html_()
+    assert "<iframe" in rg.check(text)._repr_html_()
+
+
+@pytest.mark.slow
+def test_time_is_the_coordinate_of_a_motion(assets: Path) -> None:
+    pytest.importorskip("xarray")
+    motion = rg.simulate(assets / "slider_crank.urdf", duration=0.1)
+    data = motion.to_xarray()
+    assert list(data.sizes) == ["time"] and "time" in data.indexes
+    one = data.sel(time=0.05, method="nearest")
+    row = int(np.argmin(np.abs(motion.time - 0.05)))
+    for k, name in enumerate(motion.names):
+        assert float(one[name]) == motion.coordinates[row, k]
+
+
+@pytest.mark.slow
+def test_a_motion_is_a_frame_of_pandas(assets: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    motion = rg.simulate(assets / "slider_crank.urdf", duration=0.1)
+    frame = motion.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame["time"]) == list(motion.time)
+    assert {*motion.names, "energy", "closure"} <= {*frame.columns}

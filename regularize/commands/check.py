@@ -4,21 +4,54 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
-    OutputAction,
-    add_branch,
+    BRANCH,
+    NO_MESHES,
     add_fail_on,
     add_model_options,
-    add_no_meshes,
 )
-from regularize.commands.options import count, length, option, positive, some
+from regularize.commands.options import KINDS, length, option, options, positive
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
+
+REPORT = f"""
+--output FORM:{"|".join(OUTPUTS)}=text  form of the report: {", ".join(OUTPUTS)} (text)
+-o FILE:output  write it to a file (html of several models: a folder)
+--proof FILE:output  write why rows can go, for `regularize verify`
+--watch  check again when a file changes, until Ctrl-C
+"""
+AMOUNT = """
+--top N:count  loops shown in full (as many as fit into 60 lines)
+--color WHEN:auto|always|never=auto  colours of the text: auto, always, never (auto)
+"""
+FINDINGS = """
+--select CODES:codes  report only these; codes or their beginnings, such as REG2,REG104
+--ignore CODES:codes  leave these out; codes or their beginnings, such as REG2,REG104
+--baseline FILE:path  leave out what was known before
+--write-baseline FILE:output  write what is known now
+--config FILE:path  configuration (default: the nearest regularize.toml or pyproject.toml)
+"""
+ANALYSIS = """
+--rtol RTOL:positive  tolerance of ranks and geometry (1e-5)
+--near NEAR:positive  tolerance of nearly special loops (5e-3)
+--length-scale M:size  size to scale lengths by: 0.5, 500mm
+--keep-cuts  cut loops where the file closes them
+--everywhere  keep rows that are redundant only up to flat parallelograms and singular poses
+--configurations N:count  configurations to certify (50)
+--seed SEED:count=0  seed of random configurations (0)
+--tolerance T,R|TABLE|file:several  how far joints are off: gives the misfit in redundant
+    directions; for all joints as 0.05mm,0.1deg, or a CSV, JSON or YAML file with joint,
+    translation, rotation; `file`, the default, for what the model itself states; or several of
+    these
+--stiffness T,R|TABLE:several  of the joints: gives the forces that the misfit causes; for all
+    joints as 50N/um,2000Nm/rad, or a CSV, JSON or YAML file with joint, translation, rotation; or
+    several of these
+-j --jobs N:some  models checked at a time
+"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,62 +60,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         "exit status: 0 nothing at or above --fail-on, 1 findings or an unreadable model in a "
         "folder, 2 wrong usage or unreadable input"
     )
-    option(
-        parser, "files FILE", "model file, pattern, or folder with any number of models", nargs="+"
-    )
+    words = "model file, pattern, or folder with any number of models"
+    option(parser, "files FILE", words, nargs="+")
     add_model_options(parser)
     group = parser.add_argument_group("report")
-    forms = f"form of the report: {', '.join(OUTPUTS)} (text)"
-    option(group, "--output FORM", forms, choices=OUTPUTS, default="text")
-    where = "write it to a file (html of several models: a folder)"
-    option(group, "-o FILE", where, action=OutputAction)
-    proof = "write why rows can go, for `regularize verify`"
-    option(group, "--proof FILE", proof, action=OutputAction)
-    option(group, "--watch", "check again when a file changes, until Ctrl-C")
+    options(group, REPORT)
     detail = group.add_mutually_exclusive_group()
     option(detail, "-v", "every loop by itself", dest="verbose")
     option(detail, "-q", "the verdict alone", dest="quiet")
-    option(group, "--top N", "loops shown in full (as many as fit into 60 lines)", type=count)
-    colors = ("auto", "always", "never")
-    words = "colours of the text: auto, always, never (auto)"
-    option(group, "--color WHEN", words, choices=colors, default="auto")
-    add_no_meshes(group)
+    options(group, AMOUNT)
+    options(group, NO_MESHES)
     group = parser.add_argument_group("findings")
     add_fail_on(group, default=None)
-    for name, words in (("select", "report only these"), ("ignore", "leave these out")):
-        told = f"{words}; codes or their beginnings, such as REG2,REG104"
-        option(group, f"--{name} CODES", told, type=codes, default=[], action="extend")
-    option(group, "--baseline FILE", "leave out what was known before", type=Path)
-    option(group, "--write-baseline FILE", "write what is known now", action=OutputAction)
-    words = "configuration (default: the nearest regularize.toml or pyproject.toml)"
-    option(group, "--config FILE", words, type=Path)
+    options(group, FINDINGS)
     group = parser.add_argument_group("analysis")
-    add_branch(group)
-    option(group, "--rtol RTOL", "tolerance of ranks and geometry (1e-5)", type=positive)
-    option(group, "--near NEAR", "tolerance of nearly special loops (5e-3)", type=positive)
-    option(group, "--length-scale M", "size to scale lengths by: 0.5, 500mm", type=size)
-    option(group, "--keep-cuts", "cut loops where the file closes them")
-    words = "keep rows that are redundant only up to flat parallelograms and singular poses"
-    option(group, "--everywhere", words)
-    option(group, "--configurations N", "configurations to certify (50)", type=count)
-    option(group, "--seed SEED", "seed of random configurations (0)", type=count, default=0)
-    table = "a CSV, JSON or YAML file with joint, translation, rotation"
-    option(
-        group,
-        "--tolerance T,R|TABLE|file",
-        "how far joints are off: gives the misfit in redundant directions; for all joints as "
-        f"0.05mm,0.1deg, or {table}; `file`, the default, for what the model itself states; or "
-        "several of these",
-        action="append",
-    )
-    option(
-        group,
-        "--stiffness T,R|TABLE",
-        "of the joints: gives the forces that the misfit causes; for all joints as "
-        f"50N/um,2000Nm/rad, or {table}; or several of these",
-        action="append",
-    )
-    option(group, "-j --jobs N", "models checked at a time", type=some)
+    options(group, BRANCH)
+    options(group, ANALYSIS)
 
 
 def size(text: str) -> float:
@@ -103,6 +96,11 @@ def codes(text: str) -> tuple[str, ...]:
     return found
 
 
+KINDS["size"] = {"type": size}
+KINDS["codes"] = {"type": codes, "default": [], "action": "extend"}
+KINDS["several"] = {"action": "append"}
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Check all files; return 2 if one cannot be read, 1 if one has findings, else 0."""
     status, files = _once(arguments)
@@ -119,8 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     """Check all files once; return the status and the files that were read."""
     from regularize.commands.checking import Checking
-    from regularize.commands.configuration import baseline
     from regularize.commands.files import expanded
+    from regularize.report.suppression import baseline
 
     paths, folders = expanded(arguments.files)
     if arguments.proof is not None and len(paths) > 1:

@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.checking import check
-from regularize.commands.configuration import Configuration, configuration, entries_of, known_before
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
-from regularize.report.forms import listing, text
-from regularize.report.forms.listing import SummaryLine
+from regularize.report import listing, text
+from regularize.report.listing import SummaryLine
 from regularize.report.report import Report
-from regularize.report.suppression import Suppression
+from regularize.report.suppression import (
+    Configuration,
+    Suppression,
+    baseline_entries,
+    configuration,
+    known_before,
+)
 from regularize.services import guest
 from regularize.version import SCHEMAS, __version__
 
@@ -85,7 +90,7 @@ class Checking:
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
         agreed = configuration(arguments.config)
         known = arguments.baseline or agreed.baseline
-        accepted = agreed.suppressions()
+        accepted = agreed.suppressions
         if known is not None:
             accepted += known_before(known)
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
@@ -98,7 +103,7 @@ class Checking:
             # What goes to other processes cannot tell how far it is.
             alone = self.single and (jobs or 1) == 1
             work = partial(self.one, progress=bar) if alone else self.one
-            for index, outcome in in_parallel(work, self.crashed, paths, jobs):
+            for index, outcome in in_parallel(work, self.failed, paths, jobs):
                 if self.streams and outcome.line.error is None:
                     sys.stdout.write(_line(outcome.data))
                     sys.stdout.flush()
@@ -110,10 +115,6 @@ class Checking:
     def streams(self) -> bool:
         """Whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
-
-    def crashed(self, path: str, reason: str) -> Outcome:
-        """Return the outcome of a model whose process ended."""
-        return self.failed(path, f"{path}: {reason}")
 
     def failed(self, path: str, reason: str) -> Outcome:
         """Return the outcome of a model that cannot be read."""
@@ -149,7 +150,14 @@ class Checking:
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
         line, files = listing.line_of(path, report), (path, *report.mechanism.files)
-        return Outcome(line, status, body, data, entries_of(report), files)
+        return Outcome(
+            line,
+            status,
+            body,
+            data,
+            baseline_entries(report.mechanism.name, report.diagnostics),
+            files,
+        )
 
     def _loaded(self, path: str) -> Mechanism:
         """Read a model, with the packages that its folder holds."""
@@ -168,14 +176,10 @@ class Checking:
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
         """Return the report in the form asked for: its text, and its plain values."""
         output = self.arguments.output
-        if output in ("json", "jsonl"):
-            return "", report.as_dict()
-        if output == "sarif":
-            return "", listing.as_sarif([report])
-        if output == "concise":
-            return listing.concise(report), {}
-        if output == "github":
-            return listing.github(report), {}
+        if output in ("json", "jsonl", "sarif"):
+            return "", listing.as_sarif([report]) if output == "sarif" else report.as_dict()
+        if output in ("concise", "github"):
+            return listing.concise(report) if output == "concise" else listing.github(report), {}
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
@@ -278,7 +282,7 @@ def in_parallel(
             crashed: dict[int, str] = {}
             yield from _in_pool(work, {i: path}, 1, crashed)
             if crashed:
-                yield i, failed(path, "the parser crashed on this file")
+                yield i, failed(path, f"{path}: the parser crashed on this file")
 
 
 def _in_pool(

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize.commands.options import option
+from regularize.commands.options import KINDS, option, options
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 
 if TYPE_CHECKING:
+    from regularize.adapters.repository import Repository
+    from regularize.mechanism.diagnostic import Diagnostic
     from regularize.mechanism.mechanism import Mechanism
 
 WAY_OUT = "name another file"
@@ -62,6 +64,9 @@ class OutputAction(argparse.Action):
         if values.name:
             before.append(Output(self.option_strings[0], values, self.endings, self.model))
         namespace.outputs = tuple(before)
+
+
+KINDS["output"] = {"action": OutputAction}
 
 
 def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
@@ -142,10 +147,26 @@ def _is_model(path: Path) -> bool:
     return bool(by_content(str(path)))
 
 
-if TYPE_CHECKING:
-    from regularize.adapters.repository import Repository
-    from regularize.mechanism.diagnostic import Diagnostic
-    from regularize.mechanism.mechanism import Mechanism
+READING = """
+--format FORMAT  format of the model (default: by its content)
+--loops SIDECAR  file that describes the loops
+--floating  free the root from the ground
+--keyframe NAME  reference pose of an MJCF model
+--package NAME=PATH …  folder of a ROS package that the model names; may be given several
+    times
+"""
+COMPLETING = """
+--close NAMES  close loops between frames that are named so: '*_1=*_2:ball'
+--absorb-gaps  where loops stay open in redundant directions, move joint frames as little as closes
+    them
+--density [BODY=]KG_M3 …  mass properties from shapes of this density where the model states none
+    and gives no material; for one body or for all others; may be given several times
+--as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
+"""
+BRANCH = """
+--branch N:int  begin on the Nth of the components of motion that meet at the assembled pose
+"""
+NO_MESHES = "--no-meshes  draw bars in the place of files of shapes"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -156,42 +177,22 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read a file."""
-    option(parser, "--format FORMAT", "format of the model (default: by its content)")
-    option(parser, "--loops SIDECAR", "file that describes the loops")
-    option(parser, "--floating", "free the root from the ground")
-    option(parser, "--keyframe NAME", "reference pose of an MJCF model")
-    words = "folder of a ROS package that the model names; may be given several times"
-    option(parser, "--package NAME=PATH …", words)
-
-
-def add_absorb_gaps(parser: argparse.ArgumentParser) -> None:
-    """Add the option that closes contradicting loops."""
-    where = "where loops stay open in redundant directions"
-    option(parser, "--absorb-gaps", f"{where}, move joint frames as little as closes them")
+    options(parser, READING)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read and complete a model."""
     add_reading_options(parser)
-    option(parser, "--close NAMES", "close loops between frames that are named so: '*_1=*_2:ball'")
-    add_absorb_gaps(parser)
-    density = (
-        "mass properties from shapes of this density where the model states none and gives no "
-        "material; for one body or for all others; may be given several times"
-    )
-    option(parser, "--density [BODY=]KG_M3 …", density)
-    words = "take the nearest mechanism that moves more freely: the numbers may be rounded"
-    option(parser, "--as-designed", words)
+    options(parser, COMPLETING)
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the reader that were given."""
-    options: dict[str, Any] = {"format": arguments.format, "loops": arguments.loops}
-    options["close"] = getattr(arguments, "close", None)
-    options["floating"] = arguments.floating or None
-    options["keyframe"] = arguments.keyframe
-    options["packages"] = _packages(arguments.package) or None
-    return {key: value for key, value in options.items() if value is not None}
+    names = ("format", "loops", "close", "keyframe")
+    found = {name: getattr(arguments, name, None) for name in names}
+    found["floating"] = arguments.floating or None
+    found["packages"] = _packages(arguments.package) or None
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def reads_model(arguments: argparse.Namespace) -> bool:
@@ -214,17 +215,6 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
-
-
-def add_branch(parser: argparse._ActionsContainer) -> None:
-    """Add the choice among motions that meet at the assembled pose."""
-    words = "begin on the Nth of the components of motion that meet at the assembled pose"
-    option(parser, "--branch N", words, type=int)
-
-
-def add_no_meshes(parser: argparse._ActionsContainer) -> None:
-    """Add the option that draws bars in place of shapes."""
-    option(parser, "--no-meshes", "draw bars in the place of files of shapes")
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError, RegularizeError
@@ -29,6 +31,22 @@ def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: A
     if names == ["-o"]:
         more["dest"] = "out"
     parser.add_argument(*names, help=words, **more)
+
+
+def options(parser: argparse._ActionsContainer, table: str) -> None:
+    """Add a table of options as the help shows them, two spaces before their words.
+
+    Longer words go on in indented lines. What a value is stands behind a colon: one of ``KINDS``,
+    or choices between bars, and its default.
+    """
+    for entry in re.split(r"\n(?=\S)", table.strip()):
+        shown, words = re.split(r"\s{2,}", entry, maxsplit=1)
+        shown, _, value = shown.partition(":")
+        kind, has_default, default = value.partition("=")
+        more = {"choices": kind.split("|")} if "|" in kind else dict(KINDS.get(kind, {}))
+        if has_default:
+            more["default"] = default
+        option(parser, shown, " ".join(words.split()), **more)
 
 
 def width(most: int = 160, least: int = 60) -> int:
@@ -223,3 +241,17 @@ def point_of(text: str) -> tuple[float, float, float]:
     if len(found) != 3:
         raise RegularizeError(f"--point {text}: expected three lengths, such as 0,0,400mm")
     return found[0], found[1], found[2]
+
+
+#: What argparse takes for the kinds of values that tables of options name; other modules add some.
+KINDS: dict[str, dict[str, Any]] = {
+    name: {"type": read}
+    for name, read in {
+        "path": Path,
+        "int": int,
+        "count": count,
+        "some": some,
+        "positive": positive,
+        "length": length,
+    }.items()
+}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.commands.files import OutputAction, add_branch, add_model, load_model
-from regularize.commands.options import LOADS, RATES, assignments, fitted, option, units_of
+from regularize.commands.files import BRANCH, add_model, load_model
+from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
 from regularize.errors import ModelError, RegularizeError
 from regularize.mechanism.quantity import SECONDS, value_of
 from regularize.services import guest
@@ -26,42 +26,33 @@ if TYPE_CHECKING:
 
 ENGINES = ("rows", "anchors", "slack", "legacy", "mujoco")
 
+OPTIONS = f"""
+--duration S:=10  seconds (10)
+--actuate JOINT=TORQUE …  constant torque or force, such as 2Nm or 5N; may be given several times
+--rate JOINT=RATE …  joint rate to begin with, such as 30deg/s; without a unit rad/s or m/s; the
+    other joints follow
+--drive JOINT=MOTION …  prescribed motion in rad or m: an arithmetic expression of the time t such
+    as 0.3*sin(2*pi*t), or a .csv file with times in seconds and positions; the NAME alone of a
+    motion that the file carries takes that one
+--coordinates WHICH:all|minimal=all  all or minimal: integrate all joint coordinates, or independent
+    ones only
+--engine NAME:{"|".join(ENGINES)}=rows  what integrates: {", ".join(ENGINES)} (rows)
+--rtol R:=1e-9  relative error per step (1e-9)
+--slip R  rate in rad/s and m/s below which dry friction of joints falls off (1e-3)
+--ground FRICTION  let the collision shapes stand on the plane z = 0 with this coefficient of
+    friction, or that of the file where it is smaller; in steps of fixed length
+--limits  keep joints within their bounds and motors within their efforts, in such steps too
+--step S  length of such steps in seconds (1e-3)
+-o FILE:output  motion as .csv or .npz
+--plot FILE:output  picture as .svg or .png
+"""
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    add_branch(parser)
-    option(parser, "--duration S", "seconds (10)", default="10")
-    torques = "constant torque or force, such as 2Nm or 5N; may be given several times"
-    option(parser, "--actuate JOINT=TORQUE …", torques)
-    rates = (
-        "joint rate to begin with, such as 30deg/s; without a unit rad/s or m/s; the other joints "
-        "follow"
-    )
-    option(parser, "--rate JOINT=RATE …", rates)
-    driven = (
-        "prescribed motion in rad or m: an arithmetic expression of the time t such as "
-        "0.3*sin(2*pi*t), or a .csv file with times in seconds and positions; the NAME alone of a "
-        "motion that the file carries takes that one"
-    )
-    option(parser, "--drive JOINT=MOTION …", driven)
-    words = "all or minimal: integrate all joint coordinates, or independent ones only"
-    option(parser, "--coordinates WHICH", words, choices=("all", "minimal"), default="all")
-    words = f"what integrates: {', '.join(ENGINES)} (rows)"
-    option(parser, "--engine NAME", words, choices=ENGINES, default="rows")
-    option(parser, "--rtol R", "relative error per step (1e-9)", default="1e-9")
-    slip = "rate in rad/s and m/s below which dry friction of joints falls off (1e-3)"
-    option(parser, "--slip R", slip)
-    words = (
-        "let the collision shapes stand on the plane z = 0 with this coefficient of friction, or "
-        "that of the file where it is smaller; in steps of fixed length"
-    )
-    option(parser, "--ground FRICTION", words)
-    words = "keep joints within their bounds and motors within their efforts, in such steps too"
-    option(parser, "--limits", words)
-    option(parser, "--step S", "length of such steps in seconds (1e-3)")
-    option(parser, "-o FILE", "motion as .csv or .npz", action=OutputAction)
-    option(parser, "--plot FILE", "picture as .svg or .png", action=OutputAction)
+    options(parser, BRANCH)
+    options(parser, OPTIONS)
 
 
 def positive(

@@ -21,10 +21,10 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.held_bodies import limits, untried
 from regularize.report.loop_report import LoopReport, closure_error
-from regularize.report.mobility_findings import mobility_findings
+from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
+from regularize.report.reasons import joint_names
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
     counted,
@@ -54,34 +54,18 @@ def findings(
     special: Sequence[SpecialLengths],
 ) -> list[Diagnostic]:
     """All findings, errors first, then warnings, then notes."""
-    known = frozenset(name for each in special for name in each.cuts)
-    of_part: dict[int, list[LoopReport]] = {}
+    known = frozenset(name for part in special for name in part.cuts)
+    found = [*_assembly_findings(reduction, loops)]
     for loop in loops:
-        of_part.setdefault(id(loop.part), []).append(loop)
-    found = [
-        *_assembly_findings(reduction, loops),
-        *(diagnostic for loop in loops for diagnostic in _loop_findings(reduction, loop)),
-        *(
-            diagnostic
-            for part in reduction.parts
-            for diagnostic in _part_findings(
-                reduction, part, of_part.get(id(part), []), near, known
-            )
-        ),
-        *(
-            diagnostic
-            for each in special
-            for diagnostic in _special_finding(reduction, loops, each)
-        ),
-        *limits(reduction),
-        *untried(reduction),
-        *rank_losses(reduction),
-        *mobility_findings(reduction, passive),
-        *too_stiff(reduction, cures),
-        *_reaction_findings(reactions),
-        *reduction.mechanism.findings,
-    ]
-    return by_severity(found)
+        found += _loop_findings(reduction, loop)
+    for part in reduction.parts:
+        own = [loop for loop in loops if loop.part is part]
+        found += _part_findings(reduction, part, own, near, known)
+    for proved in special:
+        found += _special_finding(reduction, loops, proved)
+    found += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
+    found += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
+    return by_severity([*found, *_reaction_findings(reactions), *reduction.mechanism.findings])
 
 
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -170,7 +154,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     if not loop.redundant:
         return
     special = loop.category == "paradoxical"
-    shaky = special and _shaky(reduction, loop.part)
+    shaky = special and moves_less(reduction, loop.part)
     if special and not shaky:
         kind = "moves for its special dimensions"
     elif loop.category == "trivial" or (shaky and loop.motion.dimension < 6):
@@ -200,8 +184,8 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     )
 
 
-def _shaky(reduction: Reduction, part: Block) -> bool:
-    """Whether a part has velocities that no motion follows."""
+def moves_less(reduction: Reduction, part: Block) -> bool:
+    """Whether the motions of a part are known, and are not all that its velocities allow."""
     cell = reduction.cell_at[part.edges[0]]
     return cell.finite is not None and cell.finite != cell.actual
 
@@ -215,7 +199,7 @@ def _part_findings(
 ) -> Iterator[Diagnostic]:
     """Report other redundancy, locked joints and nearly special loops of a part."""
     graph = reduction.graph
-    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
+    joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
     source = loops[0].cut.edge.joint.source if loops else None
@@ -245,7 +229,7 @@ def _part_findings(
         reason = f"not with {tried} of lengths and the same relations of the axes"
         if not part.lengths_tried:
             reason = "other lengths were not tried, for gears or the like tie the joints together"
-        shaky = _shaky(reduction, part)
+        shaky = moves_less(reduction, part)
         owed = f"owed to special dimensions ({reason})"
         noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(

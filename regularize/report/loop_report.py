@@ -21,7 +21,7 @@ from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
-from regularize.report.reasons import FixingChain, causes
+from regularize.report.reasons import FixingChain, causes, joint_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,53 +200,42 @@ def loop_reports(
     reduction: Reduction, special: Sequence[SpecialLengths] = ()
 ) -> Iterator[LoopReport]:
     """Yield all loops in the order of the cuts."""
-    known = {name for each in special for name in each.cuts}
+    graph, rtol = reduction.graph, reduction.tolerances.rtol
+    known = {name for proved in special for name in proved.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
         i, part = part_of[cut.edge.index]
-        moves = cut.edge.name in known
-        yield _loop_report(reduction, part, cut, f"L{number}", f"component {i}", moves)
-
-
-def _loop_report(
-    reduction: Reduction, part: Block, cut: Cut, name: str, component: str, moves: bool
-) -> LoopReport:
-    """Return the report of the loop of one cut."""
-    graph, rtol = reduction.graph, reduction.tolerances.rtol
-    edges = _cut_last(cut, cut.cycle.edges)
-    nodes = _cut_last(cut, cut.cycle.nodes)
-    algebra = loop_algebra(part.screws, cut.cycle, rtol)
-    motion = in_world(algebra.type, part.center, part.length)
-    T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
-    center = motion.point if motion.name == "spherical" else None
-    point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
-    joints = tuple(graph.edges[e].joint.name for e in edges)
-    trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
-    is_open = not (part.proved or reduction.assembly.closed)
-    return LoopReport(
-        name=name,
-        component=component,
-        part=part,
-        cut=cut,
-        joints=joints,
-        bodies=tuple(graph.nodes[n] for n in nodes),
-        category="open" if is_open else _category(part, cut, algebra),
-        motion=motion,
-        point=point,
-        locked=tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges if e in part.locked)),
-        interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
-        limits=(
-            *(f"held {held.edge.name}" for held in part.held),
-            *(
-                f"parallelogram {', '.join(graph.edges[e].name for e in loop)}"
-                for loop in part.parallelograms
+        edges = _cut_last(cut, cut.cycle.edges)
+        algebra = loop_algebra(part.screws, cut.cycle, rtol)
+        motion = in_world(algebra.type, part.center, part.length)
+        T_world = reduction.reference.T_world_node[0, reduction.loops.row(cut.edge.parent)]
+        center = motion.point if motion.name == "spherical" else None
+        point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
+        joints = tuple(graph.edges[e].joint.name for e in edges)
+        trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
+        is_open = not (part.proved or reduction.assembly.closed)
+        flat = [", ".join(graph.edges[e].name for e in loop) for loop in part.parallelograms]
+        yield LoopReport(
+            name=f"L{number}",
+            component=f"component {i}",
+            part=part,
+            cut=cut,
+            joints=joints,
+            bodies=tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes)),
+            category="open" if is_open else _category(part, cut, algebra),
+            motion=motion,
+            point=point,
+            locked=joint_names(graph, (e for e in edges if e in part.locked)),
+            interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
+            limits=(
+                *(f"held {held.edge.name}" for held in part.held),
+                *(f"parallelogram {names}" for names in flat),
             ),
-        ),
-        error=closure_error(reduction, cut, point),
-        chain=edges[:-1],
-        special=moves,
-        reduction=reduction,
-    )
+            error=closure_error(reduction, cut, point),
+            chain=edges[:-1],
+            special=cut.edge.name in known,
+            reduction=reduction,
+        )
 
 
 def open_parts(reduction: Reduction) -> list[Block]:

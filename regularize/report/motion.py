@@ -3,29 +3,41 @@
 The twists that a body can have are collected at several generic configurations, in the ground
 frame. The smallest motion algebra that holds them all names the motion: the crank of a four-bar
 stays on one revolute screw, its coupler fills the planar algebra.
+
+A platform's motion has the name that robotics has for it, 3T, 2R1T or 3T1R (Kong and Gosselin, Type
+Synthesis of Parallel Mechanisms, 2007). A platform is the body, of those with several freedoms,
+that most separate legs hold, three at least. Its independent angular velocities at a generic
+configuration are its rotations, R, and its other freedoms translations, T; what moves along with
+them by the mechanism's lengths (parasitic motion) is not counted. Where the groups of motions that
+the legs generate leave it as many freedoms as it has, it moves in their common group wherever the
+mechanism goes; else the name is what was seen.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
+from typing import Any, Literal
 
 import numpy as np
 
+from regularize.escape import displayed_name
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Array
 from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
 from regularize.loops.second_order import second_order
+from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS
-from regularize.mechanism.graph import ColumnId, NodeId
+from regularize.mechanism.graph import ColumnId, EdgeId, NodeId, loop_count
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.tolerances import TINY
-from regularize.words import point_words
+from regularize.words import counted, point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
@@ -96,65 +108,54 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
     held = floating(reduction)
-    shaky = not reduction.followed
-    types: dict[NodeId, MotionType] = {}
-    known: dict[bytes, MotionType] = {}
-    found: dict[NodeId, BodyMotion] = {}
     twists = _twists(reduction, scaled, blocks)
     nodes = [node for node in graph.every_node if graph.members[node] and node != graph.ground]
-    own = {node: twists[node] for node in nodes}
     small = reduction.tolerances.alike
-    freedoms, bases = _freedoms(own, small), _twist_bases(own, small)
-    turns = _freedoms(own, small, first=3)
-    seen = len({each.tobytes() for each in np.round(q, 9) + 0.0})
+    spans = _spans({node: twists[node] for node in nodes}, small)
+    seen = len({row.tobytes() for row in np.round(q, 9) + 0.0})
+    types: dict[bytes, MotionType] = {}
+    found: dict[NodeId, BodyMotion] = {}
     for node in nodes:
-        types[node] = _motion_algebra(bases[node], known, small)
-        motion = in_world(types[node], center, length)
-        if shaky and motion.point is not None:
+        basis, freedoms, rotations = spans[node]
+        # Adding zero turns -0.0 into 0.0, which has other bytes.
+        key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
+        if key not in types:
+            algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, small)
+            types[key] = motion_type(algebra, small)
+        motion = in_world(types[key], center, length)
+        if not reduction.followed and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
-        floats = any(e in held for e in graph.adjacency[node])
-        entry = BodyMotion(graph.nodes[node], freedoms[node], motion, floats=floats)
-        found[node] = replace(entry, rotations=turns[node], seen=seen)
-    resting = {n for n, motion in types.items() if motion.dimension == 0} | {graph.ground}
+        found[node] = BodyMotion(
+            graph.nodes[node],
+            freedoms,
+            motion,
+            floats=any(e in held for e in graph.adjacency[node]),
+            rotations=rotations,
+            seen=seen,
+        )
+    resting = {n for n, body in found.items() if body.motion.dimension == 0} | {graph.ground}
     return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
 
 
-def _twist_bases(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, Array]:
-    """Return a basis of all twists of each body, shape (6, d)."""
-    found: dict[NodeId, Array] = {}
-    for count in {own.shape[2] for own in twists.values()}:
-        nodes = [node for node, own in twists.items() if own.shape[2] == count]
-        every = np.swapaxes(np.array([twists[node] for node in nodes]), 1, 2).reshape(
-            len(nodes), 6, -1
-        )
-        u, s, _ = np.linalg.svd(every, full_matrices=False)
-        largest = np.abs(every).max(axis=(1, 2), initial=0.0)[:, None]
-        counted = (s > small * s.max(axis=1, keepdims=True, initial=1.0)) & (largest >= small)
-        found |= {node: own[:, own_s] for node, own, own_s in zip(nodes, u, counted, strict=True)}
-    return found
-
-
-def _motion_algebra(basis: Array, known: dict[bytes, MotionType], small: float) -> MotionType:
-    """Return the motion algebra that a basis of twists generates."""
-    # Adding zero turns -0.0 into 0.0, which has other bytes.
-    key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
-    if key not in known:
-        algebra = basis if basis.shape[1] < 2 else subalgebra.lie_closure(basis, small)
-        known[key] = motion_type(algebra, small)
-    return known[key]
-
-
-def _freedoms(twists: Mapping[NodeId, Array], small: float, first: int = 0) -> dict[NodeId, int]:
-    """Return the largest number of independent twists of each body at any sample."""
-    found: dict[NodeId, int] = {}
+def _spans(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, tuple[Array, int, int]]:
+    """Return a basis of all twists of each body (6, d), and its most freedoms and rotations."""
+    found: dict[NodeId, tuple[Array, int, int]] = {}
     for count in {own.shape[2] for own in twists.values()}:
         nodes = [node for node, own in twists.items() if own.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
-        values = np.linalg.svd(every[:, :, first:], compute_uv=False)
-        ranks = np.sum(values > small * size[:, None, None], axis=2).max(axis=1)
-        found |= zip(nodes, ranks.tolist(), strict=True)
+        ranks = [
+            np.sum(values > small * size[:, None, None], axis=2).max(axis=1).tolist()
+            for first in (0, 3)
+            for values in [np.linalg.svd(every[:, :, first:], compute_uv=False)]
+        ]
+        side_by_side = np.swapaxes(every, 1, 2).reshape(len(nodes), 6, -1)
+        u, s, _ = np.linalg.svd(side_by_side, full_matrices=False)
+        spanned = s > small * s.max(axis=1, keepdims=True, initial=1.0)
+        spanned &= size[:, None] >= small
+        bases = [own[:, columns] for own, columns in zip(u, spanned, strict=True)]
+        found |= zip(nodes, zip(bases, *ranks, strict=True), strict=True)
     return found
 
 
@@ -298,3 +299,103 @@ def _followed_velocities(
     for filled, (_, basis) in zip(bases, chosen, strict=True):
         filled[:, : basis.shape[1]] = basis * loops.units[:, None]
     return np.array([at for at, _ in chosen]), bases
+
+
+@dataclass(frozen=True)
+class PlatformMotion:
+    """The rotations and translations of a platform held by legs."""
+
+    body: str
+    legs: int
+    rotations: int
+    translations: int
+    evidence: Literal["proved", "moved"]
+    configurations: int
+
+    @property
+    def _parts(self) -> list[tuple[int, str]]:
+        parts = [(self.translations, "translation"), (self.rotations, "rotation")]
+        return sorted((part for part in parts if part[0]), key=lambda part: -part[0])
+
+    @property
+    def name(self) -> str:
+        """For example ``2R1T``: what it has more of comes first."""
+        return "".join(f"{count}{noun[0].upper()}" for count, noun in self._parts)
+
+    @property
+    def words(self) -> str:
+        """For example ``Platform plate: 3T (3 translations), and never otherwise``."""
+        meant = ", ".join(counted(count, noun) for count, noun in self._parts)
+        where = f" at {counted(self.configurations, 'configuration')}"
+        where = ", and never otherwise" if self.evidence == "proved" else where
+        return f"Platform {displayed_name(self.body)}: {self.name} ({meant}){where}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of ``platforms`` in the JSON report."""
+        return asdict(self) | {"motion": self.name}
+
+
+def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
+    """Find the platform of each part with loops: the body that most legs hold."""
+    graph, own = reduction.graph, {entry.body: entry for entry in bodies}
+    motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
+    resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
+    found = []
+    for block in graph.blocks if motions else ():
+        if loop_count(graph, block) > MANY_LOOPS:
+            continue  # nobody calls a body of a net a platform
+        rigid = DisjointSets[NodeId]()
+        pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in block}
+        for e, pair in pairs.items():
+            if not graph.edges[e].freedoms:
+                rigid.union(*pair)
+        ends = {n for pair in pairs.values() for n in pair}
+        # That others rest than those that are fixed to the ground is seen, not proved.
+        seen = any(rigid[n] != rigid[graph.ground] for n in resting if n in ends)
+        for node in resting:
+            rigid.union(graph.ground, node)
+        joints = {e: (rigid[a], rigid[b]) for e, (a, b) in pairs.items() if rigid[a] != rigid[b]}
+        joined = Counter(n for pair in pairs.values() for n in pair)
+        # Of bodies that are fixed to each other one speaks for all: that with most joints.
+        known = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
+        free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
+        free.pop(base := rigid[graph.ground], None)
+        degree = Counter(n for pair in joints.values() for n in pair)
+        legs = {n: _legs(joints, base, n) for n in free if degree[n] > 2}
+        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in legs if len(legs[n]) > 2}
+        first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
+        if len(first) != 1:
+            continue
+        body, chains = motions[free[first[0]]], legs[first[0]]
+        turns, rest = body.rotations, body.freedoms - body.rotations
+        proved = not seen and _common_group(reduction, chains) == (body.freedoms, turns)
+        evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
+        found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
+    return tuple(found)
+
+
+def _legs(
+    joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
+) -> list[list[EdgeId]]:
+    """Group joints into legs: those that stay connected without base and platform."""
+    ends, chains = {base, platform}, DisjointSets[NodeId]()
+    for pair in joints.values():
+        if not ends & {*pair}:
+            chains.union(*pair)
+    found: dict[tuple[bool, int], list[EdgeId]] = {}
+    for e, pair in joints.items():
+        inner = [n for n in pair if n not in ends]
+        found.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
+    return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
+
+
+def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
+    """Return freedoms and rotations of the motion group that all legs allow."""
+    graph, loops = reduction.graph, reduction.loops
+    center, length = center_and_length(loops, reduction.q)
+    screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T
+    columns = [[c for e in leg for c in graph.edges[e].columns] for leg in legs]
+    small = reduction.tolerances.rank
+    groups = [subalgebra.lie_closure(screws[:, own], small) for own in columns]
+    common = reduce(partial(subalgebra.intersection, rtol=small), groups)
+    return common.shape[1], subalgebra.span(common[3:], small).shape[1]

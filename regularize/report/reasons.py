@@ -14,7 +14,7 @@ enough, the other loops of the component take part in the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -57,6 +57,11 @@ class Reason:
         }
 
 
+def joint_names(graph: Graph, edges: Iterable[EdgeId]) -> tuple[str, ...]:
+    """Return names of the joints of some edges, each once."""
+    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+
+
 def reasons(reduction: Reduction) -> tuple[Reason, ...]:
     """Return the reasons of all shaky cells, and of all parts that move by their dimensions."""
     if not reduction.assembly.closed:
@@ -95,7 +100,7 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
         for node in loops.nodes
         if graph.members[node] and node != graph.ground
     }
-    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in loops.edges))
+    joints = joint_names(graph, loops.edges)
     small = cell.tolerances.alike
     text = _velocity_words(graph, loops, twists, small)
     if local.stress is None:
@@ -181,7 +186,7 @@ def _rods(
 def _why_it_moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
     """Say which self-stress a part has at every configuration although it moves."""
     graph = reduction.graph
-    joints = tuple(dict.fromkeys(graph.edges[e].joint.name for e in part.edges))
+    joints = joint_names(graph, part.edges)
     if part.parallel:
         groups = [names(group) for group in part.parallel]
         rows = counted(left, "closure equation")
@@ -286,9 +291,7 @@ def causes(
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
-                FixingChain(
-                    tuple(dict.fromkeys(graph.edges[e].joint.name for e in chain)), algebra.type
-                )
+                FixingChain(joint_names(graph, chain), algebra.type)
                 for chain, algebra in zip(chains, algebras, strict=True)
             )
     return ()

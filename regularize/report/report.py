@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError
 from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.named_columns import table_html
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
@@ -27,14 +29,12 @@ from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
-from regularize.report.designed import BindingJoint, as_designed, binding_joints
-from regularize.report.findings import by_severity, findings
-from regularize.report.held_bodies import held_entries
+from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, misfit_where_asked
-from regularize.report.mobility_findings import motion_components
-from regularize.report.motion import BodyMotion, moving
-from regularize.report.platform_motion import PlatformMotion, platforms
+from regularize.report.mobility_findings import held_entries, motion_components
+from regularize.report.motion import BodyMotion, PlatformMotion, moving, platforms
+from regularize.report.nearly import BindingJoint, as_designed, binding_joints
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.services import guest
@@ -163,19 +163,16 @@ class Report:
 
     def __str__(self) -> str:
         """The report as text."""
-        from regularize.report.forms.text import render  # rich is loaded where something is written
-
-        return render(self)
+        return str(import_module("regularize.report.text").render(self))  # which reads reports
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.mechanism.named_columns import table_html
-        from regularize.report.forms.view import headline, verdict
-
-        name, counts = headline(self)
+        view = import_module("regularize.report.view")
         found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(f"{name}: {counts}", {"verdict": verdict(self)[1], **found})
-        return table + str(guest("page.html").frame(self))
+        rows = {"verdict": view.verdict(self)[1], **found}
+        return table_html(": ".join(view.headline(self)), rows) + str(
+            guest("page.html").frame(self)
+        )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -216,10 +213,8 @@ class Report:
         return sum(map(self._needed, self.reduction.parts))
 
     def _needed(self, part: Block) -> int:
-        cell = self.reduction.cell_at[part.edges[0]] if part.proved else None
-        if cell is None or cell.finite is None or cell.finite == cell.actual:
-            return 0
-        return max(part.surplus - max(part.topological, 0), 0)
+        needed = part.proved and moves_less(self.reduction, part)
+        return max(part.surplus - max(part.topological, 0), 0) if needed else 0
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -239,12 +234,10 @@ class Report:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The biconnected parts of the graph that contain loops."""
-        of_part: dict[int, list[LoopReport]] = {}
-        for loop in self.loops:
-            of_part.setdefault(id(loop.part), []).append(loop)
         return tuple(
-            Component(f"component {i}", part, tuple(of_part.get(id(part), ())))
+            Component(name, part, tuple(loop for loop in self.loops if loop.component == name))
             for i, part in enumerate(self.reduction.parts, start=1)
+            for name in [f"component {i}"]
         )
 
     @validated(select=NAMES, ignore=NAMES)
@@ -255,13 +248,9 @@ class Report:
             select: Codes or beginnings of codes to keep, such as ``REG2``; all if empty.
             ignore: Codes or beginnings of codes to leave out.
         """
-        kept = [
-            d
-            for d in self.diagnostics
-            if (not select or d.code.startswith(tuple(select)))
-            and not d.code.startswith(tuple(ignore))
-        ]
-        return replace(self, diagnostics=tuple(kept))
+        first, left_out = tuple(select) or "", tuple(ignore)
+        kept = (d for d in self.diagnostics if d.code.startswith(first))
+        return replace(self, diagnostics=tuple(d for d in kept if not d.code.startswith(left_out)))
 
     @validated(suppressions=several(instance(Suppression)))
     def accepting(self, suppressions: Sequence[Suppression] = ()) -> Report:

@@ -5,17 +5,33 @@ They are accepted where they stand, by a comment in the model::
     <!-- regularize: ignore REG201 the linkage is meant to be stiff -->   on that line or the next
     <!-- regularize: ignore-file REG220 reactions are not used -->        anywhere in the file
 
-or in the configuration, or by a baseline of what was known before.
+or in the configuration of a project, ``regularize.toml`` or a section of ``pyproject.toml``::
+
+    [tool.regularize]
+    ignore = ["REG204"]
+    fail-on = "error"
+    baseline = "regularize-baseline.json"
+
+    [[tool.regularize.suppress]]
+    codes = ["REG201"]
+    files = "robots/gripper*.urdf"
+    reason = "the linkage is meant to be stiff"
+
+or by a baseline of what was known before.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
 
 from regularize.adapters.common.input_files import read_bytes
 from regularize.errors import ReadError
@@ -27,6 +43,10 @@ _COMMENT = re.compile(
     r"(?P<reason>[^\n]*)"
 )
 _END = re.compile(r"\s*(-->|\*/)?\s*$")
+#: Entries of the configuration: severities that may fail, its own entries, those of ``suppress``.
+_FAIL_ON = ("error", "warning", "never")
+_KEYS = ("select", "ignore", "fail-on", "baseline", "suppress")
+_SUPPRESS = ("codes", "files", "joints", "reason")
 
 
 @dataclass(frozen=True)
@@ -133,3 +153,133 @@ def fingerprint(model: str, finding: Diagnostic) -> str:
     if not finding.joints:
         parts.append(finding.message)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The options that a project has set in its file, or nothing where there is no file."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: str = "warning"
+    baseline: Path | None = None
+    suppressions: tuple[Suppression, ...] = ()
+
+
+def configuration(path: Path | None = None) -> Configuration:
+    """Read the configuration from a file, or from the nearest one upwards."""
+    if path is not None:
+        return _validated(path, _load(path))
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        for name in ("regularize.toml", "pyproject.toml"):
+            candidate = folder / name
+            if candidate.exists():
+                loaded = _load(candidate)
+                if name == "regularize.toml" or _section(loaded) is not None:
+                    return _validated(candidate, loaded)
+    return Configuration()
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        loaded: dict[str, Any] = tomllib.loads(read_bytes(str(path)).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReadError(str(path), f"is not TOML ({error}); correct it there") from error
+    return loaded
+
+
+def _section(loaded: Mapping[str, Any]) -> Any:
+    """Return what stands under ``[tool.regularize]``, or None."""
+    tool = loaded.get("tool")
+    return tool.get("regularize") if isinstance(tool, dict) else None
+
+
+def _validated(path: Path, loaded: Mapping[str, Any]) -> Configuration:
+    """Validate the entries of a file: its section, and its top unless other tools share it."""
+    table, section = dict(loaded), _section(loaded)
+    if path.name == "pyproject.toml" or section is not None:
+        if not isinstance(section, dict | None):
+            raise ReadError(str(path), f"tool.regularize = {section!r}: expected a section")
+        table = {} if path.name == "pyproject.toml" else table
+        table.pop("tool", None)
+        table |= section or {}
+    _refuse_unknown(path, "the configuration", table, _KEYS)
+    fail_on = table.get("fail-on", "warning")
+    if fail_on not in _FAIL_ON:
+        raise ReadError(str(path), f"fail-on = {fail_on!r}: expected one of {_FAIL_ON}")
+    baseline = table.get("baseline")
+    if not isinstance(baseline, str | None):
+        raise ReadError(str(path), f"baseline = {baseline!r}: expected the name of a file")
+    suppress = table.get("suppress", [])
+    if not isinstance(suppress, list) or not all(isinstance(entry, dict) for entry in suppress):
+        raise ReadError(str(path), "suppress: expected entries [[tool.regularize.suppress]]")
+    accepted = []
+    for entry in suppress:
+        _refuse_unknown(path, "suppress", entry, _SUPPRESS)
+        codes, reason = _strings(path, "codes", entry), entry.get("reason")
+        if not codes or not reason:
+            raise ReadError(str(path), "an entry of suppress needs codes and a reason")
+        joints, files = _strings(path, "joints", entry), entry.get("files")
+        if not isinstance(files, str | None):
+            raise ReadError(str(path), "files of suppress: expected one pattern")
+        accepted.append(Suppression(codes, "configuration", reason, files, joints=joints))
+    return Configuration(
+        _strings(path, "select", table),
+        _strings(path, "ignore", table),
+        fail_on,
+        None if baseline is None else path.parent / baseline,
+        tuple(accepted),
+    )
+
+
+def _strings(path: Path, key: str, table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return an entry as strings, or raise ``ReadError``."""
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise ReadError(str(path), f"{key} = {value!r}: expected a list of strings")
+    return tuple(value)
+
+
+def _refuse_unknown(path: Path, what: str, table: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Refuse entries that are not known, and guess what was meant."""
+    for key in table:
+        if key not in keys:
+            from difflib import get_close_matches  # only where something is wrong
+
+            close = get_close_matches(key, keys, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(keys)}"
+            raise ReadError(str(path), f"{what} has no entry {key!r}; {meant}")
+
+
+def known_before(path: Path) -> tuple[Suppression, ...]:
+    """Read a baseline of ``--write-baseline`` as suppressions."""
+    try:
+        data = json.loads(read_bytes(str(path)))
+        entries = [(str(e["code"]), str(e["fingerprint"])) for e in data["findings"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ReadError(
+            str(path), "is no baseline; write one with `regularize check … --write-baseline FILE`"
+        ) from error
+    return tuple(
+        Suppression((code,), "baseline", f"known before ({path})", fingerprint=mark)
+        for code, mark in entries
+    )
+
+
+def baseline_entries(model: str, findings: Iterable[Diagnostic]) -> tuple[dict[str, str], ...]:
+    """Return the findings of a model as entries of a baseline."""
+    return tuple(
+        {"model": model, "code": finding.code, "fingerprint": fingerprint(model, finding)}
+        for finding in findings
+    )
+
+
+def baseline(entries: Iterable[Mapping[str, str]]) -> str:
+    """Return the text of a baseline; the same findings give the same text."""
+    ordered = sorted(entries, key=lambda entry: tuple(entry.values()))
+    return json.dumps({"schema_version": 1, "findings": ordered}, indent=1) + "\n"

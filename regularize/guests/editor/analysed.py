@@ -26,9 +26,9 @@ from regularize.files import load
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
 from regularize.repair.fix.fix import Fix, fix
-from regularize.report.forms.loop_view import motion
-from regularize.report.forms.view import counts, verdict
+from regularize.report.loop_view import motion
 from regularize.report.report import Report
+from regularize.report.view import counts, verdict
 from regularize.words import counted
 
 #: Entries of a folder that are linked; of larger ones only these, and the rest is not found.

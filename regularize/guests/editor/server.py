@@ -216,28 +216,22 @@ def serve(given: BinaryIO, answers: BinaryIO) -> None:
     editor = LanguageServer("regularize", __version__)
     server = ModelServer(editor)
 
-    async def opened(asked: lsp.DidOpenTextDocumentParams) -> None:
-        server.changed(asked.text_document.uri, 0.0)
-
-    async def changed(asked: lsp.DidChangeTextDocumentParams) -> None:
-        server.changed(asked.text_document.uri, PAUSE)
-
-    async def closed(asked: lsp.DidCloseTextDocumentParams) -> None:
-        server.closed(asked.text_document.uri)
+    def uri(asked: Any) -> str:
+        return str(asked.text_document.uri)
 
     async def actions(asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        return await server.actions(asked.text_document.uri, asked)
+        return await server.actions(uri(asked), asked)
 
     async def hover(asked: lsp.HoverParams) -> lsp.Hover | None:
-        return await server.hover(asked.text_document.uri, asked.position)
+        return await server.hover(uri(asked), asked.position)
 
     async def lenses(asked: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-        return await server.lenses(asked.text_document.uri)
+        return await server.lenses(uri(asked))
 
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
-    editor.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(opened)
-    editor.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(changed)
-    editor.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(closed)
+    editor.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(lambda asked: server.changed(uri(asked), 0.0))
+    editor.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(lambda asked: server.changed(uri(asked), PAUSE))
+    editor.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(lambda asked: server.closed(uri(asked)))
     editor.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)(actions)
     editor.feature(lsp.TEXT_DOCUMENT_HOVER)(hover)
     editor.feature(lsp.TEXT_DOCUMENT_CODE_LENS)(lenses)

@@ -11,6 +11,7 @@ import csv
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -58,29 +59,8 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     """Return the first few motions: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
-    found: list[DrivenMotion] = []
-    for drive in drivers(reduction):
-        if len(found) >= most:
-            break
-        motion = drive.run(reduction)
-        if motion is not None:
-            found.append(motion)
-    return tuple(found)
-
-
-def on_branches(
-    reduction: Reduction, frames: int, most: int = 8
-) -> dict[int, tuple[DrivenMotion, ...]]:
-    """Return motions on the first branches that meet at the pose, by branch number."""
-    met: dict[int, list[Driver]] = {}
-    for drive in drivers(reduction):
-        if drive.branch and (drive.branch in met or len(met) < most):
-            met.setdefault(drive.branch, []).append(drive)
-    found = {}
-    for number, drives in met.items():
-        run = (drive.run(reduction, frames) for drive in drives[:most])
-        found[number] = tuple(motion for motion in run if motion is not None)
-    return found
+    found = (drive.run(reduction) for drive in drivers(reduction))
+    return tuple(islice((motion for motion in found if motion is not None), most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +229,21 @@ def _cell_drives(
 
 
 def traces(
-    reduction: Reduction, shortest: float, frames: int = 6
+    reduction: Reduction, shortest: float, frames: int = 6, most: int = 8
 ) -> Iterator[tuple[int, list[Array]]]:
     """Yield each of the first branches at the pose with the curves that joints follow on it."""
-    for number, motions in on_branches(reduction, frames).items():
-        ways = [way for motion in motions for way in _joint_curves(reduction, motion, shortest)]
+    met: dict[int, list[Driver]] = {}
+    for drive in drivers(reduction):
+        if drive.branch and (drive.branch in met or len(met) < most):
+            met.setdefault(drive.branch, []).append(drive)
+    for number, drives in met.items():
+        motions = (drive.run(reduction, frames) for drive in drives[:most])
+        ways = [
+            way
+            for motion in motions
+            if motion is not None
+            for way in _joint_curves(reduction, motion, shortest)
+        ]
         yield number, sorted(ways, key=length_of, reverse=True)
 
 

@@ -18,10 +18,10 @@ from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
-from regularize.guests.page.report_rows import References, footer, report_rows
+from regularize.guests.page.report_rows import Cell, References, footer, report_rows, table
 from regularize.lie.arrays import Array
-from regularize.report.forms import view
-from regularize.report.forms.listing import SummaryLine
+from regularize.report import view
+from regularize.report.listing import SummaryLine
 from regularize.report.report import Report
 from regularize.services import present
 from regularize.tolerances import VANISHING
@@ -63,7 +63,7 @@ def render(
         *report_rows(report, drawing, references),
         *_maps(report),
         "</main></div>",
-        *footer(report),
+        footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
         f'<script type="application/json" id="scene">{_json(data)}</script>',
         *(f"<script>{each}</script>" for each in runs),
@@ -92,25 +92,17 @@ def scripts() -> str:
 
 def index(lines: Mapping[str, SummaryLine]) -> str:
     """The page of many models, with a link to each."""
-    rows = []
-    for page, line in lines.items():
-        level = line.worst or "good"
-        cells = "".join(f'<td class="number">{n}</td>' for n in line.numbers.values())
-        codes = " ".join(line.codes) or "none"
-        rows.append(
-            f'<tr><th scope="row"><a href="{quote(page)}">{escape(line.path)}</a></th>{cells}'
-            f'<td class="{level}">{escape(codes)}</td></tr>'
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f'<a href="{quote(page)}">{escape(line.path)}</a>',
+            *(("number", str(number)) for number in line.numbers.values()),
+            (line.worst or "good", escape(" ".join(line.codes) or "none")),
         )
-    head = "".join(
-        f'<th scope="col" class="number">{title}</th>'
-        for title in ("loops", "Grübler count", "mobility", "redundant", "droppable")
-    )
-    body = [
-        f"<header><h1>{len(rows)} models</h1></header><main>",
-        f'<div class="scroll"><table><thead><tr><th scope="col">model</th>{head}'
-        f'<th scope="col">findings</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>',
-        "</main>",
+        for page, line in lines.items()
     ]
+    titles = ("loops", "Grübler count", "mobility", "redundant", "droppable")
+    heads: tuple[Cell, ...] = ("model", *(("number", title) for title in titles), "findings")
+    body = [f"<header><h1>{len(rows)} models</h1></header><main>", *table(heads, rows), "</main>"]
     return _page(f"{len(rows)} models", body)
 
 

@@ -44,8 +44,8 @@ def page_data(
         **scene_data(drawing, references, budget),
         **references.data(),
         "kinematics": kinematics,
-        "branches": list(_branches(r)),
-        "modes": list(_modes(r, [f["column"] for f in kinematics["freedoms"] if f["branch"] < 2])),
+        "branches": _branches(r),
+        "modes": _modes(r, [f["column"] for f in kinematics["freedoms"] if f["branch"] < 2]),
         "advice": list(_advice(drawing.report, references)),
         "trajectory": None if trajectory is None else trajectory.as_dict(),
     }
@@ -91,10 +91,8 @@ def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
     """Return a configuration on each motion that meets at the pose, unless there is only one."""
     if not r.assembly.closed:
         return []
-    return [
-        {"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))}
-        for k in branch_numbers(r)[:most]
-    ]
+    numbers = branch_numbers(r)[:most]
+    return [{"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))} for k in numbers]
 
 
 def _modes(
@@ -163,9 +161,7 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
                 "columns": list(graph.columns(cell)),
                 "loops": [place[e] for e in cell if e in place],
                 "couplings": [
-                    k
-                    for k, row in enumerate(couplings)
-                    if set(row.columns) <= set(graph.columns(cell))
+                    k for k, row in enumerate(couplings) if {*row.columns} <= {*graph.columns(cell)}
                 ],
             }
             for cell in graph.cells
@@ -229,9 +225,9 @@ def _frame(T: Array) -> Any:
     return _plain(T[:3].ravel())
 
 
-def _plain(values: Any) -> Any:
-    """Round away noise that would make the page long."""
-    return (np.round(np.asarray(values, dtype=np.float64), 14) + 0.0).tolist()
+def _plain(values: Any, digits: int = 14) -> Any:
+    """Round away noise that would make the page long, and signs of zeros."""
+    return (np.round(np.asarray(values, dtype=np.float64), digits) + 0.0).tolist()
 
 
 LAYERS = {
@@ -277,26 +273,26 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
             "moment": _encoded(meshes.moment(np.zeros(3), np.eye(3)[2], 2.0)),
         },
         "redundant": _redundant(drawing, references),
-        "poses": _rounded(home[:, :3].reshape(-1, 12), 9),
+        "poses": _plain(home[:, :3].reshape(-1, 12), 9),
         "labels": [
             {
                 "text": label.text,
                 "ref": "" if label.color else references.joints[label.text],
                 "node": r.loops.row(label.node),
-                "point": _rounded(label.point),
+                "point": _plain(label.point, 6),
                 "cut": label.cut,
                 "color": None if label.color is None else list(label.color[:3]),
             }
             for label in drawing.labels
         ],
         "camera": {
-            "rotation": _rounded(camera(drawing)),
-            "up": _rounded(vertical),
-            "center": _rounded(0.5 * (low + high)),
+            "rotation": _plain(camera(drawing), 6),
+            "up": _plain(vertical, 6),
+            "center": _plain(0.5 * (low + high), 6),
             "radius": radius,
         },
         "grid": _grid(corners, vertical, radius),
-        "gravity": _rounded(gravity) if np.any(gravity) else None,
+        "gravity": _plain(gravity, 6) if np.any(gravity) else None,
     }
 
 
@@ -347,8 +343,8 @@ def _encoded(mesh: Any) -> dict[str, Any]:
     steps = np.round(65535 * (mesh.vertices - low) / np.where(size > 0.0, size, 1.0))
     wide = len(mesh.vertices) > 65535
     return {
-        "low": _rounded(low, 7),
-        "size": _rounded(size, 7),
+        "low": _plain(low, 7),
+        "size": _plain(size, 7),
         "wide": wide,
         "count": int(3 * len(mesh.faces)),
         "vertices": _base64(steps, "<u2"),
@@ -371,13 +367,13 @@ def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]
                 "ref": references.joints[wrench.joint],
                 "loop": references.loops[wrench.loop],
                 "node": drawing.report.reduction.loops.row(wrench.node),
-                "point": _rounded(wrench.point, 7),
+                "point": _plain(wrench.point, 7),
                 "shapes": [],
             },
         )
         shape = "moment" if wrench.turns else "force"
         entry["shapes"].append(
-            {"shape": shape, "direction": _rounded(screw.unit(wrench.direction))}
+            {"shape": shape, "direction": _plain(screw.unit(wrench.direction), 6)}
         )
     return list(found.values())
 
@@ -390,13 +386,8 @@ def _grid(corners: Array, up: Array, radius: float) -> dict[str, Any]:
     middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     place = middle + (np.min(corners @ up) - middle @ up) * up
     return {
-        "center": _rounded(place),
-        "axes": [_rounded(first), _rounded(second)],
+        "center": _plain(place, 6),
+        "axes": [_plain(first, 6), _plain(second, 6)],
         "step": step,
         "count": int(np.ceil(1.3 * radius / step)),
     }
-
-
-def _rounded(values: Array, digits: int = 6) -> Any:
-    """Round an array into a list without negative zeros."""
-    return (np.round(values, digits) + 0.0).tolist()

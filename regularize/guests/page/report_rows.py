@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from regularize.guests.page.drawing import Drawing
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
-from regularize.report.forms import loop_view, view
-from regularize.report.forms.loop_view import Group
+from regularize.report import loop_view, view
+from regularize.report.loop_report import LoopReport
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.version import __version__
@@ -21,28 +21,81 @@ from regularize.words import LISTED, counted, directions_words, listed
 MOST_LOOPS = 10 * loop_view.SHOWN
 #: Names in a list before the rest is only counted: two lines of a page.
 MOST_NAMES = 2 * LISTED
+#: HTML in a cell of a table, or the class of the cell and that.
+Cell: TypeAlias = "str | tuple[str, str]"
 
 
 def report_rows(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
     """Yield the report's sections as HTML, what to change first."""
-    rows = _Rows(report, references)
-    yield from rows.advice()
-    yield from _numbers(report)
-    yield from _ways("What to do", view.remedies(report))
-    yield from rows.findings()
-    yield from rows.loops(drawing)
-    yield from rows.named("What moves", ("body", "motion"), view.moves(report))
-    why = [[*map(escape, pair)] for pair in view.why(report)]
-    yield from _table_section("Why", ("what", "reason"), why)
-    untrusted = view.untrusted(report)
-    yield from rows.named("Reactions that cannot be trusted", ("joint", "undetermined"), untrusted)
-    yield from _lack_of_fit(report)
-    yield from rows.joints()
-    yield from _notes(drawing.notes)
+    yield from section("What to change", _advice(report, references))
+    yield _numbers(report)
+    yield from section("What to do", (_way(*way) for way in view.remedies(report)))
+    yield from section("Findings", _findings(report, references))
+    yield from section("Loops", _loops(report, drawing, references))
+    named = (
+        ("What moves", ("body", "motion"), view.moves(report)),
+        ("Why", ("what", "reason"), view.why(report)),
+        ("Reactions that cannot be trusted", ("joint", "undetermined"), view.untrusted(report)),
+    )
+    for title, heads, rows in named:
+        cells = [
+            (escape(what) if isinstance(what, str) else references.listed(what), escape(words))
+            for what, words in rows
+        ]
+        yield from section(title, table(heads, cells) if cells else ())
+    title, bars = view.lack_of_fit(report)[0], _lack_of_fit(report)
+    yield from section(title, table(("redundant direction", "lack of fit"), bars) if bars else ())
+    if bars:
+        yield (
+            '<p class="quiet">Bars are solid to one standard deviation and faint to the worst that '
+            "the tolerances allow; the longest of each unit fills the line.</p>"
+        )
+    yield from _joints(report, references)
+    if drawing.notes:
+        notes = "".join(f"<li>{escape(note)}</li>" for note in drawing.notes[:MOST_NAMES])
+        words = f"<p>{len(drawing.notes)} could not be read; bars stand for them.</p>"
+        yield from section("Shapes that are not shown", (f"{words}<ul>{notes}</ul>",))
 
 
-def _numbers(report: Report) -> Iterator[str]:
-    """Yield mobility and counts as a list of terms."""
+def section(title: str, parts: Iterable[str]) -> Iterator[str]:
+    """Yield a section with a heading, unless it is empty."""
+    found = [*parts]
+    if found:
+        yield from (f"<section><h2>{title}</h2>", *found, "</section>")
+
+
+def table(
+    heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, caption: str = "", name: str = ""
+) -> Iterator[str]:
+    """Yield a table whose first column names what the others are about."""
+    head = "".join(_cell(cell, "th", "col") for cell in heads)
+    caption = f"<caption>{caption}</caption>" if caption else ""
+    name = f' id="{name}"' if name else ""
+    yield f'<div class="scroll"><table{name}>{caption}<thead><tr>{head}</tr></thead><tbody>'
+    for first, *others in rows:
+        yield f"<tr>{_cell(first, 'th', 'row')}{''.join(map(_cell, others))}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _cell(cell: Cell, tag: str = "td", scope: str = "") -> str:
+    """Return a cell of a table."""
+    kind, inner = ("", cell) if isinstance(cell, str) else cell
+    scope = f' scope="{scope}"' if scope else ""
+    return f"<{tag}{scope}{_class(kind)}>{inner}</{tag}>"
+
+
+def _class(kind: str) -> str:
+    """Return an element's class as HTML, or nothing."""
+    return f' class="{kind}"' if kind else ""
+
+
+def folded(summary: str, inner: str) -> str:
+    """Return what is shown when its summary is clicked."""
+    return f"<details><summary>{summary}</summary>{inner}</details>"
+
+
+def _numbers(report: Report) -> str:
+    """Return mobility and counts as a list of terms."""
     r = report.reduction
     entries = [
         ("true mobility", view.mobility_words(report) if r.assembly.closed else "?"),
@@ -53,154 +106,53 @@ def _numbers(report: Report) -> Iterator[str]:
         ("redundant", r.redundant if r.assembly.closed else "?"),
     ]
     cells = "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in entries)
-    yield f'<dl class="numbers">{cells}</dl>'
+    return f'<dl class="numbers">{cells}</dl>'
 
 
-class _Rows:
-    """Sections of HTML whose names point at the picture."""
-
-    def __init__(self, report: Report, references: References) -> None:
-        self.report, self.references = report, references
-
-    def advice(self) -> Iterator[str]:
-        """Yield the ways to change joints, each with a table of its changes."""
-        ways = view.advice(self.report)
-        if not ways:
-            return
-        yield "<section><h2>What to change</h2>"
+def _advice(report: Report, references: References) -> Iterator[str]:
+    """Yield the ways to change joints, each with a table of its changes."""
+    ways = view.advice(report)
+    if ways:
         yield '<p class="quiet">Point at a way: the picture moves the freedoms that it gives.</p>'
-        entries = [entry.changes for entry in self.report.advice]
-        for k, (words, command) in enumerate(ways):
-            yield f'<div class="way" data-advice="{k}" tabindex="0">'
-            yield _way(words, command)
-            heads = ("joint", "before", "after", "gains")
-            rows = [
-                (
-                    self.name(change.joint),
-                    escape(change.before),
-                    escape(change.words),
-                    escape(directions_words(change.freedoms, "slide", "turn")),
-                )
-                for change in (entries[k] if k < len(entries) else ())
-            ]
-            if len(rows) > MOST_NAMES:
-                yield f"<details><summary>all {len(rows)} joints</summary>"
-            yield from _table(heads, rows) if rows else ()
-            yield "</details></div>" if len(rows) > MOST_NAMES else "</div>"
-        yield "</section>"
-
-    def findings(self) -> Iterator[str]:
-        """Yield all findings, those about similar loops together."""
-        yield f"<section><h2>Findings</h2><p>{escape(view.found(self.report).capitalize())}.</p>"
-        yield '<ul class="findings">'
-        for first, others in view.merged(self.report):
-            refs = " ".join(self.references.finding(each) for each in (first, *others))
-            yield f'<li data-refs="{refs}">'
-            yield _finding(first, self.marked(first.message))
-            if others and first.code == "REG201":
-                closing = self.names([str(d.loop) for d in others])
-                yield f'<p class="quiet">Likewise {closing}.</p>'
-            elif others:
-                yield f"<details><summary>{len(others)} more of this kind</summary>"
-                yield from (f"<p>{self.marked(each.message)}</p>" for each in others)
-                yield "</details>"
-            yield "</li>"
-        yield "</ul></section>"
-
-    def marked(self, message: str) -> str:
-        """Return a message with backquoted words as code, and names among them as references."""
-        pieces = message.split("`")
-        return "".join(
-            escape(p) if i % 2 == 0 else self.name(p, "code") for i, p in enumerate(pieces)
-        )
-
-    def name(self, name: str, tag: str = "span", kind: str = "") -> str:
-        """Return the name of a joint, body or loop as an element that refers to the picture."""
-        ref = self.references.named(name)
-        refs = f' data-refs="{ref}"' if ref else ""
-        style = f' class="{kind}"' if kind else ""
-        return f"<{tag}{style}{refs}>{escape(name)}</{tag}>"
-
-    def names(self, names: Sequence[str]) -> str:
-        """Return names as a list, folded after the first few."""
-        found = [self.name(name) for name in names]
-        if len(found) <= MOST_NAMES + 1:
-            return listed(found, most=len(found))
-        more = ", ".join(found[MOST_NAMES:])
-        return (
-            f"{', '.join(found[:MOST_NAMES])} <details><summary>and {len(found) - MOST_NAMES} more"
-            f"</summary>{more}</details>"
-        )
-
-    def named(
-        self, title: str, heads: tuple[str, str], rows: Sequence[tuple[Sequence[str], str]]
-    ) -> Iterator[str]:
-        """Yield a table with a list of names in the first column and words in the second."""
-        yield from _table_section(
-            title, heads, [(self.names(names), escape(text)) for names, text in rows]
-        )
-
-    def joints(self) -> Iterator[str]:
-        """Yield a folded table of all joints."""
-        joints = self.report.mechanism.joints
-        if not joints:
-            return
-        yield f"<section><details><summary><h2>{counted(len(joints), 'joint')}"
-        yield "</h2></summary>"
-        rows = (
-            (self.name(j.name), j.kind, f"{self.name(j.parent)} and {self.name(j.child)}")
-            for j in joints
-        )
-        yield from _table(("joint", "kind", "between"), rows)
-        yield "</details></section>"
-
-    def loops(self, drawing: Drawing) -> Iterator[str]:
-        """Yield the loops, similar ones together."""
-        groups = loop_view.groups(self.report.loops)
-        if not groups:
-            return
-        yield "<section><h2>Loops</h2>"
-        for i, group in enumerate(groups[:MOST_LOOPS]):
-            yield from self._loop(drawing, group, is_open=i < loop_view.SHOWN)
-        if len(groups) > MOST_LOOPS:
-            yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
-        yield "</section>"
-
-    def _loop(self, drawing: Drawing, group: Group, *, is_open: bool) -> Iterator[str]:
-        """Yield one loop: its chain, the equations of its closing joint and their reasons."""
-        loop = group.first
-        red, green, blue, _ = drawing.loop_colors[loop.name]
-        kind = self.report.kinds[loop.name]
-        kind = "" if kind == "regular" else f", {kind}"
-        refs = " ".join(self.references.loops[each.name] for each in group.loops)
-        opened = " open" if is_open else ""
-        yield f'<details class="loop" data-refs="{refs}"{opened}><summary><h3>'
-        yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
-        motion = escape(loop_view.motion(loop))
-        yield f"{escape(group.name)}</h3> <span class='quiet'>{motion}{kind}; "
-        yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
-        links = " ".join(
-            self.name(name, kind=kind)
-            for kind, name in loop_view.chain(loop, self.report.mechanism.ground)
-        )
-        yield f'<p class="chain">{links}</p>'
-        yield (
-            f'<div class="scroll"><table><caption>Constraint equations at {escape(loop.closing)}'
-            '</caption><thead><tr><th scope="col">direction</th><th scope="col">status</th>'
-            '<th scope="col">already fixed by</th><th scope="col">residual</th></tr></thead><tbody>'
-        )
-        for direction, status, because, residual in loop_view.rows(loop):
-            yield (
-                f'<tr><th scope="row">{escape(direction)}</th>'
-                f'<td class="status-{status}">{status}</td>'
-                f"<td>{escape(because)}</td><td>{escape(residual)}</td></tr>"
+    entries = [entry.changes for entry in report.advice]
+    for k, (words, command) in enumerate(ways):
+        rows = [
+            (
+                references.element(change.joint),
+                escape(change.before),
+                escape(change.words),
+                escape(directions_words(change.freedoms, "slide", "turn")),
             )
-        yield "</tbody></table></div>"
-        yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
-        choice = loop_view.choices(loop)
-        if choice is not None:
-            yield f"<p>Choice: {escape(choice)}.</p>"
-        yield "</details>"
+            for change in (entries[k] if k < len(entries) else ())
+        ]
+        cells = "\n".join(table(("joint", "before", "after", "gains"), rows)) if rows else ""
+        if len(rows) > MOST_NAMES:
+            cells = folded(f"all {len(rows)} joints", cells)
+        yield f'<div class="way" data-advice="{k}" tabindex="0">{_way(words, command)}{cells}</div>'
+
+
+def _way(words: str, command: str) -> str:
+    """Return what can be done as a sentence, and the command that does it."""
+    text = escape(words[0].upper() + words[1:])
+    code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
+    return f"<p>{text}{':' if code else '.'}</p>{code}"
+
+
+def _findings(report: Report, references: References) -> Iterator[str]:
+    """Yield all findings, those about similar loops together."""
+    yield f"<p>{escape(view.found(report).capitalize())}.</p>"
+    yield '<ul class="findings">'
+    for first, others in view.merged(report):
+        refs = " ".join(references.finding(finding) for finding in (first, *others))
+        yield f'<li data-refs="{refs}">{_finding(first, references.marked(first.message))}'
+        if others and first.code == "REG201":
+            closing = references.listed([str(finding.loop) for finding in others])
+            yield f'<p class="quiet">Likewise {closing}.</p>'
+        elif others:
+            messages = "\n".join(f"<p>{references.marked(other.message)}</p>" for other in others)
+            yield folded(f"{len(others)} more of this kind", messages)
+        yield "</li>"
+    yield "</ul>"
 
 
 def _finding(diagnostic: Diagnostic, message: str) -> str:
@@ -215,11 +167,9 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
     parts += [f"<p>→ {_help_line(line)}</p>" for line in diagnostic.help]
     known = rule(diagnostic.code)
     if known is not None:
-        parts.append(
-            f"<details><summary>What {diagnostic.code} means</summary>"
-            f"<p>{escape(known.what)}</p><p>{escape(known.why)}</p>"
-            f"<p>What to do: {escape(known.fix)}</p></details>"
-        )
+        texts = (escape(known.what), escape(known.why), f"What to do: {escape(known.fix)}")
+        explained = "".join(f"<p>{text}</p>" for text in texts)
+        parts.append(folded(f"What {diagnostic.code} means", explained))
     return "".join(parts)
 
 
@@ -232,29 +182,53 @@ def _help_line(line: str) -> str:
     return f"{escape(words)}: <code>regularize {options}</code>"
 
 
-def _table_section(
-    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+def _loops(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
+    """Yield the loops, similar ones together."""
+    groups = loop_view.groups(report.loops)
+    for i, group in enumerate(groups[:MOST_LOOPS]):
+        yield from _loop(report, drawing, references, group, is_open=i < loop_view.SHOWN)
+    if len(groups) > MOST_LOOPS:
+        yield f'<p class="quiet">{len(groups) - MOST_LOOPS} more are in the embedded data.</p>'
+
+
+def _loop(
+    report: Report,
+    drawing: Drawing,
+    references: References,
+    group: Sequence[LoopReport],
+    *,
+    is_open: bool,
 ) -> Iterator[str]:
-    """Yield a section with a table, unless it has no rows."""
-    if rows:
-        yield f"<section><h2>{title}</h2>"
-        yield from _table(heads, rows)
-        yield "</section>"
+    """Yield one loop: its chain, the equations of its closing joint and their reasons."""
+    loop = group[0]
+    red, green, blue, _ = drawing.loop_colors[loop.name]
+    kind = report.kinds[loop.name]
+    kind = "" if kind == "regular" else f", {kind}"
+    refs = " ".join(references.loops[member.name] for member in group)
+    yield f'<details class="loop" data-refs="{refs}"{" open" if is_open else ""}><summary><h3>'
+    yield f'<span class="swatch" style="background:rgb({red},{green},{blue})"></span>'
+    motion = escape(loop_view.motion(loop))
+    yield f"{escape(loop_view.group_name(group))}</h3> <span class='quiet'>{motion}{kind}; "
+    yield f"{loop.redundant} of {loop.cut.constraints} equations redundant</span></summary>"
+    links = loop_view.chain(loop, report.mechanism.ground)
+    yield f'<p class="chain">{" ".join(references.element(name, kind) for kind, name in links)}</p>'
+    rows = [
+        (escape(direction), (f"status-{status}", status), escape(because), escape(residual))
+        for direction, status, because, residual in loop_view.rows(loop)
+    ]
+    caption = f"Constraint equations at {escape(loop.closing)}"
+    heads = ("direction", "status", "already fixed by", "residual")
+    yield from table(heads, rows, caption=caption)
+    yield from (f"<p>Why: {escape(sentence)}.</p>" for sentence in loop_view.reasons(loop))
+    choice = loop_view.choices(loop)
+    if choice is not None:
+        yield f"<p>Choice: {escape(choice)}.</p>"
+    yield "</details>"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a table whose first column names what the others are about."""
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
-    yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
-    for first, *others in rows:
-        cells = "".join(f"<td>{cell}</td>" for cell in others)
-        yield f'<tr><th scope="row">{first}</th>{cells}</tr>'
-    yield "</tbody></table></div>"
-
-
-def _lack_of_fit(report: Report) -> Iterator[str]:
-    """Yield the lack of fit with bars: solid for one standard deviation, faint for the worst."""
-    title, pairs = view.lack_of_fit(report)
+def _lack_of_fit(report: Report) -> list[tuple[str, str]]:
+    """Return the lack of fit with bars: solid for one standard deviation, faint for the worst."""
+    pairs = view.lack_of_fit(report)[1]
     cells = [escape(words) for _, words in pairs]
     entries = () if report.misfit is None else report.misfit.entries
     for what, std, worst in (
@@ -268,47 +242,27 @@ def _lack_of_fit(report: Report) -> Iterator[str]:
                 solid, faint = (100.0 * (size[k] or 0.0) / longest for size in (std, worst))
                 cells[k] += f'<div class="bar {what}"><i style="width:{solid:.1f}%"></i>'
                 cells[k] += f'<b style="width:{faint:.1f}%"></b></div>'
-    rows = [(escape(name), cell) for (name, _), cell in zip(pairs, cells, strict=True)]
-    yield from _table_section(title, ("redundant direction", "lack of fit"), rows)
-    if rows:
-        yield (
-            '<p class="quiet">Bars are solid to one standard deviation and faint to the worst that '
-            "the tolerances allow; the longest of each unit fills the line.</p>"
-        )
+    return [(escape(name), cell) for (name, _), cell in zip(pairs, cells, strict=True)]
 
 
-def _notes(notes: Sequence[str]) -> Iterator[str]:
-    """Yield the shapes that could not be read."""
-    if notes:
-        yield f"<section><h2>Shapes that are not shown</h2><p>{len(notes)} could not be read; bars "
-        yield "stand for them.</p><ul>"
-        yield from (f"<li>{escape(note)}</li>" for note in notes[:MOST_NAMES])
-        yield "</ul></section>"
+def _joints(report: Report, references: References) -> Iterator[str]:
+    """Yield a folded table of all joints."""
+    joints, element = report.mechanism.joints, references.element
+    rows = [
+        (element(j.name), j.kind, f"{element(j.parent)} and {element(j.child)}") for j in joints
+    ]
+    if joints:
+        cells = "\n".join(table(("joint", "kind", "between"), rows))
+        title = f"<h2>{counted(len(joints), 'joint')}</h2>"
+        yield f"<section>{folded(title, cells)}</section>"
 
 
-def _ways(title: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield a section of sentences with their commands, unless it is empty."""
-    if ways:
-        yield f"<section><h2>{title}</h2>"
-        yield from (_way(*each) for each in ways)
-        yield "</section>"
-
-
-def _way(words: str, command: str) -> str:
-    """Return what can be done as a sentence, and the command that does it."""
-    text = escape(words[0].upper() + words[1:])
-    code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
-    return f"<p>{text}{':' if code else '.'}</p>{code}"
-
-
-def footer(report: Report) -> Iterator[str]:
-    """Yield the version, the settings and the evidence behind the report."""
+def footer(report: Report) -> str:
+    """Return the version, the settings and the evidence behind the report."""
     r = report.reduction
     sentences = [f"regularize {__version__}", f"tolerance {r.rtol:g}", f"seed {r.seed}"]
-    for text in (view.kinds(report), view.evidence(report)):
-        if text:
-            sentences.append(text)
-    yield f'<footer class="quiet"><p>{escape("; ".join(sentences))}.</p></footer>'
+    sentences += filter(None, (view.kinds(report), view.evidence(report)))
+    return f'<footer class="quiet"><p>{escape("; ".join(sentences))}.</p></footer>'
 
 
 class References:
@@ -327,10 +281,26 @@ class References:
         """Reference of a finding."""
         return f"f{self.report.diagnostics.index(finding)}"
 
-    def named(self, name: str) -> str:
-        """Return the reference of the joint, body or loop with this name, or nothing."""
-        every = (self.joints, self.bodies, self.loops)
-        return next((references[name] for references in every if name in references), "")
+    def element(self, name: str, kind: str = "", tag: str = "span") -> str:
+        """Return the name of a joint, body or loop as an element that refers to the picture."""
+        ref = next((of[name] for of in (self.joints, self.bodies, self.loops) if name in of), "")
+        refs = f' data-refs="{ref}"' if ref else ""
+        return f"<{tag}{_class(kind)}{refs}>{escape(name)}</{tag}>"
+
+    def listed(self, names: Sequence[str]) -> str:
+        """Return names as a list, folded after the first few."""
+        found = [self.element(name) for name in names]
+        if len(found) <= MOST_NAMES + 1:
+            return listed(found, most=len(found))
+        more = folded(f"and {len(found) - MOST_NAMES} more", ", ".join(found[MOST_NAMES:]))
+        return f"{', '.join(found[:MOST_NAMES])} {more}"
+
+    def marked(self, message: str) -> str:
+        """Return a message with backquoted words as code, and names among them as references."""
+        return "".join(
+            self.element(part, tag="code") if i % 2 else escape(part)
+            for i, part in enumerate(message.split("`"))
+        )
 
     def data(self) -> dict[str, Any]:
         """Return the cards of all joints, bodies, loops and findings, which references lead to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from regularize.files import load
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import held_kinds
 from regularize.repair.fix.fix import Fix, fix
 from regularize.repair.fix.plan import named_kinds
 from regularize.repair.fix.proposals import Advice
@@ -87,13 +86,14 @@ class Session:
         self.version, self.error = 0, ""
         self._before: list[Mapping[str, str] | None] = []
         self._saved: list[dict[Path, bytes]] = []
-        self.written = self._read()
+        self._read()
         self.trial = Trial({}, self.written)
 
     @property
     def files(self) -> tuple[str, ...]:
         """All files that the model was read from."""
-        return self._files(self.written)
+        mechanism = self.written.mechanism
+        return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
 
     @property
     def current(self) -> bool:
@@ -109,11 +109,6 @@ class Session:
     def proposals(self) -> tuple[Advice, ...]:
         """Ways to change joints that the files can hold, each tried; the best first."""
         return tuple(entry for entry in self.written.advice if entry.in_file)
-
-    @property
-    def held(self) -> Mapping[str, Collection[str]]:
-        """Return the kinds that the files can hold, by joint."""
-        return held_kinds(self.written.mechanism)
 
     def change(self, name: str, kind: str) -> None:
         """Try a joint as another kind; its own kind takes that back."""
@@ -182,7 +177,7 @@ class Session:
         """Read the files again, and keep what is tried where its joints still exist."""
         self.version += 1
         try:
-            self.written = self._read()
+            self._read()
             names = {joint.name for joint in self.written.mechanism.joints}
             joints = self.trial.joints
             if joints is not None:
@@ -232,11 +227,7 @@ class Session:
         self.trial = found
         self.version += 1
 
-    def _files(self, report: Report) -> tuple[str, ...]:
-        mechanism = report.mechanism
-        return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
-
-    def _read(self) -> Report:
-        report = check(load(self.path, **self._options), trials=True)
-        self._stamps = stamps(self._files(report))
-        return report
+    def _read(self) -> None:
+        """Read and check the model as it is written."""
+        self.written = check(load(self.path, **self._options), trials=True)
+        self._stamps = stamps(self.files)

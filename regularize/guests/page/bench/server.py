@@ -20,9 +20,11 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
+from regularize.guests.page.report_rows import table
 from regularize.mechanism.joint import WORDS
 from regularize.mechanism.mechanism import Joint
-from regularize.report.forms import view
+from regularize.repair.fix.advice import held_kinds
+from regularize.report import view
 from regularize.report.report import Report
 
 
@@ -57,13 +59,14 @@ def _panel(session: Session) -> Iterator[str]:
     for finding in trial.findings:
         yield f'<p class="{finding.severity}">{finding.code}: {escape(finding.message)}</p>'
     yield from _cures(session)
-    yield '<details open><summary>Joints</summary><div class="scroll"><table><thead><tr>'
-    yield '<th scope="col">joint</th><th scope="col">as written</th><th scope="col">tried as</th>'
-    yield "</tr></thead><tbody>"
-    held = session.held
-    for joint in session.written.mechanism.joints:
-        yield _joint(session, joint, held.get(joint.name, ()))
-    yield "</tbody></table></div></details>"
+    held = held_kinds(session.written.mechanism)
+    rows = [
+        _joint(session, joint, held.get(joint.name, ()))
+        for joint in session.written.mechanism.joints
+    ]
+    yield "<details open><summary>Joints</summary>"
+    yield from table(("joint", "as written", "tried as"), rows)
+    yield "</details>"
     if trial.diff:
         yield '<details open><summary>What changes in the file</summary><pre id="diff"><code>'
         yield f"{escape(trial.diff)}</code></pre></details>"
@@ -72,15 +75,15 @@ def _panel(session: Session) -> Iterator[str]:
 
 def _comparison(session: Session) -> Iterator[str]:
     """Yield a table of the counts as written and as tried."""
-    rows = list(zip(_counts(session.written), _counts(session.trial.report), strict=True))
-    yield '<div class="scroll"><table id="comparison"><thead><tr><th scope="col"></th>'
-    yield '<th scope="col" class="number">as written</th><th scope="col" class="number">as tried'
-    yield "</th></tr></thead><tbody>"
-    for (words, before), (_, after) in rows:
-        mark = ' class="number total"' if before != after else ' class="number"'
-        yield f'<tr><th scope="row">{words}</th><td class="number">{escape(before)}</td>'
-        yield f"<td{mark}>{escape(after)}</td></tr>"
-    yield "</tbody></table></div>"
+    rows = [
+        (words, ("number", before), (f"number{' total' * (before != after)}", after))
+        for (words, before), (_, after) in zip(
+            _counts(session.written), _counts(session.trial.report), strict=True
+        )
+    ]
+    yield from table(
+        ("", ("number", "as written"), ("number", "as tried")), rows, name="comparison"
+    )
 
 
 def _counts(report: Report) -> tuple[tuple[str, str], ...]:
@@ -117,7 +120,7 @@ def _called(kind: str) -> str:
     return f"{kind} ({', '.join(words[:2])})" if words else kind
 
 
-def _joint(session: Session, joint: Joint, held: Collection[str]) -> str:
+def _joint(session: Session, joint: Joint, held: Collection[str]) -> tuple[str, str, str]:
     """Return a row with the kinds that a joint can be tried as; others stand apart."""
     now = session.trial.kinds.get(joint.name, joint.kind)
 
@@ -133,11 +136,8 @@ def _joint(session: Session, joint: Joint, held: Collection[str]) -> str:
     if others:
         chosen += f'<optgroup label="not in this file">{options(others)}</optgroup>'
     name = escape(joint.name, quote=True)
-    return (
-        f'<tr data-joint="{name}"><th scope="row">{escape(joint.name)}</th>'
-        f'<td>{escape(joint.kind)}</td><td><select data-change="{name}" '
-        f'aria-label="kind of {name}">{chosen}</select></td></tr>'
-    )
+    kinds = f'<select data-change="{name}" aria-label="kind of {name}">{chosen}</select>'
+    return escape(joint.name), escape(joint.kind), kinds
 
 
 #: What a page of the bench may load: nothing from elsewhere.

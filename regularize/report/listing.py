@@ -19,10 +19,10 @@ from rich.text import Text
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import rules
-from regularize.report.forms.text import printed
 from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.report.suppression import Suppressed, fingerprint
+from regularize.report.text import printed
 from regularize.version import __version__
 from regularize.words import counted, listed
 
@@ -126,40 +126,31 @@ def _sarif_result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         or [{"fullyQualifiedName": name, "name": mechanism.name, "kind": "module"}]
     }
     if path:
-        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(path)}}
+        place = Path(path)
+        uri = place.as_uri() if place.is_absolute() else quote(place.as_posix())
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri}}
         if diagnostic.source and diagnostic.source.line:
             location["physicalLocation"]["region"] = {"startLine": diagnostic.source.line}
+    claims = [
+        [*loop.claims]
+        for loop in report.loops
+        if diagnostic.code == "REG201" and loop.name == diagnostic.loop
+    ]
     return {
         "ruleId": diagnostic.code,
         "level": diagnostic.severity,
         "message": {"text": "\n".join([diagnostic.message, *diagnostic.help])},
         "locations": [location],
         "partialFingerprints": {"findingHash/v1": fingerprint(mechanism.name, diagnostic)},
-        **_claims(report, diagnostic),
+        **({"properties": {"claims": claims[0]}} if claims else {}),
     }
 
 
-def _claims(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
-    """Return what the removed rows of a loop rest on, for findings about these."""
-    claims = [
-        [*loop.claims]
-        for loop in report.loops
-        if diagnostic.code == "REG201" and loop.name == diagnostic.loop
-    ]
-    return {"properties": {"claims": claims[0]}} if claims else {}
-
-
-def _suppressed_result(report: Report, each: Suppressed) -> dict[str, Any]:
+def _suppressed_result(report: Report, accepted: Suppressed) -> dict[str, Any]:
     """Return an accepted finding as a suppressed SARIF result."""
-    kind = "inSource" if each.suppression.by == "comment" else "external"
-    said = {"kind": kind, "status": "accepted", "justification": each.suppression.reason}
-    return {**_sarif_result(report, each.finding), "suppressions": [said]}
-
-
-def _uri(path: str) -> str:
-    """Return a relative reference for a relative path, else a ``file`` URI."""
-    found = Path(path)
-    return found.as_uri() if found.is_absolute() else quote(found.as_posix())
+    kind = "inSource" if accepted.suppression.by == "comment" else "external"
+    said = {"kind": kind, "status": "accepted", "justification": accepted.suppression.reason}
+    return {**_sarif_result(report, accepted.finding), "suppressions": [said]}
 
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "": "green"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from regularize.lie.directions import Direction, axis_words
 from regularize.report.loop_report import Equation, LoopReport
@@ -19,29 +18,17 @@ SHOWN = 4
 SPATIAL = {"full": "spatial"}
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Loops with the same motion, number of joints and equations; the first stands for all."""
-
-    loops: tuple[LoopReport, ...]
-
-    @property
-    def first(self) -> LoopReport:
-        """The loop that stands for all."""
-        return self.loops[0]
-
-    @property
-    def name(self) -> str:
-        """``L1``, or ``L1 to L12`` or ``L1, L4 and L7``."""
-        found = [loop.name for loop in self.loops]
-        numbers = [int(name[1:]) for name in found]
-        if len(found) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
-            return f"{found[0]} to {found[-1]}"
-        return listed(found, most=4)
+def group_name(loops: Sequence[LoopReport]) -> str:
+    """Return names of loops in short: ``L1``, ``L1 to L12`` or ``L1, L4 and L7``."""
+    found = [loop.name for loop in loops]
+    numbers = [int(name[1:]) for name in found]
+    if len(found) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{found[0]} to {found[-1]}"
+    return listed(found, most=4)
 
 
-def groups(loops: Iterable[LoopReport]) -> list[Group]:
-    """Group loops that are alike, in the order of their first."""
+def groups(loops: Iterable[LoopReport]) -> list[list[LoopReport]]:
+    """Group loops of one motion, number of joints and equations; the first stands for all."""
     found: dict[object, list[LoopReport]] = {}
     for loop in loops:
         alike = (
@@ -55,7 +42,7 @@ def groups(loops: Iterable[LoopReport]) -> list[Group]:
             bool(loop.locked),
         )
         found.setdefault(alike, []).append(loop)
-    return [Group(tuple(entries)) for entries in found.values()]
+    return list(found.values())
 
 
 def chain(loop: LoopReport, ground: str) -> list[tuple[str, str]]:

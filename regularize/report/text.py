@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.report.forms import loop_view, view
+from regularize.report import loop_view, view
 from regularize.report.loop_report import LoopReport
 from regularize.report.report import Report
 from regularize.words import counted, listed
@@ -133,9 +133,7 @@ def _findings(report: Report, detail: Detail, verbosity: int) -> Iterator[Render
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
-        yield _diagnostic(first, sourced=detail.helped > 0)
-        if others:
-            yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
+        yield from _diagnostic(report, first, others, sourced=detail.helped > 0)
         if loop is not None and loop.name not in shown and len(shown) < detail.loops:
             shown.add(loop.name)
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
@@ -157,16 +155,18 @@ def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
         yield Padding(Text.assemble(("= help: ", "green"), line), INDENT)
 
 
-def _diagnostic(diagnostic: Diagnostic, sourced: bool = True) -> RenderableType:
-    """Return a finding with its place."""
-    text = Text.assemble(
-        (f"{diagnostic.severity}[{diagnostic.code}]", COLORS[diagnostic.severity]),
-        f": {diagnostic.message}",
-    )
-    if diagnostic.source is None or not sourced:
-        return text
-    element = f"  {diagnostic.source.element}" if diagnostic.source.element else ""
-    return Group(text, _labelled("  --> ", f"{diagnostic.source}{element}", "dim"))
+def _diagnostic(
+    report: Report, diagnostic: Diagnostic, others: Sequence[Diagnostic], *, sourced: bool
+) -> Iterator[RenderableType]:
+    """Yield a finding with its place, and where there are others of its kind."""
+    severity, source = diagnostic.severity, diagnostic.source
+    head = (f"{severity}[{diagnostic.code}]", COLORS[severity])
+    yield Text.assemble(head, f": {diagnostic.message}")
+    if source is not None and sourced:
+        element = f"  {source.element}" if source.element else ""
+        yield _labelled("  --> ", f"{source}{element}", "dim")
+    if others:
+        yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
 
 
 def _loop(loop: LoopReport, ground: str) -> Group:
@@ -265,9 +265,7 @@ def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
     notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
-        yield _diagnostic(note, sourced=detail.helped > 1)
-        if others:
-            yield Padding(Text(f"{view.likewise(report, others)} (-v shows each)"), INDENT)
+        yield from _diagnostic(report, note, others, sourced=detail.helped > 1)
         if detail.helped > 1:
             yield from _help(note)
     if len(notes) >= 4 and not detail.helped:
@@ -292,14 +290,14 @@ def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
         for group in (
             loop_view.groups(component.loops)
             if verbosity <= 0
-            else (loop_view.Group((loop,)) for loop in component.loops)
+            else [[loop] for loop in component.loops]
         ):
-            _group_row(table, group, report.kinds[group.first.name])
+            _group_row(table, group, report.kinds[group[0].name])
         if several:
             values = [str(n) for n in view.equations(component.part)]
             table.add_row(component.name, "", "", "", "", *values, style="dim")
     for group in alike if not apart and len(alike) <= detail.rows else ():
-        _group_row(table, group, report.kinds[group.first.name])
+        _group_row(table, group, report.kinds[group[0].name])
     every = view.equations(report.reduction)
     table.add_row("all", "", "", "", "", *map(str, every), style="bold")
     words = "{} constraint equations at {}: {} kept, {} redundant (-v shows each loop)"
@@ -309,9 +307,9 @@ def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
     yield Text()
 
 
-def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
+def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     """Add a row for loops that are alike."""
-    loop, count = group.first, len(group.loops)
+    loop, count = group[0], len(group)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
     more = "" if count == 1 else f" and {count - 1} more"
     table.add_row(
@@ -326,15 +324,12 @@ def _group_row(table: Table, group: loop_view.Group, kind: str) -> None:
 
 def _footer(report: Report, detail: Detail) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
-    lines = []
-    kinds = view.kinds(report)
-    if kinds:
-        lines.append(f"Redundant: {kinds}.")
-    evidence = view.evidence(report)
-    if evidence:
-        lines.append(f"Checked: {evidence}.")
-    if report.suppressed:
-        lines.append(f"Accepted: {view.accepted(report)}.")
+    said = {
+        "Redundant": view.kinds(report),
+        "Checked": view.evidence(report),
+        "Accepted": view.accepted(report) if report.suppressed else "",
+    }
+    lines = [f"{title}: {words}." for title, words in said.items() if words]
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:

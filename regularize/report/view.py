@@ -14,7 +14,7 @@ from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
-from regularize.report.forms.loop_view import groups
+from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
 from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
@@ -310,8 +310,7 @@ def accepted(report: Report) -> str:
 
 def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
-    named = [(group.name, group.loops) for group in groups(report.loops)]
-    alike = {loop.name: name for name, loops in named for loop in loops}
+    alike = {loop.name: group_name(group) for group in groups(report.loops) for loop in group}
     found: dict[object, list[Diagnostic]] = {}
     for i, diagnostic in enumerate(report.diagnostics):
         kind: object = i if diagnostic.severity == "error" else diagnostic.severity
