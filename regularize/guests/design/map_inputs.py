@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.body_pose import COORDINATES, BodyPose, posed
-from regularize.guests.modes.inputs import Inputs, inputs_of, node_of, numbers, whole
+from regularize.guests.modes.grouping import node_of
+from regularize.guests.modes.inputs import Inputs, inputs_of, numbers, whole
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, actuated_coordinates, coordinate_names
 from regularize.mechanism.graph_building import build

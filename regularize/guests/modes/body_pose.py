@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +18,13 @@ from scipy.spatial.transform import Rotation as SpatialRotation
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.guests.modes.frame_motion import FrameMotion, frames_of
-from regularize.guests.modes.inputs import node_of
+from regularize.guests.modes.grouping import frames_of, node_of
+from regularize.guests.modes.inputs import clearest
 from regularize.lie import screw
-from regularize.lie.arrays import Point, Rotation, Transform
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Point, Rotation, Transform
 from regularize.lie.subalgebra import lie_closure
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.loops.projection import project
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
@@ -29,7 +32,8 @@ from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
-from regularize.tolerances import EXACT
+from regularize.reduction.mobility import generic_configurations
+from regularize.tolerances import EXACT, Tolerances
 
 #: Names of the coordinates of a pose: the place in metres, turns about fixed axes in radians.
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")
@@ -204,3 +208,72 @@ def _turns(R: Rotation, names: Sequence[str]) -> dict[str, float]:
         angles = {"yaw": turn.as_euler("ZYX"), "pitch": turn.as_euler("YXZ")}
         return {names[0]: float(angles.get(names[0], turn.as_euler("XYZ"))[0])}
     return dict(zip(names, SpatialRotation.from_matrix(R).as_euler("ZYX").tolist(), strict=False))
+
+
+def body_jacobian(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Jacobian:
+    """Return twists of a body about the centre of the loops, lengths scaled, shape (N, 6, n)."""
+    signs = np.zeros(loops.freedoms)
+    for edge, sign in loops.path_to_root(graph.node_of[body]):
+        signs[loops.local(edge)] = sign
+    return np.swapaxes(loops.scaled(state.screws), -1, -2) * signs
+
+
+def generic_samples(loops: LoopKinematics) -> Coordinates:
+    """Return closed configurations met on walks, the stored one first."""
+    stored = project(loops, loops.graph.position[None], steps=30).q
+    rng = np.random.default_rng(0)
+    walked = generic_configurations(loops, stored[0], Tolerances.of(), rng=rng)
+    return np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMotion:
+    """How a body moves: sampled on walks from the stored configuration."""
+
+    graph: Graph
+    body: str
+
+    @cached_property
+    def loops(self) -> LoopKinematics:
+        """Kinematics of all joints."""
+        return sized_loops(self.graph, self.graph.position)
+
+    @cached_property
+    def samples(self) -> Coordinates:
+        """Closed configurations, the stored one first."""
+        return generic_samples(self.loops)
+
+    @cached_property
+    def twists(self) -> Array:
+        """Velocities of the body's frame, lengths scaled, spanned by columns, shape (N, 6, k)."""
+        state = self.loops.state(self.samples)
+        _, motions = clearest(self.loops, self.samples, EXACT.same)
+        jacobian = self.loops.jacobian(state) * self.loops.units
+        _, _, vectors = np.linalg.svd(jacobian)
+        free = np.swapaxes(vectors[:, self.loops.freedoms - motions.shape[1] :], 1, 2)
+        jacobian = body_jacobian(self.graph, self.loops, state, self.body) * self.loops.units
+        twists = jacobian @ free
+        origin = frames_of(self.graph, self.loops, state, self.body)[:, :3, 3]
+        arm = (origin - self.loops.center) / self.loops.length
+        turning = np.swapaxes(twists[:, 3:], 1, 2)
+        carried = np.swapaxes(screw.cross(turning, arm[:, None]), 1, 2)
+        return np.concatenate([twists[:, :3] + carried, twists[:, 3:]], axis=1)
+
+    @cached_property
+    def freedoms(self) -> int:
+        """Number of independent velocities of the body at a generic configuration."""
+        return int(np.max(np.linalg.matrix_rank(self.twists, tol=EXACT.same)))
+
+    @cached_property
+    def varying(self) -> tuple[bool, ...]:
+        """Whether the frame moves along X, Y, Z of the ground and turns about X, Y, Z, (6,)."""
+        moves = np.max(np.abs(self.twists), axis=(0, 2)) > EXACT.same
+        if np.sum(moves[3:]) > 1:  # about slanting or several axes: about all three
+            moves[3:] = True
+        return tuple(map(bool, moves))
+
+    @cached_property
+    def clearest_twists(self) -> Array:
+        """The twists of the sample at which they are most independent, shape (6, k)."""
+        sizes = np.linalg.svd(self.twists, compute_uv=False)
+        return np.asarray(self.twists[int(np.argmax(sizes[:, self.freedoms - 1]))])

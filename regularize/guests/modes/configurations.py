@@ -21,9 +21,8 @@ from regularize.errors import ModelError
 from regularize.guests.modes.assembly_plan import AssemblyPlan, PartialSolutions
 from regularize.guests.modes.body_pose import BodyPose, with_pose
 from regularize.guests.modes.closed_form.solver import closed_form
-from regularize.guests.modes.frame_motion import Configurations
-from regularize.guests.modes.grouping import Turns, table_of
-from regularize.guests.modes.inputs import node_of, require_fitting_inputs, whole
+from regularize.guests.modes.grouping import Configurations, Turns, node_of, table_of
+from regularize.guests.modes.inputs import require_fitting_inputs, whole
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask, read_only
 from regularize.loops.constraints import CHUNK

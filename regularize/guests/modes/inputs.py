@@ -20,7 +20,7 @@ from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.graph import ColumnId, Graph, NodeId, coordinate_names
+from regularize.mechanism.graph import ColumnId, Graph, coordinate_names
 from regularize.reduction.mobility import generic_configurations
 from regularize.tolerances import EXACT, Tolerances
 
@@ -119,14 +119,6 @@ def at_least_zero(value: float, what: str) -> float:
     if not _real(value) or not 0.0 <= float(value) < math.inf:
         raise ModelError(f"{what} needs to be a number of at least zero, not {_shown(value)}")
     return float(value)
-
-
-def node_of(graph: Graph, body: str) -> NodeId:
-    """Return the node of a body."""
-    if body not in graph.node_of:
-        names = [known.name for known in graph.mechanism.bodies]
-        raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
-    return graph.node_of[body]
 
 
 def turning_of(graph: Graph) -> Mask:
