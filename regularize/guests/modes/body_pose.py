@@ -1,4 +1,4 @@
-"""The pose of a body as coordinates, which may be given in the place of joints' coordinates.
+"""How a body can move, and its pose as coordinates in the place of joints' coordinates.
 
 A chain of massless bodies from the ground to the body leaves it the motion that it has anyway, so
 nothing of the mechanism changes; the coordinates of the chain are those of the pose. Once they are

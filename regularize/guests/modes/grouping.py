@@ -1,4 +1,4 @@
-"""Results of many samples in one list: which are the same, and how they fit in one table.
+"""Configurations of many samples in tables: which are the same, and the poses of bodies in them.
 
 Phase unwrapping: coordinates without whole turns, along a path or from a reference.
 """
