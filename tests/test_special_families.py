@@ -20,8 +20,7 @@ from screws import exp, transform, unit
 from test_proofs import change_motion, motions, proved_by_its_motion
 
 import regularize as rg
-from regularize.guests.special import focal
-from regularize.guests.special.symmetric import schatz, symmetric
+from regularize.guests.special import focal, schatz, symmetric
 from regularize.proofs.document import match
 from regularize.proofs.dual_quaternions import (
     Dual,

@@ -83,9 +83,7 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[
     chain = _chain(mechanism, pose.body, names, placed, on_body)
     bodies = [Body(joint.child) for joint in chain[:-1]]
     whole = replace(
-        mechanism,
-        bodies=(*mechanism.bodies, *bodies),
-        joints=(*mechanism.joints, *chain),
+        mechanism, bodies=(*mechanism.bodies, *bodies), joints=(*mechanism.joints, *chain)
     )
     return whole, tuple(f"{pose.body}.{name}" for name in given)
 

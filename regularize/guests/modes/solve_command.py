@@ -169,12 +169,7 @@ def described(solution: ClosedForm) -> Iterator[str]:
 
 
 def ways_at(
-    solution: ClosedForm,
-    values: Sequence[float],
-    *,
-    every: bool,
-    own: bool,
-    width: int,
+    solution: ClosedForm, values: Sequence[float], *, every: bool, own: bool, width: int
 ) -> Iterator[str]:
     """Write the ways to assemble at inputs (s,) in radians and metres, one column each.
 
