@@ -109,8 +109,11 @@ class ActuatedLoops(Continuation):
         """Name the coordinates that can still move, or nearly so, with the inputs locked."""
         _, _, vt = np.linalg.svd(self._jacobian(q)[0])
         share = np.abs(vt[-1])
-        names = coordinate_names(self.loops.graph.mechanism)
-        return [names[int(self.loops.columns[i])] for i in np.flatnonzero(share > 0.1 * max(share))]
+        return [self._name(i) for i in np.flatnonzero(share > 0.1 * max(share))]
+
+    def _name(self, i: int) -> str:
+        """Name a coordinate of the loops."""
+        return coordinate_names(self.loops.graph.mechanism)[int(self.loops.columns[i])]
 
     def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
         """Find configurations at inputs (N, s) on the branch of the reference.
@@ -146,9 +149,8 @@ class ActuatedLoops(Continuation):
         found = self.solve(theta)
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])
-            names = coordinate_names(self.loops.graph.mechanism)
             raise SingularInputs(
-                [names[int(self.loops.columns[c])] for c in self.inputs],
+                [*map(self._name, self.inputs)],
                 theta[i],
                 found.stopped[i],
                 self.moving_joints(found.q[i : i + 1]),

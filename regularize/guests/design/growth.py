@@ -228,8 +228,7 @@ class Builder:
             if not bad.any() or len(self.samples) >= self.samples.max_samples:
                 break
             boxes = np.unique(result.tree.find(theta[bad]))
-            nodes = self.growth.leaves[boxes]
-            if not self._bisect(nodes, self._directions(nodes)):
+            if not self._bisect(boxes, self._estimated()[0][boxes]):
                 break
             self._mask()
             self._refine()
@@ -320,22 +319,17 @@ class Builder:
         while len(self.samples) < self.samples.max_samples:
             errors, _ = self._estimated()
             bad = np.flatnonzero(errors.sum(axis=1) > SHARE * self.samples.tolerance)
-            nodes = self.growth.leaves[bad]
-            if not len(nodes) or not self._bisect(nodes, self._directions(nodes, errors[bad])):
+            if not len(bad) or not self._bisect(bad, errors[bad]):
                 return
             self._mask()
 
-    def _directions(self, nodes: Integers, errors: Array | None = None) -> Array:
-        """Return errors by direction, minus infinity where a box may not become narrower."""
-        if errors is None:
-            errors = self._estimated()[0][np.searchsorted(self.growth.leaves, nodes)]
+    def _bisect(self, boxes: Integers, errors: Array) -> bool:
+        """Halve boxes in their worst direction, the worst first; tell whether any could be."""
+        nodes = self.growth.leaves[boxes]
         width = self.growth.width(nodes)
         # Of equal errors, above all of infinite ones, the widest direction goes first.
         ranked = np.where(np.isinf(errors), 1e300 * width, errors)
-        return np.where(width > self.samples.smallest * WIDER, ranked, -np.inf)
-
-    def _bisect(self, nodes: Integers, ranked: Array) -> bool:
-        """Halve boxes in their worst direction, the worst first; tell whether any could be."""
+        ranked[width <= self.samples.smallest * WIDER] = -np.inf  # may not become narrower
         worst = ranked.max(axis=1)
         order = np.argsort(-worst, kind="stable")[: self._affordable]
         possible = np.sort(order[np.isfinite(worst[order])])

@@ -45,6 +45,7 @@ from regularize.lie.arrays import (
     Transform,
 )
 from regularize.mechanism.graph import Edge, Graph
+from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING
 
 
@@ -177,9 +178,8 @@ def _auxiliary(size: float, rng: np.random.Generator) -> Unknown:
 
 def _along(direction: Array, point: Point) -> Transform:
     """Return a frame at a point with its z axis along a direction."""
-    z = screw.unit(direction)
-    x = screw.unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), point)
+    axes = [*perpendiculars(direction), screw.unit(direction)]
+    return screw.transform(np.column_stack(axes), point)
 
 
 def _taken_apart(item: ElementaryMotion, rod: Direction | None) -> list[Unknown]:
