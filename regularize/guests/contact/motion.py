@@ -163,7 +163,7 @@ class SteppedEngine:
     def __init__(
         self, loads: Loads, around: Surroundings, begin: tuple[Configuration, Velocity]
     ) -> None:
-        self.robot, self.loads, self.around = around.robot, loads, around
+        self.robot, self.loads, self.around = loads.robot, loads, around
         self.counters = Counters()
         self._q, self._v = begin
         with self.robot.massive_motion():

@@ -325,15 +325,10 @@ class Surroundings:
     points: TouchingPoints
     h: float  # length of a step in s
 
-    @property
-    def robot(self) -> Robot:
-        """The robot."""
-        return self.stops.robot
-
     @cached_property
     def fall(self) -> float:
         """What free fall adds to speeds in one step, in m/s."""
-        return self.h * (float(np.linalg.norm(self.robot.reduction.mechanism.gravity)) or 1.0)
+        return self.h * (float(np.linalg.norm(self.stops.robot.reduction.mechanism.gravity)) or 1.0)
 
     @cached_property
     def friction(self) -> Array:
@@ -343,11 +338,11 @@ class Surroundings:
     @cached_property
     def data(self) -> Any:
         """Pinocchio's data of the robot's model."""
-        return self.robot.model.createData()
+        return self.stops.robot.model.createData()
 
     def frames(self, q: Configuration) -> Transform:
         """Return the frames of the shapes in the world, one each."""
-        poses = self.robot.states.poses(q) if self.points.shapes else np.zeros((1, 4, 4))
+        poses = self.stops.robot.states.poses(q) if self.points.shapes else np.zeros((1, 4, 4))
         return self.points.frames(poses)
 
 
@@ -383,7 +378,7 @@ class StepConstraints:
         around, h = self._around, self._around.h
         shapes, least = around.points.shapes, around.fall * h
         touching = np.zeros(len(shapes), dtype=bool)
-        frames = around.frames(pin.integrate(around.robot.model, self._q, h * velocity))
+        frames = around.frames(pin.integrate(around.stops.robot.model, self._q, h * velocity))
         for k in np.flatnonzero(frames[:, 2, 3] - around.points.extents < least).tolist():
             shape = shapes[k][2]
             low = shape.lowest(frames[k])
@@ -397,7 +392,7 @@ class StepConstraints:
 
     def rows(self, met: Mask) -> StepRows:
         """Return the rows of some shapes and stops, chosen as by ``met``."""
-        around, model, points = self._around, self._around.robot.model, self._around.points
+        around, model, points = self._around, self._around.stops.robot.model, self._around.points
         shapes, nv = met[: len(points.shapes)], len(self._v)
         stops = np.flatnonzero(met[len(shapes) :])
         contacts, places = [np.zeros(0, dtype=np.intp)], [np.zeros((0, 3))]

@@ -32,7 +32,7 @@ from regularize.guests.design.continuation import ActuatedLoops, ReachedConfigur
 from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, read_only
-from regularize.loops.assembly import Assembly, assemble
+from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import (
@@ -130,7 +130,11 @@ def reduced_model(
             f"named: {list(inputs)}; name one joint coordinate per freedom"
         )
     graph = reduction.coupled
-    assembly = reduction.assembly if start is None else _started(reduction, start)
+    assembly = reduction.assembly
+    if start is not None:  # values that need not be met exactly
+        q = np.array(reduction.q)
+        q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
+        assembly = assemble(reduction.graph, q)
     q = assembly.q
     loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
@@ -238,13 +242,6 @@ def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
     if len(set(columns)) != len(columns):
         raise ModelError(f"an input is named twice: {list(inputs)}")
     return columns
-
-
-def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
-    """Close the loops from values of some coordinates, which need not be met exactly."""
-    q = np.array(reduction.q)
-    q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
-    return assemble(reduction.graph, q)
 
 
 #: Steps of Newton's method to an equilibrium; near it each squares the error.
