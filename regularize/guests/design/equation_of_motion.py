@@ -30,7 +30,6 @@ from regularize.lie.arrays import Array, Indices, Mask
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
 
@@ -260,21 +259,6 @@ class Scale:
         return np.stack(parts, axis=-1)
 
 
-def scale_of(rows: Array, s: int, span: float) -> Scale:
-    """Return median norms of coefficients (N, t); ``span`` is the largest width of the workspace.
-
-    D and p that are small against H, its changes and its accelerations are rounding errors.
-    """
-    median = {
-        name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))
-        for name, place in groups(s, rows.shape[1]).items()
-    }
-    noise = EXACT.same * median["H"]
-    median["D"] = max(median["D"], noise / span)
-    median["p"] = max(median["p"], noise * span)
-    return Scale(median)
-
-
 @dataclass(frozen=True)
 class Accuracy:
     """Relative errors at random points that no fit has seen.
@@ -293,20 +277,6 @@ class Accuracy:
     covered: float
     maximal: dict[str, float]
     mean: dict[str, float]
-
-    @classmethod
-    def of(cls, errors: Array, truth: Array) -> Accuracy:
-        """Summarise relative errors (N, groups) over the points of the workspace."""
-        inside = np.isfinite(truth[:, 0])
-        covered = np.isfinite(errors[:, 0])
-        some = errors[covered] if covered.any() else np.zeros((1, errors.shape[1]))
-        names = list(groups(1, count(1, motors=1)))[: errors.shape[1]]
-        return cls(
-            points=int(inside.sum()),
-            covered=float(covered.sum() / max(1, inside.sum())),
-            maximal=dict(zip(names, some.max(axis=0).tolist(), strict=True)),
-            mean=dict(zip(names, some.mean(axis=0).tolist(), strict=True)),
-        )
 
     @property
     def worst(self) -> float:

@@ -15,7 +15,7 @@ from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
 from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.boxes import Metamodel
-from regularize.guests.design.equation_of_motion import Accuracy, Interpolation, Scale, scale_of
+from regularize.guests.design.equation_of_motion import Accuracy, Interpolation, Scale, groups
 from regularize.guests.design.tree import (
     GRID,
     WIDER,
@@ -29,6 +29,7 @@ from regularize.guests.design.tree import (
 )
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.tolerances import EXACT
 
 #: Samples per task of an executor: long against sending it, short against all of them.
 TASK = 128
@@ -106,8 +107,19 @@ class Samples:
 
     @property
     def scale(self) -> Scale:
-        """Sizes that errors are relative to."""
-        return scale_of(self._known, len(self.inputs), float(np.max(self.upper - self.lower)))
+        """Sizes that errors are relative to: median norms of the coefficients.
+
+        D and p that are small against H, its changes and its accelerations are rounding errors.
+        """
+        rows, span = self._known, float(np.max(self.upper - self.lower))
+        median = {
+            name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))
+            for name, place in groups(len(self.inputs), rows.shape[1]).items()
+        }
+        noise = EXACT.same * median["H"]
+        median["D"] = max(median["D"], noise / span)
+        median["p"] = max(median["p"], noise * span)
+        return Scale(median)
 
     @property
     def _known(self) -> Array:
@@ -132,7 +144,15 @@ class Samples:
         theta = between(self.lower, self.upper, 0.5 + 0.5 * np.clip(spread, -1.0, 1.0))
         truth = self._computed(theta)
         errors = model.relative_errors(theta, truth)
-        accuracy, largest = Accuracy.of(errors, truth), np.nan_to_num(errors).max(axis=1)
+        inside, covered = np.isfinite(truth[:, 0]).sum(), np.isfinite(errors[:, 0])
+        some = errors[covered] if covered.any() else np.zeros((1, errors.shape[1]))
+        maximal, mean = (
+            dict(zip("HDpCA", values.tolist(), strict=False))
+            for values in (some.max(axis=0), some.mean(axis=0))
+        )
+        part = float(covered.sum() / max(1, inside))
+        accuracy = Accuracy(int(inside), part, maximal, mean)
+        largest = np.nan_to_num(errors).max(axis=1)
         if largest.max(initial=0.0) <= self.tolerance:
             return replace(model, accuracy=accuracy), theta, errors
         i = int(np.argmax(largest))
