@@ -23,12 +23,13 @@ from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedo
 from regularize.dynamics.simulation.loads import BodyLoad
 from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.guests.design.actuator_dynamics import (
+    ActuatedLoops,
     MovingMasses,
+    ReachedConfigurations,
     ReducedModel,
     ReducedMotion,
     joint_forces,
 )
-from regularize.guests.design.continuation import ActuatedLoops, ReachedConfigurations
 from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, read_only
