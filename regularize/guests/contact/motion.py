@@ -49,7 +49,6 @@ from regularize.lie.arrays import (
     Configuration,
     Coordinates,
     Jacobian,
-    Mask,
     MassMatrix,
     Velocity,
     read_only,
@@ -83,7 +82,15 @@ def stepped_motion(
     samples = record(engine, engine.ends(wanted), options.get("progress"))
     motion = simulation_of(robot, samples, engine, ())
     energy, forces, places, limit_forces, converged = map(np.array, zip(*engine.log, strict=True))
-    findings = *_kept(motion.findings, limits), *_unsolved(motion.time, converged)
+    findings = (*_kept(motion.findings, limits),)
+    missed = np.flatnonzero(~converged)
+    if len(missed):
+        words = (
+            f"forces of contacts and stops were not found to the accuracy wanted at {len(missed)} "
+            f"of {len(motion.time)} recorded times, first at {motion.time[missed[0]]:.6g} s"
+        )
+        shorter = ("take shorter steps: h, --step",)
+        findings += (Diagnostic("REG340", "warning", words, help=shorter),)
     if ground is not None:
         findings += (*points.findings, PASSING)
     return replace(
@@ -133,19 +140,6 @@ def _kept(findings: Sequence[Diagnostic], limits: bool) -> Iterator[Diagnostic]:
                 yield replace(finding, message=words, help=finding.help[1:])
         elif finding.code != "REG317":
             yield finding
-
-
-def _unsolved(time: Array, converged: Mask) -> Iterator[Diagnostic]:
-    """Yield a finding where forces of contacts and stops were not found."""
-    missed = np.flatnonzero(~converged)
-    if len(missed):
-        yield Diagnostic(
-            "REG340",
-            "warning",
-            f"forces of contacts and stops were not found to the accuracy wanted at {len(missed)} "
-            f"of {len(time)} recorded times, first at {time[missed[0]]:.6g} s",
-            help=("take shorter steps: h, --step",),
-        )
 
 
 #: Rounds in which rows are taken in that turn out to be needed, and Newton steps onto bounds.

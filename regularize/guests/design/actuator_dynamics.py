@@ -122,7 +122,7 @@ class ActuatedLoops(Continuation):
     def moving_joints(self, q: Coordinates) -> list[str]:
         """Name the coordinates that can still move, or nearly so, with the inputs locked."""
         share = np.abs(np.linalg.svd(self._jacobian(q)[0])[2][-1])
-        return [self._name(i) for i in np.flatnonzero(share > 0.1 * max(share))]
+        return [self._name(int(i)) for i in np.flatnonzero(share > 0.1 * max(share))]
 
     def _name(self, i: int) -> str:
         """Name a coordinate of the loops."""

@@ -67,7 +67,10 @@ def map_inputs(
         if name in known:
             continue
         if body is None and name in COORDINATES:
-            hub = _hub(mechanism)
+            # The moving body with the most joints is the platform, where there is one.
+            ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
+            moving = [b.name for b in mechanism.bodies if b.name != mechanism.ground]
+            hub = max(moving, key=ends.count)
             raise ModelError(
                 f"{name!r} is a coordinate of a body's pose: name the body, as in `--pose "
                 f"{hub}`, or pose={hub!r} in Python"
@@ -102,13 +105,6 @@ def map_inputs(
         body,
         motors.columns if motors.columns or by_pose else inputs.columns,
     )
-
-
-def _hub(mechanism: Mechanism) -> str:
-    """Name the moving body with the most joints: the platform, where there is one."""
-    ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
-    moving = [body.name for body in mechanism.bodies if body.name != mechanism.ground]
-    return max(moving, key=ends.count)
 
 
 def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:

@@ -26,7 +26,6 @@ evaluation is taken into account by an allowance in F, not by intervals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,7 +96,9 @@ class ElementaryLoop:
         for k, (place, motion) in enumerate(unknown):
             extra = (6 - count + k) // count
             self._placed += [(place, motion)]
-            self._placed += [(place, _auxiliary(self.size, rng)) for _ in range(extra)]
+            for _ in range(extra):  # turns about arbitrary lines
+                line = _along(rng.normal(size=3), 0.5 * self.size * rng.normal(size=3))
+                self._placed.append((place, Unknown("R", line)))
 
     @property
     def motions(self) -> list[Unknown]:
@@ -154,8 +155,12 @@ class ElementaryLoop:
 def _exchanged(chain: LoopChain, motions: list[tuple[int, Unknown]]) -> list[tuple[int, Unknown]]:
     """Put the motions of every second cylindrical joint in the other order."""
     # A slide may change places with turns about its axis: at zero their axes are the same.
-    order = {place: place for place, _ in motions}
-    for place in list(_cylinders(chain))[1::2]:
+    order, cylinders = {place: place for place, _ in motions}, []
+    for i, (a, b) in enumerate(zip(chain.items, chain.items[1:], strict=False)):
+        both = a.edge is b.edge and a.edge.freedoms == 2 and {a.kind, b.kind} == {"R", "P"}
+        if both and not np.any(screw.bracket(*a.edge.screws.T)):
+            cylinders.append(i)
+    for place in cylinders[1::2]:
         order |= {place: place + 1, place + 1: place}
     return sorted(motions, key=lambda motion: order[motion[0]])
 
@@ -168,12 +173,6 @@ def _is_unknown(item: ElementaryMotion, known: frozenset[int]) -> bool:
     if missing and item.pitch:
         raise NotElementary(f"the helical joint {item.name!r} is not algebraic")
     return bool(missing)
-
-
-def _auxiliary(size: float, rng: np.random.Generator) -> Unknown:
-    """Make a turn about an arbitrary line."""
-    direction, point = screw.unit(rng.normal(size=3)), 0.5 * size * rng.normal(size=3)
-    return Unknown("R", _along(direction, point))
 
 
 def _along(direction: Array, point: Point) -> Transform:
@@ -198,14 +197,6 @@ def _center(edge: Edge) -> Point:
     """Return the point about which a ball joint turns, in its frame: v + w x p = 0."""
     stacked = np.vstack([screw.cross_matrix(w) for w in edge.screws[3:].T])
     return np.asarray(np.linalg.pinv(stacked) @ -edge.screws[:3].T.ravel())
-
-
-def _cylinders(chain: LoopChain) -> Iterator[int]:
-    """Yield the first motions of joints that turn about and slide along one axis."""
-    for i, (a, b) in enumerate(zip(chain.items, chain.items[1:], strict=False)):
-        both = a.edge is b.edge and a.edge.freedoms == 2 and {a.kind, b.kind} == {"R", "P"}
-        if both and not np.any(screw.bracket(*a.edge.screws.T)):
-            yield i
 
 
 def _rods(

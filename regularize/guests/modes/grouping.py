@@ -215,8 +215,7 @@ class Configurations(NamedColumns):
         length = sized_loops(self.graph, self.graph.position).length
         scaled = flat[known] * np.where(np.arange(12) % 4 == 3, 1.0 / length, 1.0)
         label = labels_of(rows, scaled, EXACT.same)
-        first = np.flatnonzero(label == np.arange(len(label)))
-        samples = int(np.prod(shape, dtype=int))
+        first, samples = np.unique(label), int(np.prod(shape, dtype=int))
         counts = np.bincount(rows[first], minlength=samples)
         number = np.zeros(len(label), dtype=np.intp)
         number[first] = np.arange(len(first)) - (np.cumsum(counts) - counts)[rows[first]]

@@ -212,8 +212,10 @@ def _exact_schatz(axes: Sequence[Array], within: float, rounding: float) -> list
     # Images of (1, 0, 0), (0, u, v) and of their vector product, which is as long.
     x, y, z = np.array([(1, 0, 0), (0, u, v), (0, -v, u)], dtype=object) @ R.T
     at = exact_vector(origin, rounding)
-    # The length of (0, u, v) times cos q.
-    along = Fraction(u * u + v * v) * _root((1 - 2 * sine) / (u * u + v * v)) / (1 - sine)
+    # The length of (0, u, v) times cos q, whose square is a square of a fraction.
+    square = (1 - 2 * sine) / (u * u + v * v)
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    along = Fraction(u * u + v * v) * root / (1 - sine)
     along = -along if q[0] < 0 else along
     B = cosine * y + sine * z
     height = sine / (1 - sine)
@@ -259,11 +261,6 @@ def _two_squares(n: int) -> tuple[int, int] | None:
         if u * u + v * v == n:
             return u, v
     return None
-
-
-def _root(x: Fraction) -> Fraction:
-    """Return the square root of a square."""
-    return Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
 
 
 def _rotation(R: Array, rounding: float) -> NDArray[Any]:
