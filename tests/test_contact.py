@@ -19,6 +19,7 @@ from regularize.cli import main
 pytestmark = pytest.mark.guests("contact")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = ASSETS.parents[1] / "shared" / "corpus"
+FROM_CORPUS = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
 MOTORS = ("hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankle_roll")
 Y = (0, 1, 0)
 
@@ -307,49 +308,10 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
     return robot, q
 
 
-def digit() -> tuple[rg.Robot, np.ndarray]:
-    """Two legs of Digit with boxes for soles, for the file's meshes are not there."""
-    path = CORPUS / "gepetto_yaml" / "digit_like_2legs" / "robot.urdf"
-    mechanism = rg.load(path, floating=True)
-    bare = replace(mechanism, bodies=tuple(replace(b, geometry=()) for b in mechanism.bodies))
-    robot = rg.to_pinocchio(rg.reduce(bare))
-    motors = [j.name for j in bare.joints if j.name.startswith("motor_")]
-    places = {str(n): i for n, i in zip(robot.model.names, robot.model.idx_qs, strict=True)}
-    stand = {name: float(robot.q0[places[name]]) for name in motors}
-    stand |= {"motor_hip_y": -0.3655, "motor_hip_y_left": 0.3655}  # feet below the middle of mass
-    q = robot.follow(robot.q0, stand)
-    (sole_shape,) = falling('<box size="0.22 0.1 0.02"/>').reduction.mechanism.body("b").geometry
-    poses, bodies = robot.states.poses(q), []
-    for body in bare.bodies:
-        if body.name in ("foot_part", "foot_part_2"):
-            joint, T = robot.places[body.name]
-            pose, sole = poses[joint] @ T, np.eye(4)
-            sole[:3, 3] = [*pose[:2, 3], -0.6861]
-            shape = replace(sole_shape, T_body_geometry=np.linalg.inv(pose) @ sole)
-            body = replace(body, geometry=(shape,))
-        bodies.append(body)
-    joints = []
-    for joint in bare.joints:
-        if joint.name in stand:
-            held = {"stiffness": [400.0], "damping": [20.0], "rest_position": [stand[joint.name]]}
-            joint = replace(joint, dynamics=replace(joint.dynamics, **held))
-        joints.append(joint)
-    q[2] += 0.7461  # the soles are 5 cm above the ground
-    whole = replace(bare, bodies=tuple(bodies), joints=tuple(joints))
-    return rg.to_pinocchio(rg.reduce(whole)), q
-
-
-FROM_CORPUS = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot_of", "duration"),
-    [
-        (two_legs, 3.0),
-        pytest.param(cassie, 10.0, marks=FROM_CORPUS),
-        pytest.param(digit, 10.0, marks=FROM_CORPUS),
-    ],
+    [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)],
 )
 def test_robots_stand_after_a_drop(robot_of: Callable[[], Any], duration: float) -> None:
     robot, q = robot_of()

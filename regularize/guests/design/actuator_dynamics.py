@@ -338,11 +338,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).q_theta)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).q_theta)
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).B)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
@@ -369,7 +369,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def motion(self, q: Coordinates) -> ReducedMotion:
+    def _motion(self, q: Coordinates) -> ReducedMotion:
         """Return velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
@@ -388,7 +388,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def _coefficients(self, q: Coordinates) -> Array:
         """Return rows of coefficients at closed configurations, shape (N, t)."""
-        motion, incidence, passive = self.motion(q), self.masses.incidence, self.passive
+        motion, incidence, passive = self._motion(q), self.masses.incidence, self.passive
         V, screws = motion.q_theta, motion.state.screws[..., None]
 
         def of_bodies(fields: Array) -> Array:

@@ -287,7 +287,7 @@ class BalancedLoops(ActuatedLoops):
         for _ in range(STEPS):
             if not len(active):
                 break
-            motion = self.full.motion(q[active])
+            motion = self.full._motion(q[active])
             elastic = np.swapaxes(motion.q_theta[..., s:], 1, 2)
             force = elastic @ joint_forces(self.full, motion.state)[..., None]
             stiffness = -slopes(self.full, motion)[:, s:, s:]
@@ -312,10 +312,10 @@ class QuasiStaticModel(ReducedModel):
 
     equations: BalancedLoops
 
-    def motion(self, q: Coordinates) -> ReducedMotion:
+    def _motion(self, q: Coordinates) -> ReducedMotion:
         """Return what is linear in the inputs' rates and products along the equilibrium."""
         full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
-        motion = full.motion(q)
+        motion = full._motion(q)
         V, units = motion.q_theta, loops.loops.units
         S = self._along(motion)
         changes = np.zeros((*S[:, s:].shape, s))
@@ -324,7 +324,7 @@ class QuasiStaticModel(ReducedModel):
             h = SLOPES / np.abs((V @ S[:, :, [j]])[..., 0] / units).max(axis=1)[:, None]
             for step in (h, -h):
                 goal = q[:, loops.inputs] + step * way[:, 0]
-                moved = full.motion(loops.driven(q, loops.inputs, goal).q)
+                moved = full._motion(loops.driven(q, loops.inputs, goal).q)
                 changes[..., j] += self._along(moved)[:, s:] / (2 * step)[..., None]
         one, two = pairs(len(loops.inputs))
         products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import OutputAction, add_model, load_model
 from regularize.commands.options import (
@@ -22,8 +20,6 @@ from regularize.commands.options import (
     width,
 )
 from regularize.errors import ModelError, RegularizeError
-from regularize.mechanism.graph import coordinate_names
-from regularize.words import counted, listed
 
 if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose
@@ -147,6 +143,7 @@ MOST = 8
 def described(solution: ClosedForm) -> Iterator[str]:
     """Say how every loop is solved, or why not."""
     from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE
+    from regularize.words import counted, listed
 
     name, given = solution.graph.mechanism.name, listed(list(solution.inputs))
     given = f"given {given}" if solution.inputs else "without inputs"
@@ -179,7 +176,11 @@ def ways_at(
     Without formulas they are searched for. Of many, only some are printed; ``every`` one on demand,
     or first that on which the model stands, where its ``own`` is enough.
     """
+    import numpy as np
+
     from regularize.guests.modes.configurations import configurations
+    from regularize.mechanism.graph import coordinate_names
+    from regularize.words import counted
 
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
     stored = solution.stored_branch if own and solution.solved else None
@@ -209,10 +210,12 @@ def poses_at(
     solution: ClosedForm, values: Sequence[float], body: str, *, width: int
 ) -> Iterator[str]:
     """Write the poses of a body at inputs (s,), one column each, and how they were found."""
+    import numpy as np
     from scipy.spatial.transform import Rotation
 
     from regularize.guests.modes.body_pose import COORDINATES as NAMES
     from regularize.guests.modes.configurations import configurations
+    from regularize.words import counted
 
     at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
     progress = sys.stderr.isatty()
@@ -227,6 +230,8 @@ def poses_at(
 
 def rests_on(found: AssemblyModes) -> str:
     """Say how configurations were found, how well they close, and whether there are others."""
+    import numpy as np
+
     words, starts = f"by {found.method}", int(np.max(found.evidence.starts, initial=0))
     if starts:
         words += f" from {starts} random starts"
