@@ -327,7 +327,7 @@ class Surroundings:
 
     @cached_property
     def fall(self) -> float:
-        """What free fall adds to speeds in one step, in m/s."""
+        """Speed that free fall gains in one step, in m/s."""
         return self.h * (float(np.linalg.norm(self.stops.robot.reduction.mechanism.gravity)) or 1.0)
 
     @cached_property

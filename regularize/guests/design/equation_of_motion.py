@@ -99,7 +99,7 @@ def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
 
 
 class EquationOfMotion(ABC):
-    """What can be computed from the coefficients alone.
+    """Inverse and forward dynamics from the coefficients of the equation of motion.
 
     Inputs may be one state, shape (s,), or any number of them, shape (..., s).
 
@@ -119,7 +119,7 @@ class EquationOfMotion(ABC):
         return [self._like(theta, part) for part in unpack(rows, len(self.inputs))]
 
     def _like(self, theta: ArrayLike, table: NDArray[Any]) -> NDArray[Any]:
-        """What belongs to each of the inputs, shape (N, ...), with their leading axes."""
+        """Give results (N, ...) the leading axes of the inputs."""
         return table.reshape((*np.shape(theta)[:-1], *table.shape[1:]))
 
     def _table(self, values: ArrayLike) -> Array:
@@ -286,7 +286,7 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interpolation(ShortRepr, EquationOfMotion):
-    """What all metamodels have in common.
+    """An interpolation of the coefficients over a workspace: the base of all metamodels.
 
     Attributes:
         inputs: Names of the actuated coordinates, in the order of the inputs.

@@ -274,12 +274,12 @@ class Builder:
 
     @property
     def _more(self) -> str:
-        """What would help to cover more."""
+        """Option that would let the metamodel cover more."""
         return "more samples: max_samples=" if self.short else "smaller boxes: smallest="
 
     @property
     def _affordable(self) -> int:
-        """How many boxes may be halved by the samples that are left."""
+        """Number of boxes that can be halved with the samples that are left."""
         left = self.samples.max_samples - len(self.samples)
         # Each takes corners between, and centres and sides of both halves.
         return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))

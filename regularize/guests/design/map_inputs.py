@@ -26,7 +26,7 @@ Range: TypeAlias = "ArrayLike | None"
 
 @dataclass(frozen=True, eq=False)
 class MapInputs:
-    """What a map is drawn over."""
+    """Inputs of a map: the varied ones with their ranges, and those that are held."""
 
     graph: Graph  # of the mechanism, with the chain of the pose where this is an input
     freedoms: int  # coordinates of the mechanism itself, which come first

@@ -134,7 +134,7 @@ Kind: TypeAlias = Literal["boxes", "splines", "rbf"]
 
 
 class Options(TypedDict, total=False):
-    """What may be asked of a metamodel of any kind; see ``metamodel``."""
+    """Options of ``metamodel`` for all kinds."""
 
     tolerance: float | None
     size: float | Sequence[float] | None

@@ -201,7 +201,7 @@ class AssemblyPlan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is done, one sentence per loop."""
+        """Sentences that say how each loop is solved."""
         return tuple(sentence for step in self.steps for sentence in step.sentences)
 
     @property

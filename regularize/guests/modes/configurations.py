@@ -33,7 +33,7 @@ from regularize.tolerances import VANISHING
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the configurations rest on.
+    """Evidence for the configurations of ``AssemblyModes``.
 
     Attributes:
         loops: One sentence per loop: how it was solved, or why not.

@@ -178,7 +178,7 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Freedoms:
-    """What some inputs leave of a mechanism's freedoms."""
+    """Freedoms of a mechanism that some inputs leave."""
 
     independent: int  # how many of the inputs can be chosen freely
     left: int  # freedoms with all inputs given, but for rods that spin between two ball joints

@@ -147,7 +147,7 @@ class ElementaryMotion:
 
     @property
     def simple(self) -> bool:
-        """Whether it is a turn or a slide of as much as its coordinate says."""
+        """Whether it turns or slides by its coordinate itself, without pitch or scale."""
         return self.kind in "RP" and self.pitch == 0.0 and self.scale == 1.0
 
     def transforms(self, q: Coordinates) -> Transform:

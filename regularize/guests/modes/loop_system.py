@@ -244,7 +244,7 @@ def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
 
 @dataclass(frozen=True)
 class Multistart:
-    """How long a search from random starts goes on."""
+    """Limits of a search from random starts."""
 
     starts: int = 64  # of each sample in a round
     rounds: int = 30

@@ -106,7 +106,7 @@ Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
 
 @dataclass(frozen=True)
 class _Relation:
-    """What has to be zero of some points."""
+    """A relation of points: an expression of their numbers that has to be zero."""
 
     points: frozenset[int]
     linear: frozenset[int]  # points in which it is linear
