@@ -26,7 +26,6 @@ VERBS = {
     "regularize.guests.design.workspace_command",
     "regularize.guests.editor",
     "regularize.guests.modes.solve_command",
-    "regularize.guests.modes.ways",
 }
 
 #: So many files of the tests look inside of the package.

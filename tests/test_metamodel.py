@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import regularize as rg
 from regularize.cli import main
+from regularize.guests.design.plot import metamodel_figure
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "metamodel"
 FOUR_BAR = ASSETS / "swinging_fourbar.urdf"
@@ -410,3 +411,17 @@ def test_six_inputs_whose_bounds_cannot_be_reached_come_to_an_end(radius: float,
 def test_inputs_are_chosen_before() -> None:
     with pytest.raises(TypeError, match=r"metamodel\(\) got .* 'inputs'; choose them by reduced"):
         rg.metamodel("model.urdf", {"A": (0.0, 1.0)}, inputs=["A"])  # type: ignore[call-overload]
+
+
+@pytest.mark.slow
+def test_picture_has_full_model_metamodel_and_error() -> None:
+    pytest.importorskip("matplotlib")
+    picture = metamodel_figure(sixteen(), four_bar())
+    axes = np.array(picture.axes).reshape(3, 3)
+    assert [a.get_title() for a in axes[0]] == ["H", "D", "p"]
+    rows = ["reduced model", "metamodel", "relative error, %"]
+    assert [a.get_ylabel() for a in axes[:, 0]] == rows
+    full, fitted = (axes[row, 0].lines[0].get_ydata() for row in (0, 1))
+    x = axes[0, 0].lines[0].get_xdata()
+    np.testing.assert_allclose(full, four_bar().H(x[:, None])[:, 0, 0])
+    np.testing.assert_allclose(fitted, sixteen().H(x[:, None])[:, 0, 0])

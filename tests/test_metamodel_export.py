@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_metamodel import FOUR_BAR, four_bar, orthoglide, scattered, sixteen
 
 import regularize as rg
 from regularize.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-ASSETS = ROOT / "assets" / "metamodel"
 SCHEMA = ROOT / "regularize" / "schema" / "metamodel-1.json"
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -25,30 +25,24 @@ needs_cxx = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compi
 
 
 @lru_cache
-def four_bar(lower: float, upper: float, **options: float) -> rg.Metamodel:
-    reduced = rg.reduced_model(rg.load(ASSETS / "swinging_fourbar.urdf"), ["A"])
-    return rg.metamodel(reduced, [lower, upper], held_out=50, **options)  # type: ignore[arg-type]
+def model_of(lower: float, upper: float, **options: float) -> rg.Metamodel:
+    return rg.metamodel(four_bar(), [lower, upper], held_out=50, **options)  # type: ignore[arg-type]
 
 
 def bar() -> rg.Metamodel:
     """One input, and a part of the bounds that cannot be reached."""
-    return four_bar(-1.9, 1.75, tolerance=0.05, smallest=1 / 256)
-
-
-def sixteen() -> rg.Metamodel:
-    return four_bar(-1.75, 1.75, size=3.5 / 16)
+    return model_of(-1.9, 1.75, tolerance=0.05, smallest=1 / 256)
 
 
 @lru_cache
 def glide(boxes: int) -> rg.Metamodel:
-    reduced = rg.reduced_model(rg.load(ASSETS / "orthoglide_long_rods.urdf"), ["M1", "M2", "M3"])
-    return rg.metamodel(reduced, [[-0.26, 0.06]] * 3, size=0.32 / boxes, held_out=50)
+    return rg.metamodel(orthoglide(), [[-0.26, 0.06]] * 3, size=0.32 / boxes, held_out=50)
 
 
 MODELS: dict[str, Callable[[], rg.Metamodel]] = {
     "bar": bar,
     "sixteen": sixteen,
-    "single": lambda: four_bar(-0.1, 0.1, size=1.0),
+    "single": lambda: model_of(-0.1, 0.1, size=1.0),
     "glide": lambda: glide(2),
 }
 
@@ -78,8 +72,7 @@ def header(path: Path) -> str:
 
 
 def inside(model: rg.Metamodel, count: int) -> np.ndarray:
-    rng = np.random.default_rng(4)
-    theta = rng.uniform(model.lower, model.upper, size=(count, len(model.inputs)))
+    theta = scattered(model, count)
     return theta[model.covers(theta)]
 
 
@@ -253,7 +246,7 @@ def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path:
 def test_header_declares_the_functions(tmp_path: Path) -> None:
     bounds = ["--inputs", "A", "--bounds", "-1.75", "1.75", "--size", "0.21875"]
     files = ["-o", str(tmp_path / "arm.npz"), "--c", str(tmp_path / "arm.c")]
-    assert main(["metamodel", str(ASSETS / "swinging_fourbar.urdf"), *bounds, *files]) == 0
+    assert main(["metamodel", str(FOUR_BAR), *bounds, *files]) == 0
     (tmp_path / "main.c").write_text(
         '#include "arm.h"\n#include "arm.c"\n'
         "int main(void) { double x[1] = {0.0}, H[1][1], D[1][1], p[1], e[1];\n"

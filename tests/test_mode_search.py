@@ -14,7 +14,7 @@ from test_closed_form_special import double_wishbone
 
 import regularize as rg
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
-from regularize.guests.modes.configurations import AssemblyModes, ConfigurationFinder
+from regularize.guests.modes.configurations import ConfigurationFinder
 from regularize.guests.modes.inputs import freedoms_of, inputs_of, numbers, together
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch, nearest_modes
@@ -118,12 +118,6 @@ def test_every_mechanism_needs_as_many_inputs_as_it_has_freedoms(name):
     freedoms = freedoms_of(rest, columns)
     assert freedoms is not None
     assert (freedoms.independent, freedoms.left) == (FINITE[name], 0)
-
-
-def solutions(found: AssemblyModes) -> np.ndarray:
-    """The configurations at a single input, shape (k, n)."""
-    assert found.found.ndim == 1
-    return found.q[found.found]
 
 
 @pytest.mark.slow

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import screws
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from loop_samples import apart, closed_by, dh_link, pencil, random_constants
 from scipy.sparse.csgraph import connected_components
 
@@ -22,14 +18,10 @@ from regularize.guests.modes.elementary_loop import (
     error_and_derivative,
     newton,
 )
-from regularize.guests.modes.grouping import firsts_of, labels_of, table_of
+from regularize.guests.modes.grouping import firsts_of, labels_of
 from regularize.guests.modes.pencil import (
-    BASIS,
-    INVERSE,
     arrangements,
-    carried,
     eigenvalues,
-    elementary,
 )
 
 
@@ -143,27 +135,6 @@ def test_one_equation_for_a_motion_has_two_solutions(kind):
         assert apart(kind, both[:1], both[1:]) > 0.1
 
 
-def test_no_equation_determines_nothing():
-    _, _, determined = solve_motion("R", [np.zeros((1, 3))] * 3, np.zeros((1, 3)))
-    assert not determined.any()
-
-
-ROWS = np.array([2, 0, 2, 2, 0, 5])
-
-
-def test_the_table_keeps_the_order():
-    table = table_of(ROWS, np.arange(6.0), 6)
-    assert np.nan_to_num(table, nan=-1).tolist() == [
-        [1, 4, -1],
-        [-1, -1, -1],
-        [0, 2, 3],
-        [-1, -1, -1],
-        [-1, -1, -1],
-        [5, -1, -1],
-    ]
-    assert table_of(np.zeros(0, dtype=int), np.zeros((0, 3)), 2).shape == (2, 0, 3)
-
-
 @pytest.mark.parametrize("size", [1, 7, 500])
 def test_neighbours_along_a_line_are_all_neighbours(size):
     """Against the comparison of all pairs."""
@@ -215,42 +186,3 @@ def test_three_slides_in_turn_with_three_turns_are_singular_at_all_angles():
     angles = np.linspace(-3, 3, 7)
     for arrangement in arrangements("PRPRPR"):
         assert pencil("PRPRPR", C, arrangement, OFFSETS).regularity(angles).max() < 1e-13
-
-
-TWISTS = arrays(np.float64, 6, elements=st.floats(-2, 2))
-
-
-def coordinates(p: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The fifteen coordinates written out."""
-    pairs = {
-        (0, 1): direction[0],
-        (0, 2): direction[1],
-        (0, 3): direction[2],
-        (0, 4): p @ direction,
-        (1, 2): np.cross(p, direction)[2],
-        (1, 3): -np.cross(p, direction)[1],
-        (2, 3): np.cross(p, direction)[0],
-    }
-    inverted = (p @ direction) * p - 0.5 * (p @ p) * direction
-    pairs |= {(k + 1, 4): inverted[k] for k in range(3)}
-    return np.array([1.0, *p, 0.5 * p @ p, *(pairs[key] for key in sorted(pairs))])
-
-
-@pytest.mark.slow
-@given(TWISTS, arrays(np.float64, 3, elements=st.floats(-2, 2)))
-def test_a_motion_carries_point_and_line(twist, p):
-    T = screws.exp(twist)
-    direction = screws.unit([0.3, -0.5, 0.9])
-    moved = coordinates(T[:3, :3] @ p + T[:3, 3], T[:3, :3] @ direction)
-    assert np.allclose(carried(T) @ coordinates(p, direction), moved, atol=1e-11)
-
-
-@pytest.mark.parametrize("kind", ["R", "P"])
-def test_elementary_motions_are_linear_in_their_functions(kind):
-    x = np.linspace(-3, 3, 13)
-    one = np.ones_like(x)
-    f = np.stack([one, x, x * x] if kind == "P" else [one, np.cos(x), np.sin(x)], axis=-1)
-    assert np.allclose(np.einsum("nh,hij->nij", f, BASIS[kind]), carried(elementary(kind, x)))
-    assert np.allclose(np.einsum("nh,hij->nij", f, INVERSE[kind]), carried(elementary(kind, -x)))
-    # Exact: multiples of one half.
-    assert np.array_equal(2 * BASIS[kind], np.round(2 * BASIS[kind]))

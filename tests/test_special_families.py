@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -20,8 +21,6 @@ from screws import exp, transform, unit
 from test_proofs import change_motion, motions, proved_by_its_motion
 
 import regularize as rg
-from regularize.guests.special import focal
-from regularize.guests.special.symmetric import schatz, symmetric
 from regularize.proofs.curves import Series, Terms, relation_of
 from regularize.proofs.document import match
 from regularize.proofs.dual_quaternions import (
@@ -33,9 +32,8 @@ from regularize.proofs.dual_quaternions import (
     product_of,
     split_right,
 )
-from regularize.proofs.geometry import integral
 from regularize.proofs.special import SpecialLengths, special_lengths
-from regularize.proofs.verifier import distance, fingerprint, verify
+from regularize.proofs.verifier import fingerprint, verify
 from regularize.report.report import Report
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -88,68 +86,35 @@ def mapped_axes(
     return [axes[i] for i in range(6)]
 
 
-def products(one: Dual, two: Dual) -> tuple[Fraction, Fraction]:
-    """Cosine and moment of two lines, squared, of unit directions."""
-    sizes = [multiplied(line, line)[0] for line in (one, two)]
-    cosine, moment = (multiplied(one, two)[k] for k in (0, 4))
-    return tuple(x * x / (sizes[0] * sizes[1]) for x in (cosine, moment))
+def loop_on(axes: Sequence[np.ndarray]) -> rg.Mechanism:
+    """The closed chain of hinges on such axes."""
+    moments, ways = np.split(np.array(axes), 2, axis=1)
+    return single_loop("loop", "RRRRRR", ways, np.cross(ways, moments))
 
 
-def found_near(axes: Sequence[np.ndarray], kind: str) -> list[Dual]:
-    """The exact lines, which lie near the axes."""
-    (lines,) = (lines for name, lines in symmetric(axes, 1e-9, 1e-11) if name == kind)
-    assert all(line[0] == line[4] == 0 for line in lines)
-    rows = [tuple(int(x * 10**30) for x in (*line[5:], *line[1:4])) for line in lines]
-    assert max(distance([*x], (row,)) for x, row in zip(axes, rows, strict=True)) < 1e-9
-    return lines
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_what_a_half_turn_maps_has_equal_angles_and_distances(seed: int) -> None:
-    """Of Bricard's line-symmetric loop, about a line that does not pass the origin."""
-    rng = np.random.default_rng(seed)
+def bricards() -> Iterator[Any]:
+    """Axes in no special place that a half turn or a reflection maps on each other, and others."""
+    rng = np.random.default_rng(0)
     n, p = unit(rng.normal(size=3)), rng.normal(size=3)
-    R = 2.0 * np.outer(n, n) - np.eye(3)
-    axes = mapped_axes(rng, transform(R, p - R @ p), [(0, 3), (1, 4), (2, 5)])
-    lines = found_near([-axes[0], *axes[1:]], "line-symmetric Bricard")
-    for i in range(3):
-        assert products(lines[i], lines[i + 1]) == products(lines[i + 3], lines[(i + 4) % 6])
+    half_turn = 2.0 * np.outer(n, n) - np.eye(3)
+    map_ = transform(half_turn, p - half_turn @ p)
+    first, *others = mapped_axes(rng, map_, [(0, 3), (1, 4), (2, 5)])
+    yield pytest.param("line-symmetric Bricard", [-first, *others], id="line")
+    map_ = transform(-half_turn, p + half_turn @ p)
+    for first in range(3):
+        pairs = [(first + k, (first - k) % 6) for k in (1, 2)]
+        axes = mapped_axes(rng, map_, pairs)
+        yield pytest.param("plane-symmetric Bricard", axes, id=f"plane {first}")
+    yield pytest.param("trihedral Bricard", trihedral_axes(rng), id="trihedral")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(3))
-def test_what_a_reflection_maps_has_equal_angles_and_distances(first: int) -> None:
-    """Of Bricard's plane-symmetric loop: two opposite hinges lie in the plane."""
-    rng = np.random.default_rng(first)
-    n, p = unit(rng.normal(size=3)), rng.normal(size=3)
-    R = np.eye(3) - 2.0 * np.outer(n, n)
-    pairs = [(first + k, (first - k) % 6) for k in (1, 2)]
-    lines = found_near(mapped_axes(rng, transform(R, p - R @ p), pairs), "plane-symmetric Bricard")
-    for k in range(3):
-        one, two = ([lines[(first + s * i) % 6] for i in (k, k + 1)] for s in (1, -1))
-        assert products(*one) == products(*two)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_neighbours_of_the_trihedral_are_exactly_at_right_angles(seed: int) -> None:
-    """And Bricard's condition on the offsets: the common normals of each meet on it."""
-    axes = trihedral_axes(np.random.default_rng(seed))
-    lines = found_near(axes, "trihedral Bricard")
-    for i in range(6):
-        assert multiplied(lines[i], lines[i - 1])[0] == 0
-    for i, line in enumerate(lines):
-        w = line[1:4]
-        feet = []
-        for other in (lines[i - 1], lines[(i + 1) % 6]):
-            d = other[1:4]
-            ends = [np.cross(x[1:4], x[5:]) / np.dot(x[1:4], x[1:4]) for x in (line, other)]
-            normal = np.cross(w, d)
-            feet.append(np.dot(np.cross(ends[1] - ends[0], d), normal) / np.dot(normal, normal))
-        assert feet[0] == feet[1]
+@pytest.mark.parametrize(("family", "axes"), [*bricards()])
+def test_loops_of_bricard_are_known_by_their_axes(family: str, axes: list[np.ndarray]) -> None:
+    (found,) = special_lengths(rg.reduce(loop_on(axes), configurations=0))
+    assert found.family == family and found.distance < 1e-8
     off = hinge(axes[0][3:], np.cross(axes[0][3:], axes[0][:3]) + 1e-3 * axes[1][3:])
-    assert "trihedral Bricard" not in [name for name, _ in symmetric([off, *axes[1:]], 1e-9, 1e-11)]
+    assert special_lengths(rg.reduce(loop_on([off, *axes[1:]]), configurations=0)) == ()
 
 
 def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
@@ -157,16 +122,13 @@ def test_right_angles_in_two_directions_alone_make_no_trihedral() -> None:
     points = np.random.default_rng(4).normal(size=(6, 3))
     points[:, 2] = 0.0
     axes = [hinge(np.eye(3)[i % 2], point) for i, point in enumerate(points)]
-    assert "trihedral Bricard" not in [name for name, _ in symmetric(axes, 1e-9, 1e-11)]
+    assert special_lengths(rg.reduce(loop_on(axes), configurations=0)) == ()
 
 
 def test_the_focal_mechanism_is_known_in_every_plane() -> None:
     reduction = rg.reduce(moved(rg.load(ASSETS / "focal_mechanism.urdf"), ASKEW), configurations=0)
-    (part,) = reduction.parts
-    found = focal(reduction.graph, part, 1e-6, 1e-11)
-    assert found is not None
-    off = [distance([*part.screws[e][:, 0]], space) for e, space in found.items()]
-    assert max(off) < 1e-8
+    (found,) = special_lengths(reduction)
+    assert found.family == "focal mechanism" and found.distance < 1e-8
 
 
 def schatz_loop(p: float = 0.3) -> rg.Mechanism:
@@ -181,35 +143,30 @@ def schatz_loop(p: float = 0.3) -> rg.Mechanism:
 
 
 def trihedral() -> rg.Mechanism:
-    axes = np.array(trihedral_axes(np.random.default_rng(11)))
-    points = np.cross(axes[:, 3:], axes[:, :3])
-    return single_loop("trihedral Bricard", "RRRRRR", axes[:, 3:], points)
+    return loop_on(trihedral_axes(np.random.default_rng(11)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [-1.0, -0.41, 0.0, 0.123456789, 0.49])
 def test_the_linkage_of_schatz_has_rational_axes_at_every_pose(p: float) -> None:
-    loop = rg.reduce(schatz_loop(p), configurations=0)
-    axes = [s[:, 0] / np.linalg.norm(s[3:, 0]) for s in loop.parts[0].screws.values()]
-    assert farthest(axes) < 1e-9
+    loop = schatz_loop(p)
+    (found,) = special_lengths(rg.reduce(loop, configurations=0))
+    assert found.family == "Schatz" and found.distance < 1e-9
     # The same right angles at other places are those of no such linkage.
-    axes[1] = axes[1] + [*np.cross([0.1, 0.2, 0.3], axes[1][3:]), 0.0, 0.0, 0.0]
-    assert farthest(axes) > 1e-3
-
-
-def farthest(axes: Sequence[np.ndarray]) -> float:
-    """By how much axes miss those of the linkage of Schatz that is found near them."""
-    found = [
-        [integral([[*v[5:], *v[1:4]]]) for v in lines] for _, lines in schatz(axes, 1e-9, 1e-10)
-    ]
-    off = [[distance([*x], row) for x, row in zip(axes, rows, strict=True)] for rows in found]
-    return min((max(each) for each in off), default=np.inf)
+    T = loop.joints[1].T_parent_joint.copy()
+    T[:3, 3] += [0.1, 0.2, 0.3]
+    other = replace(loop.joints[1], T_parent_joint=T, T_child_joint=T)
+    joints = (loop.joints[0], other, *loop.joints[2:])
+    assert special_lengths(rg.reduce(replace(loop, joints=joints), configurations=0)) == ()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("build", "roots"), [(schatz_loop, 1), (trihedral, 2)])
+@pytest.mark.parametrize(
+    ("build", "family", "roots"),
+    [(schatz_loop, "Schatz", 1), (trihedral, "trihedral Bricard", 2)],
+)
 def test_curves_that_are_not_rational_are_proved_at_any_pose(
-    build: Callable[[], rg.Mechanism], roots: int, monkeypatch: pytest.MonkeyPatch
+    build: Callable[[], rg.Mechanism], family: str, roots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half angles are functions of one of them and of one square root or two."""
 
@@ -224,7 +181,7 @@ def test_curves_that_are_not_rational_are_proved_at_any_pose(
     verdict = rg.verify(document)
     assert verdict.holds and document["undecided"] == [] and reduction.remaining == 0
     (step,) = (s for s in document["parts"][0]["steps"] if s["because"] == "motion")
-    assert step["family"] == mechanism.name
+    assert step["family"] == family
     assert sum(len(terms) > 1 for terms in step["curve"]) == roots
     assert all(j["distance"] < 1e-8 for part in document["parts"] for j in part["joints"])
     # Other coefficients are another curve, or one that does not pass the pose.

@@ -12,16 +12,15 @@ which its derivatives are not right. Every call gets another state.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
 import pinocchio as pin
-from families import FAMILIES
+from families import windows
 from measuring import ASSETS, CHECKOUT, finish, per_item
+from step_speed import weighed
 
 import regularize as rg
-from regularize.mechanism.body import Inertia
 
 NAMES = (
     "planar_fourbar",
@@ -107,11 +106,8 @@ def models() -> Iterator[tuple[str, rg.Mechanism]]:
         path = CORPUS / name
         if path.exists():
             yield (path.parent.name if path.stem == "robot" else path.stem), rg.load(path)
-    rod = Inertia(1.0, np.zeros(3), 0.1 * np.eye(3))
     for count in WINDOWS:
-        mechanism = FAMILIES["windows"](count)
-        bodies = tuple(replace(body, inertia=rod) for body in mechanism.bodies)
-        yield f"windows {count}", replace(mechanism, bodies=bodies)
+        yield f"windows {count}", weighed(windows(count))
 
 
 def measured(mechanism: rg.Mechanism) -> tuple[dict[str, float], int, int]:

@@ -7,18 +7,24 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.mechanism.mechanism import Joint, Mechanism, joint_in_world, mechanism_of
+import regularize as rg
 
-Z = (0.0, 0.0, 1.0)
+CORNERS = ((0.0, 0.0), (0.1, 0.8), (1.1, 0.9), (1.0, 0.0))
 
 
-def hinge(name: str, parent: str, child: str, point: ArrayLike) -> Joint:
+def hinge(name: str, parent: str, child: str, point: ArrayLike) -> rg.Joint:
     """A hinge about Z through a point of the plane."""
-    x, y = np.asarray(point, dtype=np.float64)
-    return joint_in_world(name, parent, child, "revolute", Z, (x, y, 0.0))
+    return rg.Joint.in_world(name, parent, child, "revolute", (0, 0, 1), [*np.asarray(point), 0.0])
 
 
-def windows(loops: int) -> Mechanism:
+def four_bar(k: int, base: str, place: ArrayLike, corners: ArrayLike = CORNERS) -> list[rg.Joint]:
+    """Number k, on a body and with its first hinge somewhere."""
+    links = [base, f"left {k}", f"bar {k}", f"right {k}", base]
+    points = np.add(place, corners)
+    return [hinge(f"{'ABCD'[i]}{k}", links[i], links[i + 1], points[i]) for i in range(4)]
+
+
+def windows(loops: int) -> rg.Mechanism:
     """Row of four-bars with unit links that share their cranks (IFToMM A02)."""
     joints = [hinge("A0", "ground", "crank 0", (0, 0))]
     for k in range(loops):
@@ -27,66 +33,41 @@ def windows(loops: int) -> Mechanism:
             hinge(f"B{k}", f"crank {k}", f"rod {k}", (k, 1)),
             hinge(f"C{k}", f"rod {k}", f"crank {k + 1}", (k + 1, 1)),
         ]
-    return mechanism_of(f"{loops} windows", joints)
+    return rg.Mechanism.of_joints(f"{loops} windows", joints)
 
 
-def comb(loops: int) -> Mechanism:
+def comb(loops: int) -> rg.Mechanism:
     """Four-bars beside each other on the ground."""
-    joints = []
-    for k in range(loops):
-        joints += [
-            hinge(f"A{k}", "ground", f"crank {k}", (3 * k, 0)),
-            hinge(f"B{k}", f"crank {k}", f"coupler {k}", (3 * k, 0.4)),
-            hinge(f"C{k}", f"coupler {k}", f"rocker {k}", (3 * k + 1.1, 0.9)),
-            hinge(f"D{k}", f"rocker {k}", "ground", (3 * k + 1, 0)),
-        ]
-    return mechanism_of(f"comb of {loops}", joints)
+    corners = (CORNERS[0], (0.0, 0.4), *CORNERS[2:])
+    joints = [joint for k in range(loops) for joint in four_bar(k, "ground", (3 * k, 0), corners)]
+    return rg.Mechanism.of_joints(f"comb of {loops}", joints)
 
 
-def different(loops: int) -> Mechanism:
+def different(loops: int) -> rg.Mechanism:
     """Four-bars beside each other of which no two are alike."""
     joints, rng = [], np.random.default_rng(0)
     for k in range(loops):
-        (x, y), (u, v) = np.array([[0.0, 0.4], [1.1, 0.9]]) + rng.uniform(-0.1, 0.1, (2, 2))
-        joints += [
-            hinge(f"A{k}", "ground", f"crank {k}", (3 * k, 0)),
-            hinge(f"B{k}", f"crank {k}", f"coupler {k}", (3 * k + x, y)),
-            hinge(f"C{k}", f"coupler {k}", f"rocker {k}", (3 * k + u, v)),
-            hinge(f"D{k}", f"rocker {k}", "ground", (3 * k + 1, 0)),
-        ]
-    return mechanism_of(f"comb of {loops} different ones", joints)
+        corners = np.array([CORNERS[0], (0.0, 0.4), *CORNERS[2:]])
+        corners[1:3] += rng.uniform(-0.1, 0.1, (2, 2))
+        joints += four_bar(k, "ground", (3 * k, 0), corners)
+    return rg.Mechanism.of_joints(f"comb of {loops} different ones", joints)
 
 
-def chain(loops: int) -> Mechanism:
+def chain(loops: int) -> rg.Mechanism:
     """Four-bars in a row: the coupler of each is the ground of the next."""
-    joints, base = [], "ground"
-    for k in range(loops):
-        joints += [
-            hinge(f"A{k}", base, f"left {k}", (0, k)),
-            hinge(f"B{k}", f"left {k}", f"bar {k}", (0.1, k + 0.8)),
-            hinge(f"C{k}", f"bar {k}", f"right {k}", (1.1, k + 0.9)),
-            hinge(f"D{k}", f"right {k}", base, (1, k)),
-        ]
-        base = f"bar {k}"
-    return mechanism_of(f"chain of {loops}", joints)
+    bases = ["ground", *(f"bar {k}" for k in range(loops))]
+    joints = [joint for k in range(loops) for joint in four_bar(k, bases[k], (0, k))]
+    return rg.Mechanism.of_joints(f"chain of {loops}", joints)
 
 
-def tree(loops: int) -> Mechanism:
+def tree(loops: int) -> rg.Mechanism:
     """Four-bars that carry two more each: a binary tree of couplers."""
-    joints, bases = [], ["ground"]
-    for k in range(loops):
-        base = bases[(k + 1) // 2]
-        joints += [
-            hinge(f"A{k}", base, f"left {k}", (2 * k, 0)),
-            hinge(f"B{k}", f"left {k}", f"bar {k}", (2 * k + 0.1, 0.8)),
-            hinge(f"C{k}", f"bar {k}", f"right {k}", (2 * k + 1.1, 0.9)),
-            hinge(f"D{k}", f"right {k}", base, (2 * k + 1, 0)),
-        ]
-        bases.append(f"bar {k}")
-    return mechanism_of(f"tree of {loops}", joints)
+    bases = ["ground", *(f"bar {k}" for k in range(loops))]
+    joints = [joint for k in range(loops) for joint in four_bar(k, bases[(k + 1) // 2], (2 * k, 0))]
+    return rg.Mechanism.of_joints(f"tree of {loops}", joints)
 
 
-def scissor(loops: int) -> Mechanism:
+def scissor(loops: int) -> rg.Mechanism:
     """Pairs of crossed bars in a row, the first one on the ground: deep and coupled."""
     high, far = 0.6, 0.8
     joints = [hinge("on the ground", "ground", "up 0", (-far / 2, -high / 2))]
@@ -98,10 +79,10 @@ def scissor(loops: int) -> Mechanism:
                 hinge(f"top {k}", f"up {k}", f"down {k + 1}", (end, high / 2)),
                 hinge(f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -high / 2)),
             ]
-    return mechanism_of(f"scissor of {loops}", joints)
+    return rg.Mechanism.of_joints(f"scissor of {loops}", joints)
 
 
-def grid(loops: int) -> Mechanism:
+def grid(loops: int) -> rg.Mechanism:
     """A square lattice of plates with a rod of two hinges between neighbours, about so many loops.
 
     There are n rows of n + 1 loops, the next n whose product is not smaller.
@@ -123,16 +104,10 @@ def grid(loops: int) -> Mechanism:
                     hinge(f"{rod} begins", plate, rod, here + aside),
                     hinge(f"{rod} ends", rod, next_, there - aside),
                 ]
-    return mechanism_of(f"grid of {rows * (rows + 1)}", joints)
+    return rg.Mechanism.of_joints(f"grid of {rows * (rows + 1)}", joints)
 
 
 #: Functions of the number of loops.
-FAMILIES: Mapping[str, Callable[[int], Mechanism]] = {
-    "windows": windows,
-    "comb": comb,
-    "different": different,
-    "chain": chain,
-    "tree": tree,
-    "scissor": scissor,
-    "grid": grid,
+FAMILIES: Mapping[str, Callable[[int], rg.Mechanism]] = {
+    each.__name__: each for each in (windows, comb, different, chain, tree, scissor, grid)
 }

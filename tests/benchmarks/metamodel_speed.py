@@ -14,7 +14,6 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 import regularize as rg
 
 Array = NDArray[np.float64]
+Times = dict[str, float]
 MODELS = ASSETS / "metamodel"
 CASES = (
     ("swinging_fourbar", ["A"], [[-1.6, 1.6]], 0.01),
@@ -47,29 +47,8 @@ void loop(long count, const double *theta, const double *rate, const double *acc
 """
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Microseconds per evaluation of the inverse dynamics; NaN where there is no compiler.
-
-    Attributes name what is evaluated; ``worst`` is the metamodel's largest relative error.
-    """
-
-    name: str
-    full: float
-    metamodel: float
-    c: float
-    rnea: float
-    tree_freedoms: int
-    worst: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times as quick the metamodel is as the full model, both vectorised."""
-        return self.full / self.metamodel
-
-
-def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> Speed:
-    """All times of one mechanism."""
+def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: float) -> Times:
+    """Microseconds per evaluation, and the largest relative error; NaN without a compiler."""
     reduction = rg.reduce(rg.load(MODELS / f"{name}.urdf"))
     reduced = rg.reduced_model(reduction, inputs)
     model = rg.metamodel(reduced, bounds, tolerance=tolerance, smallest=1e-4)
@@ -79,15 +58,14 @@ def measure(name: str, inputs: list[str], bounds: list[list[float]], tolerance: 
     few = STATES // 100
     full, _ = timed(lambda: reduced.inverse_dynamics(theta[:few], rate[:few], acceleration[:few]))
     fast, _ = timed(lambda: model.inverse_dynamics(theta, rate, acceleration), RUNS)
-    return Speed(
-        name,
-        full / few * 1e6,
-        fast / STATES * 1e6,
-        in_c(model, theta, rate, acceleration) * 1e6,
-        of_open_tree(reduction, reduced, theta[:few]) * 1e6,
-        rg.to_pinocchio(reduction).model.nv,
-        model.accuracy.worst,
-    )
+    return {
+        "full": full / few * 1e6,
+        "metamodel": fast / STATES * 1e6,
+        "c": in_c(model, theta, rate, acceleration) * 1e6,
+        "rnea": of_open_tree(reduction, reduced, theta[:few]) * 1e6,
+        "freedoms": rg.to_pinocchio(reduction).model.nv,
+        "worst": model.accuracy.worst,
+    }
 
 
 def in_c(model: rg.Metamodel, theta: Array, rate: Array, acceleration: Array) -> float:
@@ -130,21 +108,21 @@ def of_open_tree(reduction: rg.Reduction, reduced: Any, theta: Array) -> float:
 
 def main() -> None:
     """Measure and print."""
-    results = [measure(*case) for case in CASES]
+    results = {case[0]: measure(*case) for case in CASES}
 
     def table() -> None:
-        for r in results:
+        for name, r in results.items():
             print(
-                f"{r.name}: full reduced model {r.full:.1f} us, metamodel {r.metamodel:.3f} us "
-                f"(largest error {100 * r.worst:.2g} %), C {1e3 * r.c:.0f} ns, rnea of the open "
-                f"tree with {r.tree_freedoms} freedoms {1e3 * r.rnea:.0f} ns"
+                f"{name}: full reduced model {r['full']:.1f} us, metamodel {r['metamodel']:.3f} us "
+                f"(largest error {100 * r['worst']:.2g} %), C {1e3 * r['c']:.0f} ns, rnea of the "
+                f"open tree with {r['freedoms']} freedoms {1e3 * r['rnea']:.0f} ns"
             )
 
     ratios = {}
-    for r in results:
-        ratios[f"{r.name}: metamodel instead of the full model"] = r.ratio
-        ratios[f"{r.name}: metamodel in C instead of rnea of the open tree"] = r.rnea / r.c
-        ratios[f"{r.name}: full model instead of rnea of the open tree"] = r.rnea / r.full
+    for name, r in results.items():
+        ratios[f"{name}: metamodel instead of the full model"] = r["full"] / r["metamodel"]
+        ratios[f"{name}: metamodel in C instead of rnea of the open tree"] = r["rnea"] / r["c"]
+        ratios[f"{name}: full model instead of rnea of the open tree"] = r["rnea"] / r["full"]
     finish(ratios, table)
 
 

@@ -36,7 +36,6 @@ from measuring import ASSETS, finish, timed
 
 import regularize as rg
 from regularize.dynamics.pinocchio.split import Split
-from regularize.mechanism.body import Inertia
 
 SIZES = (1, 5, 20, 50, 200)
 #: Velocities beyond which dense factorisations are left out: seconds each, and nobody's way.
@@ -48,7 +47,7 @@ WAYS = ("robot", "batch", "errors", "newton", "aba", "lcaba", "dense")
 
 def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
     """The mechanism with a kilogram for every body that states no mass properties."""
-    unit = Inertia(1.0, np.array([0.1, 0.05, 0.0]), 0.1 * np.eye(3))
+    unit = rg.Inertia(1.0, np.array([0.1, 0.05, 0.0]), 0.1 * np.eye(3))
     bodies = [
         b if b.inertia and b.inertia.mass else replace(b, inertia=unit) for b in mechanism.bodies
     ]

@@ -85,9 +85,7 @@ def problems() -> dict[str, Problem]:
 
 def _point_of(mechanism: rg.Mechanism, body: str, point: Array) -> Callable[[Poses], Array]:
     """Position of a point of a body."""
-    inertia = mechanism.body(body).inertia
-    assert inertia is not None
-    arm = point - inertia.center
+    arm = point - mechanism.body(body).inertia.center  # type: ignore[union-attr]
     return lambda poses: poses.position[body] + poses.rotation[body] @ arm
 
 

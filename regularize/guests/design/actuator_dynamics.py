@@ -1,37 +1,190 @@
-r"""Dynamics in actuator coordinates by elimination of the constraints.
+r"""Dynamics in actuator coordinates by elimination of the constraints, and the configurations.
 
 Brüls (2003), section 3, on joint coordinates and on the kept rows of the loops, so redundant
 constraints cannot make :math:`\Phi_q` rectangular. Every quantity is exact: the derivative of
 :math:`q_\theta` comes from the brackets of the screws, not from finite differences.
+
+The kept rows and one row per input are as many equations as there are joint coordinates (eq. 10),
+and determine a configuration near any regular one: in closed form where there is one, checked
+against all equations; elsewhere the inputs are driven straight from the reference to the given
+ones, so that a path never changes to another assembly mode unnoticed. Rows that special dimensions
+make dependent are consistent, so least squares solve them exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import KDTree
 
 from regularize import validation
 from regularize.dynamics.simulation.loads import BodyLoad
-from regularize.errors import ModelError, NoInertia
-from regularize.guests.design.continuation import ActuatedLoops, ReachedConfigurations
+from regularize.errors import ModelError, NoInertia, NotFinite, SingularInputs
 from regularize.guests.design.equation_of_motion import (
     EquationOfMotion,
     count,
     pack,
     symmetric_products,
 )
+from regularize.guests.modes.sampling import ClosedBranch, closed_branch
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, Transform, read_only
 from regularize.loops.constraints import in_parts
+from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
+from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.least_norm import least_norm
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.mechanism import Inertia, no_inertia
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.repair.statics.equilibrium import node_incidence
 from regularize.repair.statics.passive_joints import PassiveJoints
+from regularize.tolerances import EXACT, Tolerances
+
+#: How often unreached inputs are tried again from the nearest ones that were reached: most are
+#: found at once or never.
+DETOURS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ReachedConfigurations(Arrived):
+    """Configurations that belong to given inputs."""
+
+    stopped: Array  # inputs (N, s) at which each path ended
+
+
+class ActuatedLoops(Continuation):
+    r"""The kept rows of closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`.
+
+    Every path begins at a closed configuration q; the loops' length scales translations. A closed
+    form is looked for if ``search``, when configurations are first asked for.
+    """
+
+    def __init__(
+        self,
+        loops: LoopKinematics,
+        reduced: ReducedLoops,
+        inputs: Sequence[int],
+        q: Coordinates,
+        *,
+        search: bool = True,
+        tolerances: Tolerances = EXACT,
+    ) -> None:
+        # No direction may be left out: at a crossing, another branch begins along it.
+        super().__init__(reduced, replace(tolerances, singular=tolerances.closed))
+        self.loops, self.reduced, self.inputs = loops, reduced, list(inputs)
+        self.q, self._search = q, search
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the closed form, which is compiled: in other processes paths are followed."""
+        return {**self.__dict__, "closed": None}
+
+    @cached_property
+    def closed(self) -> ClosedBranch | None:
+        """The closed form of the reference's branch, where there is one; found at first use."""
+        return closed_branch(self.loops, self.inputs, self.q) if self._search else None
+
+    @property
+    def theta(self) -> Array:
+        """Inputs at the reference configuration, shape (s,)."""
+        return np.asarray(self.q[self.inputs])
+
+    def rows(self, state: State) -> Jacobian:
+        """Return the kept rows by scaled velocities; exact where the loops close."""
+        return self.reduced.residual_jacobian(state) * self.loops.units
+
+    def completed(self, rows: Array, given: Array, right: Array | float = 0.0) -> Array:
+        """Complete scaled velocities (s, k) of the inputs to those of all joints, (N, n, k)."""
+        free = np.delete(np.arange(len(self.loops.units)), self.inputs)
+        right = right - rows[..., self.inputs] @ given
+        result = np.zeros((len(rows), len(self.loops.units), given.shape[1]))
+        result[:, self.inputs] = given
+        result[:, free] = least_norm(rows[..., free], right, self.tolerances.singular)
+        return result * self.loops.units[:, None]
+
+    def _jacobian(self, q: Coordinates) -> Jacobian:
+        r"""Return :math:`\Phi_q` by scaled velocities: the kept rows, then one per input."""
+        rows = self.rows(self.loops.state(q))
+        locked = np.eye(len(self.loops.units))[self.inputs]
+        return np.concatenate([rows, np.broadcast_to(locked, (len(q), *locked.shape))], axis=1)
+
+    def clearance(self, q: Coordinates) -> Array:
+        r"""Return the smallest over the largest singular value of :math:`\Phi_q`."""
+        sizes = np.linalg.svd(self._jacobian(q), compute_uv=False)
+        return np.asarray(sizes[:, -1] / sizes[:, 0])
+
+    def moving_joints(self, q: Coordinates) -> list[str]:
+        """Name the coordinates that can still move, or nearly so, with the inputs locked."""
+        share = np.abs(np.linalg.svd(self._jacobian(q)[0])[2][-1])
+        return [self._name(int(i)) for i in np.flatnonzero(share > 0.1 * max(share))]
+
+    def _name(self, i: int) -> str:
+        """Name a coordinate of the loops."""
+        return coordinate_names(self.loops.graph.mechanism)[int(self.loops.columns[i])]
+
+    def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
+        """Find configurations at inputs (N, s) on the branch of the reference.
+
+        Paths that do not arrive are followed to their singular ends by steps down to ``shortest``.
+        """
+        theta = np.asarray(theta, dtype=np.float64)
+        if not np.all(np.isfinite(theta)):
+            raise NotFinite("inputs have to be finite numbers")
+        q, reached = np.repeat(self.q[None], len(theta), axis=0), np.zeros(len(theta), dtype=bool)
+        if self.closed is not None:
+            found, reached = self.closed(theta)
+            reached &= np.all(found[:, self.inputs] == theta, axis=1)
+            reached[reached] = self._fulfilled(found[reached])
+            q[reached] = found[reached]
+        lost = np.flatnonzero(~reached)
+        first = drive(self, q[lost], self.inputs, theta[lost], shortest=shortest)
+        q[lost], reached[lost] = first.q, first.reached
+        scaled = theta / self.loops.units[self.inputs]
+        # One input leaves only one way to go.
+        for _ in range(DETOURS if theta.shape[1] > 1 and reached.any() else 0):
+            lost, known = np.flatnonzero(~reached), np.flatnonzero(reached)
+            nearest = known[KDTree(scaled[known]).query(scaled[lost])[1]]
+            again = drive(self, q[nearest], self.inputs, theta[lost], shortest=shortest)
+            arrived = lost[again.reached]
+            if not len(arrived):
+                break
+            q[arrived], reached[arrived] = again.q[again.reached], True
+        return ReachedConfigurations(q, reached, stopped=q[:, self.inputs])
+
+    def require(self, theta: Array) -> Coordinates:
+        """Find configurations at inputs; raise ``SingularInputs`` where a path ends before."""
+        found = self.solve(theta)
+        if not found.reached.all():
+            i = int(np.flatnonzero(~found.reached)[0])
+            raise SingularInputs(
+                [*map(self._name, self.inputs)],
+                theta[i],
+                found.stopped[i],
+                self.moving_joints(found.q[i : i + 1]),
+            )
+        return found.q
+
+    def driven(self, q: Coordinates, columns: Sequence[int], goal: Array) -> Stepped:
+        """Make a step, which also has to fulfil the equations that the reduction removed."""
+        found = super().driven(q, columns, goal)
+        good = found.good.copy()
+        good[good] = self._fulfilled(found.q[good])
+        return replace(found, good=good)
+
+    def _fulfilled(self, q: Coordinates) -> Mask:
+        """Tell which configurations fulfil every equation, those removed included."""
+        state = self.loops.state(q)
+        kept, every = (
+            np.abs(constraints.residual(state)).max(axis=1, initial=0.0)
+            for constraints in (self.reduced, self.loops)
+        )
+        return np.asarray((kept <= self.tolerances.closed) & (every <= self.tolerances.same))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +225,7 @@ NEARLY = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ReducedMotion:
-    r"""Everything that is linear in the inputs' rates and their P products, at N configurations."""
+    """What is linear in the inputs' rates and their P products, at N configurations."""
 
     state: State
     q_theta: Array  # joint velocities by the inputs' rates (eq. 11), shape (N, n, s)
@@ -174,7 +327,6 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             ends = table.T
         else:
             fraction = np.random.default_rng(seed).uniform(size=(rays, s))
-            # One coordinate of every end lies on one of the faces.
             face = np.arange(rays) % (2 * s)
             fraction[np.arange(rays), face // 2] = face % 2
             ends = table[:, 0] + fraction * (table[:, 1] - table[:, 0])
@@ -186,11 +338,11 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def q_theta(self, theta: ArrayLike) -> Array:
         """Joint velocities by the inputs' rates (eq. 11), shape (..., n, s)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).q_theta)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).q_theta)
 
     def B(self, theta: ArrayLike) -> Array:
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
-        return self._like(theta, self.motion(self.equations.require(self._table(theta))).B)
+        return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
@@ -217,7 +369,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
-    def motion(self, q: Coordinates) -> ReducedMotion:
+    def _motion(self, q: Coordinates) -> ReducedMotion:
         """Return velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
         state = loops.state(q)
@@ -236,7 +388,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def _coefficients(self, q: Coordinates) -> Array:
         """Return rows of coefficients at closed configurations, shape (N, t)."""
-        motion, incidence, passive = self.motion(q), self.masses.incidence, self.passive
+        motion, incidence, passive = self._motion(q), self.masses.incidence, self.passive
         V, screws = motion.q_theta, motion.state.screws[..., None]
 
         def of_bodies(fields: Array) -> Array:

@@ -21,9 +21,8 @@ from regularize.adapters.common.input_files import read_bytes
 from regularize.dynamics.step.c_source import identifier, numbers
 from regularize.errors import ReadError
 from regularize.escape import in_comment
-from regularize.guests.design.equation_of_motion import count, pairs
-from regularize.guests.design.interpolation import Accuracy, Interpolation
-from regularize.guests.design.tree import BoxTree, Scale, basis
+from regularize.guests.design.equation_of_motion import Accuracy, Interpolation, Scale, count, pairs
+from regularize.guests.design.tree import BoxTree, basis
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.loops.constraints import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic

@@ -11,20 +11,25 @@ row by row, D row by row, p; then, where joints have viscous damping, which the 
 upper triangle of the damping matrix C. Where the motors are not the inputs, C stands there anyhow,
 and the influence matrix A of the motors row by row: of their efforts u,
 :math:`\tau = A(\theta)\,u`.
+
+Interpolations of these rows over a workspace, its bounds, coverage and errors, are here as well.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regularize.errors import ModelError, NoInertia
-from regularize.lie.arrays import Array, Indices
+from regularize.errors import ModelError, NoInertia, OutsideWorkspace
+from regularize.lie.arrays import Array, Indices, Mask
 from regularize.loops.constraints import CHUNK
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.validation import numbers
 
 
@@ -94,7 +99,7 @@ def unpack(rows: Array, s: int) -> tuple[Array, Array, Array, Array]:
 
 
 class EquationOfMotion(ABC):
-    """What can be computed from the coefficients alone.
+    """Inverse and forward dynamics from the coefficients of the equation of motion.
 
     Inputs may be one state, shape (s,), or any number of them, shape (..., s).
 
@@ -114,7 +119,7 @@ class EquationOfMotion(ABC):
         return [self._like(theta, part) for part in unpack(rows, len(self.inputs))]
 
     def _like(self, theta: ArrayLike, table: NDArray[Any]) -> NDArray[Any]:
-        """What belongs to each of the inputs, shape (N, ...), with their leading axes."""
+        """Give results (N, ...) the leading axes of the inputs."""
         return table.reshape((*np.shape(theta)[:-1], *table.shape[1:]))
 
     def _table(self, values: ArrayLike) -> Array:
@@ -232,3 +237,103 @@ class EquationOfMotion(ABC):
             shapes = ", ".join(str(array.shape) for array in given)
             raise ModelError(f"states of different shapes do not go together: {shapes}") from None
         return arrays[0].shape, [self._table(array) for array in arrays]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes that errors of H, D and p are compared with: median norms over the workspace."""
+
+    median: dict[str, float]
+
+    def relative(self, errors: Array, values: Array, s: int) -> Array:
+        """Return relative errors of H, D, p and C, shape (..., groups).
+
+        Norms of errors are divided by those of the values, or by the median if that is larger.
+        """
+        parts = []
+        for name, place in groups(s, values.shape[-1]).items():
+            size = np.linalg.norm(values[..., place], axis=-1)
+            missed = np.linalg.norm(errors[..., place], axis=-1)
+            floor = self.median[name]
+            parts.append(missed / np.maximum(size, floor if floor > 0.0 else np.inf))
+        return np.stack(parts, axis=-1)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Relative errors at random points that no fit has seen.
+
+    Errors of H, D and p are relative to their norm at the point, or to their median norm over the
+    workspace where they are smaller than that.
+
+    Attributes:
+        points: Number of points inside the workspace.
+        covered: Fraction of them that the metamodel covers.
+        maximal: Largest relative error of H, D and p, by name.
+        mean: Mean relative error, by name.
+    """
+
+    points: int
+    covered: float
+    maximal: dict[str, float]
+    mean: dict[str, float]
+
+    @property
+    def worst(self) -> float:
+        """Largest relative error of all."""
+        return max(self.maximal.values())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interpolation(ShortRepr, EquationOfMotion):
+    """An interpolation of the coefficients over a workspace: the base of all metamodels.
+
+    Attributes:
+        inputs: Names of the actuated coordinates, in the order of the inputs.
+        lower: Lower bounds of the inputs, radians or metres, shape (s,).
+        upper: Upper bounds, shape (s,).
+        samples: Number of samples of the reduced model that the fit uses.
+        scale: Sizes that errors are relative to.
+        accuracy: Errors at points that the fit has not seen.
+        findings: What should be known about the metamodel.
+    """
+
+    inputs: tuple[str, ...]
+    lower: Array
+    upper: Array
+    samples: int
+    scale: Scale
+    accuracy: Accuracy
+    findings: tuple[Diagnostic, ...]
+
+    def covers(self, theta: ArrayLike) -> Mask:
+        """Whether the metamodel answers at inputs of shape (..., s), shape (...)."""
+        return self._like(theta, self._covered(self._table(theta)))
+
+    def relative_errors(self, theta: Array, truth: Array) -> Array:
+        """Relative errors of H, D, p and C at inputs (N, s), shape (N, groups).
+
+        The truth, shape (N, t), is NaN outside the workspace; errors are NaN where nothing is
+        known.
+        """
+        known = np.isfinite(truth[:, 0]) & self._covered(theta)
+        places = groups(theta.shape[1], truth.shape[1])
+        result = np.full((len(theta), len(places)), np.nan)
+        if known.any():
+            missed = self.coefficients(theta[known]) - truth[known]
+            result[known] = self.scale.relative(missed, truth[known], theta.shape[1])
+        return result
+
+    def _covered(self, theta: Array) -> Mask:
+        """Tell whether inputs (N, s) lie within the bounds."""
+        return np.asarray(np.all((theta >= self.lower) & (theta <= self.upper), axis=1))
+
+    def _outside(self, theta: Array) -> OutsideWorkspace:
+        """Make the error that says which inputs are not covered."""
+        values = ", ".join(
+            f"{name} = {value:.6g}" for name, value in zip(self.inputs, theta, strict=True)
+        )
+        return OutsideWorkspace(
+            f"the metamodel does not cover {values}; its bounds are {self.lower.tolist()} to "
+            f"{self.upper.tolist()}, without what cannot be reached"
+        )

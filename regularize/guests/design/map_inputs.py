@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.body_pose import COORDINATES, BodyPose, posed
-from regularize.guests.modes.inputs import Inputs, inputs_of, node_of, numbers, whole
+from regularize.guests.modes.grouping import node_of
+from regularize.guests.modes.inputs import Inputs, inputs_of, numbers, whole
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, actuated_coordinates, coordinate_names
 from regularize.mechanism.graph_building import build
@@ -25,7 +26,7 @@ Range: TypeAlias = "ArrayLike | None"
 
 @dataclass(frozen=True, eq=False)
 class MapInputs:
-    """What a map is drawn over."""
+    """Inputs of a map: the varied ones with their ranges, and those that are held."""
 
     graph: Graph  # of the mechanism, with the chain of the pose where this is an input
     freedoms: int  # coordinates of the mechanism itself, which come first
@@ -66,7 +67,10 @@ def map_inputs(
         if name in known:
             continue
         if body is None and name in COORDINATES:
-            hub = _hub(mechanism)
+            # The moving body with the most joints is the platform, where there is one.
+            ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
+            moving = [b.name for b in mechanism.bodies if b.name != mechanism.ground]
+            hub = max(moving, key=ends.count)
             raise ModelError(
                 f"{name!r} is a coordinate of a body's pose: name the body, as in `--pose "
                 f"{hub}`, or pose={hub!r} in Python"
@@ -101,13 +105,6 @@ def map_inputs(
         body,
         motors.columns if motors.columns or by_pose else inputs.columns,
     )
-
-
-def _hub(mechanism: Mechanism) -> str:
-    """Name the moving body with the most joints: the platform, where there is one."""
-    ends = [body for joint in mechanism.joints for body in (joint.parent, joint.child)]
-    moving = [body.name for body in mechanism.bodies if body.name != mechanism.ground]
-    return max(moving, key=ends.count)
 
 
 def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:

@@ -8,27 +8,24 @@ price: every evaluation touches many samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import NdBSpline, RBFInterpolator, make_interp_spline
 from scipy.spatial import KDTree
 
-from regularize import validation
 from regularize.errors import ModelError
 from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.boxes import Metamodel as Metamodel
-from regularize.guests.design.growth import FIRST, Builder, Samples, Settings
-from regularize.guests.design.interpolation import Accuracy as Accuracy
-from regularize.guests.design.interpolation import Interpolation
+from regularize.guests.design.equation_of_motion import Interpolation
+from regularize.guests.design.growth import FIRST, Bounds, Builder, Inside, Samples
 from regularize.guests.design.reduced_dynamics import reduced_model
 from regularize.guests.design.tree import GRID, WIDER, between
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Mask
 from regularize.mechanism.source import Model
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ class Continuous(Interpolation):
             raise self._outside(theta[int(np.argmin(covered))])
         return np.asarray(self.function(theta))
 
-    def _covered(self, theta: Array) -> NDArray[np.bool_]:
+    def _covered(self, theta: Array) -> Mask:
         covered = super()._covered(theta)
         if self.near is not None:
             radius, samples = self.near
@@ -83,29 +80,28 @@ def _scaled(interpolator: RBFInterpolator, lower: Array, span: Array, theta: Arr
     return np.asarray(interpolator((theta - lower) / span))
 
 
-def continuous(settings: Settings, kind: str) -> Continuous:
+def continuous(samples: Samples, kind: Kind) -> Continuous:
     """Refine a grid until its interpolation is good enough, or no finer one is affordable."""
-    samples, interpolate = Samples(settings), {"splines": _splines, "rbf": _rbf}[kind]
-    widths = (settings.upper - settings.lower) / settings.size
-    intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(widths / WIDER, 1.0))))
-    if np.prod(intervals + 1) > settings.max_samples:
+    interpolate, most = _splines if kind == "splines" else _rbf, samples.max_samples
+    intervals = np.maximum(FIRST, 2 ** np.ceil(np.log2(np.maximum(1 / samples.size / WIDER, 1))))
+    if np.prod(intervals + 1) > most:
         raise ModelError(
             f"a grid over the bounds takes {np.prod(intervals + 1):.3g} samples, more than "
-            f"max_samples={settings.max_samples}: ask for a larger size=, or allow more"
+            f"max_samples={most}: ask for a larger size=, or allow more"
         )
     while True:
         axes = [np.linspace(0.0, 1.0, int(n) + 1) for n in intervals]
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         values = samples.at(np.round(grid * GRID).astype(np.int64))
-        function, near = interpolate(settings, axes, values)
+        function, near = interpolate(samples.lower, samples.upper, axes, values)
         made = Continuous(**samples.about(), kind=kind, function=function, near=near)
         result, _, _ = samples.checked(made)
-        if not result.findings or np.prod(2 * intervals + 1) > settings.max_samples:
+        if not result.findings or np.prod(2 * intervals + 1) > most:
             return result
         intervals = 2 * intervals
 
 
-def _splines(settings: Settings, axes: list[Array], values: Array) -> tuple[Function, Near]:
+def _splines(lower: Array, upper: Array, axes: list[Array], values: Array) -> tuple[Function, Near]:
     """Make cubic tensor-product splines through the coefficients on a grid, shape (..., t)."""
     if not np.isfinite(values).all():
         raise ModelError(
@@ -114,14 +110,13 @@ def _splines(settings: Settings, axes: list[Array], values: Array) -> tuple[Func
         )
     weights, knots = values, []
     for d, axis in enumerate(axes):
-        place = between(settings.lower[d], settings.upper[d], axis)
-        spline = make_interp_spline(place, weights, k=3, axis=d)
+        spline = make_interp_spline(between(lower[d], upper[d], axis), weights, k=3, axis=d)
         knots.append(spline.t)
         weights = np.moveaxis(spline.c, 0, d)
     return NdBSpline(tuple(knots), weights, 3), None
 
 
-def _rbf(settings: Settings, axes: list[Array], values: Array) -> tuple[Function, Near]:
+def _rbf(lower: Array, upper: Array, axes: list[Array], values: Array) -> tuple[Function, Near]:
     """Make cubic radial basis functions through the coefficients on a grid that are known."""
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     rows = values.reshape(-1, values.shape[-1])
@@ -129,21 +124,17 @@ def _rbf(settings: Settings, axes: list[Array], values: Array) -> tuple[Function
     if known.sum() <= 1 + len(axes):
         raise ModelError("the bounds contain nothing that can be reached; choose others")
     places = grid[known]
-    interpolator = RBFInterpolator(
-        places, rows[known], neighbors=min(NEIGHBOURS, len(places)), kernel="cubic"
-    )
+    neighbors = min(NEIGHBOURS, len(places))
+    interpolator = RBFInterpolator(places, rows[known], neighbors=neighbors, kernel="cubic")
     radius = 0.5 * float(np.linalg.norm([axis[1] for axis in axes])) * WIDER
-    function = partial(_scaled, interpolator, settings.lower, settings.upper - settings.lower)
-    return function, (radius, KDTree(places))
+    return partial(_scaled, interpolator, lower, upper - lower), (radius, KDTree(places))
 
 
-Bounds = Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | Sequence[float]
-Kind = Literal["boxes", "splines", "rbf"]
-Inside = Callable[[Array], NDArray[np.bool_]]
+Kind: TypeAlias = Literal["boxes", "splines", "rbf"]
 
 
 class Options(TypedDict, total=False):
-    """What may be asked of a metamodel of any kind; see ``metamodel``."""
+    """Options of ``metamodel`` for all kinds."""
 
     tolerance: float | None
     size: float | Sequence[float] | None
@@ -216,96 +207,9 @@ def metamodel(
         hint = "; choose them by reduced_model(model, inputs)" if "inputs" in unknown else ""
         raise TypeError(f"metamodel() got an unexpected keyword argument {unknown[0]!r}{hint}")
     reduced = model if isinstance(model, ReducedModel) else reduced_model(model)
-    settings = _settings(reduced, bounds, **options)
+    samples = Samples(reduced, bounds, **options)
     if kind == "boxes":
-        return Builder(settings).build()
+        return Builder(samples).build()
     if kind in ("splines", "rbf"):
-        return continuous(settings, kind)
+        return continuous(samples, kind)
     raise ModelError(f"unknown kind of metamodel {kind!r}; known: boxes, splines, rbf")
-
-
-@validation.validated(
-    tolerance=validation.NUMBER,
-    size=validation.NUMBER | validation.several(validation.NUMBER),
-    smallest=validation.NUMBER,
-    inside=validation.FUNCTION,
-    max_samples=validation.WHOLE,
-    held_out=validation.WHOLE,
-    seed=validation.WHOLE,
-    executor=validation.EXECUTOR,
-    progress=validation.FLAG,
-)
-def _settings(
-    reduced: ReducedModel,
-    bounds: Bounds,
-    *,
-    tolerance: float | None = None,
-    size: float | Sequence[float] | None = None,
-    smallest: float = 1 / 64,
-    clearance: float = 0.0,
-    inside: Inside | None = None,
-    max_samples: int = 200_000,
-    held_out: int = 1000,
-    seed: int = 0,
-    executor: Executor | None = None,
-    progress: bool = False,
-) -> Settings:
-    """Check the arguments of ``metamodel`` and return what a metamodel is made from."""
-    lower, upper = _bounds(reduced.inputs, bounds)
-    if tolerance is None and size is None:
-        raise ModelError("say when boxes are small enough: tolerance=0.01, or size=0.05")
-    if not 0.0 < smallest <= 1.0:
-        raise ModelError(f"smallest is a fraction of the bounds, above 0 and at most 1: {smallest}")
-    if not 0.0 <= clearance < np.inf:
-        raise ModelError(f"clearance is a distance of at least zero, not {clearance}")
-    wanted = np.asarray(np.inf if size is None else size, dtype=np.float64)
-    if wanted.shape not in ((), lower.shape):
-        raise ModelError(f"size is one width, or one for each of {list(reduced.inputs)}; {size=}")
-    widths = np.broadcast_to(wanted, lower.shape)
-    if np.any(widths <= 0.0) or (tolerance is not None and tolerance <= 0.0):
-        raise ModelError(f"tolerance and size have to be positive, got {tolerance=} and {size=}")
-    return Settings(
-        sampler=partial(_sampled, reduced, clearance, inside),
-        inputs=reduced.inputs,
-        coefficients=reduced.size,
-        lower=lower,
-        upper=upper,
-        tolerance=np.inf if tolerance is None else tolerance,
-        size=widths,
-        smallest=smallest,
-        max_samples=max_samples,
-        held_out=held_out,
-        seed=seed,
-        executor=executor,
-        progress=progress,
-    )
-
-
-def _sampled(reduced: ReducedModel, clearance: float, inside: Inside | None, theta: Array) -> Array:
-    """Return coefficients at inputs (N, s), NaN outside the workspace."""
-    if inside is None:
-        return reduced.sample(theta, clearance)
-    chosen = np.asarray(inside(theta), dtype=bool)
-    rows = np.full((len(theta), reduced.size), np.nan)
-    if chosen.any():
-        rows[chosen] = reduced.sample(theta[chosen], clearance)
-    return rows
-
-
-def _bounds(inputs: Sequence[str], bounds: Bounds) -> tuple[Array, Array]:
-    """Check bounds and return the lower and the upper ones in the order of the inputs."""
-    if isinstance(bounds, Mapping):
-        if set(bounds) != set(inputs):
-            raise ModelError(f"bounds name {sorted(bounds)}, and the inputs are {list(inputs)}")
-        bounds = [bounds[name] for name in inputs]
-    table = validation.numbers(bounds)
-    if table.shape == (2,) and len(inputs) == 1:
-        table = table[None]
-    if table.shape != (len(inputs), 2) or not np.all(np.isfinite(table)):
-        raise ModelError(
-            f"bounds need a lower and an upper value for each of {list(inputs)}, "
-            f"got shape {table.shape}"
-        )
-    if np.any(table[:, 0] >= table[:, 1]):
-        raise ModelError(f"every lower bound has to be below the upper one, got {table.tolist()}")
-    return table[:, 0], table[:, 1]

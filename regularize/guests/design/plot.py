@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from regularize.adapters.common.output_files import write_bytes
 from regularize.errors import MissingExtra, ModelError, RegularizeError
 from regularize.guests.design.actuator_dynamics import ReducedModel
-from regularize.guests.design.equation_of_motion import groups, pairs
-from regularize.guests.design.interpolation import Interpolation
+from regularize.guests.design.equation_of_motion import Interpolation, groups, pairs
 from regularize.guests.design.tree import between
 from regularize.lie.arrays import Array
 

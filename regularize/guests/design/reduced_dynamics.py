@@ -1,8 +1,18 @@
-"""Choosing the actuator coordinates of a mechanism and the branch of its dynamics in them."""
+r"""Reduced models of mechanisms: actuator coordinates, and elastic ones that follow these.
+
+Elastic coordinates e that follow the inputs :math:`\theta` are in balance with all forces but those
+of inertia: the equilibrium :math:`p_e(\theta, e) = 0` makes e a function of :math:`\theta`, where
+it is stable. Motions are those along it: with :math:`S = (1; e_\theta)` and
+:math:`e_{\theta\theta}` all twists and accelerations are linear in the inputs' rates and their
+products again, so that H, D, p and C follow as those of a rigid mechanism, and a metamodel has as
+few inputs. The slope of p is exact but for differences of joint forces at given screws;
+:math:`e_{\theta\theta}` is a difference of slopes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +22,18 @@ from regularize import validation
 from regularize.dynamics.simulation.fixed_coordinates import with_passive_freedoms_fixed
 from regularize.dynamics.simulation.loads import BodyLoad
 from regularize.errors import ModelError, NotClosed, SingularInputs
-from regularize.guests.design.actuator_dynamics import MovingMasses, ReducedModel
-from regularize.guests.design.continuation import ActuatedLoops
-from regularize.guests.design.quasi_static import quasi_static
-from regularize.lie.arrays import Array, read_only
-from regularize.loops.assembly import Assembly, assemble
+from regularize.guests.design.actuator_dynamics import (
+    ActuatedLoops,
+    MovingMasses,
+    ReachedConfigurations,
+    ReducedModel,
+    ReducedMotion,
+    joint_forces,
+)
+from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
+from regularize.lie import screw
+from regularize.lie.arrays import Array, Coordinates, read_only
+from regularize.loops.assembly import assemble
 from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
@@ -115,7 +132,11 @@ def reduced_model(
             f"named: {list(inputs)}; name one joint coordinate per freedom"
         )
     graph = reduction.coupled
-    assembly = reduction.assembly if start is None else _started(reduction, start)
+    assembly = reduction.assembly
+    if start is not None:  # values that need not be met exactly
+        q = np.array(reduction.q)
+        q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
+        assembly = assemble(reduction.graph, q)
     q = assembly.q
     loops = sized_loops(graph, q, tree=reduction.tree)
     reduced = ReducedLoops(loops, reduction.cuts)
@@ -137,7 +158,6 @@ def reduced_model(
         )
         for name in masses.missing
     )
-    passive = PassiveJoints.of(graph)
     rough = [joint for joint in graph.mechanism.joints if np.any(joint.dynamics.friction)]
     if rough:
         named = ", ".join(f"`{joint.name}`" for joint in rough)
@@ -152,18 +172,22 @@ def reduced_model(
                 help=("simulate the mechanism itself, which regularises dry friction",),
             ),
         )
+    forces = forces or {}
     made = ReducedModel(
         tuple(inputs),
         equations,
         masses,
         read_only(graph.mechanism.gravity),
-        passive,
+        PassiveJoints.of(graph),
         tuple((reduction.mechanism.body(name).name, load) for name, load in acting),
         findings,
         tuple(_columns(reduction, motors or ())),
-        tuple(zip(_columns(reduction, [*(forces or ())]), (forces or {}).values(), strict=True)),
+        tuple(zip(_columns(reduction, [*forces]), forces.values(), strict=True)),
     )
-    return made if len(given) == len(inputs) else quasi_static(made, given)
+    if len(given) == len(inputs):
+        return made
+    balanced = {"inputs": tuple(given), "equations": BalancedLoops(made, len(given))}
+    return QuasiStaticModel(**{**vars(made), **balanced})
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
@@ -222,8 +246,120 @@ def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
     return columns
 
 
-def _started(reduction: Reduction, start: Mapping[str, float]) -> Assembly:
-    """Close the loops from values of some coordinates, which need not be met exactly."""
-    q = np.array(reduction.q)
-    q[columns_of(coordinate_names(reduction.mechanism), start)] = list(start.values())
-    return assemble(reduction.graph, q)
+#: Steps of Newton's method to an equilibrium; near it each squares the error.
+STEPS = 20
+#: Largest correction, radians or lengths, that is one of rounding.
+BALANCED = 1e-10
+#: Changes of coordinates over which forces and slopes are compared: rounding and the third
+#: derivative are then equally far below 1e-6.
+FORCES, SLOPES = 1e-5, 1e-3
+
+
+class BalancedLoops(ActuatedLoops):
+    """Closed loops with the first inputs of a full model, its other ones in equilibrium."""
+
+    def __init__(self, full: ReducedModel, inputs: int) -> None:
+        loops = full.equations
+        super().__init__(
+            loops.loops,
+            loops.reduced,
+            loops.inputs[:inputs],
+            loops.q,
+            search=False,
+            tolerances=loops.tolerances,
+        )
+        self.full = full
+
+    def clearance(self, q: Coordinates) -> Array:
+        """Return the clearance of the full model: springs close no loop."""
+        return self.full.equations.clearance(q)
+
+    def moving_joints(self, q: Coordinates) -> list[str]:
+        """Name the coordinates that can move with inputs and springs locked."""
+        return self.full.equations.moving_joints(q)
+
+    def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
+        """Find configurations in stable equilibrium at inputs (N, s), as ``ActuatedLoops`` does."""
+        full, s = self.full.equations, len(self.inputs)
+        straight = np.broadcast_to(full.theta[s:], (len(theta), len(full.inputs) - s))
+        start = full.solve(np.hstack([theta, straight]), shortest)
+        q, reached, units = start.q, start.reached, self.loops.units[full.inputs[s:]]
+        active = np.flatnonzero(reached)
+        for _ in range(STEPS):
+            if not len(active):
+                break
+            motion = self.full._motion(q[active])
+            elastic = np.swapaxes(motion.q_theta[..., s:], 1, 2)
+            force = elastic @ joint_forces(self.full, motion.state)[..., None]
+            stiffness = -slopes(self.full, motion)[:, s:, s:]
+            both = stiffness + np.swapaxes(stiffness, 1, 2)
+            stable = np.linalg.eigvalsh(both)[:, 0] > 0.0
+            reached[active[~stable]] = False
+            active = active[stable]
+            step = np.linalg.solve(stiffness[stable], force[stable])[..., 0]
+            goal = q[active][:, full.inputs]
+            goal[:, s:] += step / np.maximum(1.0, np.abs(step / units).max(axis=1))[:, None]
+            moved = full.driven(q[active], full.inputs, goal)
+            q[active[moved.good]] = moved.q[moved.good]
+            reached[active[~moved.good]] = False
+            active = active[moved.good & (np.abs(step / units).max(axis=1) > BALANCED)]
+        reached[active] = False
+        return ReachedConfigurations(q, reached, stopped=q[:, self.inputs])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuasiStaticModel(ReducedModel):
+    """A reduced model whose elastic coordinates follow its inputs."""
+
+    equations: BalancedLoops
+
+    def _motion(self, q: Coordinates) -> ReducedMotion:
+        """Return what is linear in the inputs' rates and products along the equilibrium."""
+        full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
+        motion = full._motion(q)
+        V, units = motion.q_theta, loops.loops.units
+        S = self._along(motion)
+        changes = np.zeros((*S[:, s:].shape, s))
+        for j in range(s):
+            way = S[:, None, :, j]
+            h = SLOPES / np.abs((V @ S[:, :, [j]])[..., 0] / units).max(axis=1)[:, None]
+            for step in (h, -h):
+                goal = q[:, loops.inputs] + step * way[:, 0]
+                moved = full._motion(loops.driven(q, loops.inputs, goal).q)
+                changes[..., j] += self._along(moved)[:, s:] / (2 * step)[..., None]
+        one, two = pairs(len(loops.inputs))
+        products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])
+        return ReducedMotion(
+            motion.state,
+            V @ S,
+            motion.rates @ products[:, None],
+            motion.B @ products + V[..., s:] @ symmetric_products(changes),
+        )
+
+    def _along(self, motion: ReducedMotion) -> Array:
+        """Return rates of all coordinates by those of the inputs, shape (N, s + e, s)."""
+        s = len(self.inputs)
+        slope = slopes(self.equations.full, motion)
+        follow = -np.linalg.solve(slope[:, s:, s:], slope[:, s:, :s])
+        return np.concatenate([np.broadcast_to(np.eye(s), (len(slope), s, s)), follow], axis=1)
+
+
+def slopes(full: ReducedModel, motion: ReducedMotion) -> Array:
+    """Return the derivative of p, by rows, along the inputs, by columns, shape (N, s, s)."""
+    loops, state, V = full.equations.loops, motion.state, motion.q_theta
+    s, tau = V.shape[-1], joint_forces(full, motion.state)
+    curved = (motion.B * np.where(np.equal(*pairs(s)), 1.0, 0.5))[..., mirror(s)]
+    result = np.einsum("nk,nkij->nij", tau, curved)
+    for edge in loops.graph.edges:
+        if edge.group:  # twists in the moving frame: their derivatives are not symmetric
+            k = list(edge.columns)
+            twists = np.swapaxes(V[:, k], 1, 2) @ edge.screws.T
+            turned = screw.bracket(twists[:, :, None], twists[:, None])
+            rates = turned @ np.linalg.pinv(edge.screws).T
+            result += 0.5 * (rates @ tau[:, None, k, None])[..., 0]
+    for j in range(s):
+        step = FORCES / np.abs(V[..., j] / loops.units).max(axis=1, keepdims=True)
+        ends = [loops.integrate(state.q, h * V[..., j]) for h in (step, -step)]
+        forward, back = (joint_forces(full, loops.state(end)) for end in ends)
+        result[:, :, j] += np.einsum("nki,nk->ni", V, (forward - back) / (2 * step))
+    return np.asarray(result)

@@ -64,10 +64,8 @@ class Sweep(ShortRepr):
     def rows(self) -> list[dict[str, float | bool]]:
         """The table, one dictionary for each combination."""
         columns = self.columns()
-        return [
-            {name: column[i].item() for name, column in columns.items()}
-            for i in range(len(self.values))
-        ]
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table as ``.csv`` or ``.npz``, or a picture of the condition."""

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.guests.design.equation_of_motion import groups, pairs, products
+from regularize.guests.design.equation_of_motion import Scale, pairs, products
 from regularize.lie.arrays import Array, read_only
 from regularize.tolerances import EXACT
 
@@ -182,41 +182,6 @@ def in_inputs(weights: Array, half: Array) -> Array:
         [np.ones((len(half), 1)), half, half[:, first] * half[:, second]], axis=1
     )
     return np.asarray(weights / scale[..., None])
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Sizes that errors of H, D and p are compared with: median norms over the workspace."""
-
-    median: dict[str, float]
-
-    def relative(self, errors: Array, values: Array, s: int) -> Array:
-        """Return relative errors of H, D, p and C, shape (..., groups).
-
-        Norms of errors are divided by those of the values, or by the median if that is larger.
-        """
-        parts = []
-        for name, place in groups(s, values.shape[-1]).items():
-            size = np.linalg.norm(values[..., place], axis=-1)
-            missed = np.linalg.norm(errors[..., place], axis=-1)
-            floor = self.median[name]
-            parts.append(missed / np.maximum(size, floor if floor > 0.0 else np.inf))
-        return np.stack(parts, axis=-1)
-
-
-def scale_of(rows: Array, s: int, span: float) -> Scale:
-    """Return median norms of coefficients (N, t); ``span`` is the largest width of the workspace.
-
-    D and p that are small against H, its changes and its accelerations are rounding errors.
-    """
-    median = {
-        name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))
-        for name, place in groups(s, rows.shape[1]).items()
-    }
-    noise = EXACT.same * median["H"]
-    median["D"] = max(median["D"], noise / span)
-    median["p"] = max(median["p"], noise * span)
-    return Scale(median)
 
 
 def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Array:

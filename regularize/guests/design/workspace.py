@@ -35,9 +35,8 @@ from regularize.guests.design.map_inputs import (
     samples_of,
 )
 from regularize.guests.design.plot import grid_figure, saved
-from regularize.guests.modes.body_pose import BodyPose
+from regularize.guests.modes.body_pose import BodyPose, body_jacobian, generic_samples
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
-from regularize.guests.modes.frame_motion import body_jacobian, generic_samples
 from regularize.guests.modes.inputs import turning_of
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, read_only
 from regularize.loops.constraints import in_parts

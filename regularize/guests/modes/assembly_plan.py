@@ -201,7 +201,7 @@ class AssemblyPlan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is done, one sentence per loop."""
+        """Sentences that say how each loop is solved."""
         return tuple(sentence for step in self.steps for sentence in step.sentences)
 
     @property
@@ -231,9 +231,7 @@ class AssemblyPlan:
 
     def _by_formulas(self, whole: ClosedForm) -> bool:
         """Add steps for sets of loops that are solved in closed form."""
-        form: ClosedForm | None = whole
-        if self.steps:
-            form = self._form(self._part(self._open))
+        form = self._form(self._part(self._open)) if self.steps else whole
         if form is None:
             return False
         missing = {self._names.index(name) for name in form.unknowns}
@@ -304,7 +302,10 @@ class AssemblyPlan:
             left = np.flatnonzero(np.isin(columns, [*self._left]))
             last = set(self._columns(cycles)) == self._left
             system = LoopSystem(part, left, by_body=self._by_body if last else None)
-            if _determined(system):
+            # Closure has to determine the unknowns at a generic and at a closed place.
+            stored, closed = system.projected(part.position[None])
+            places = np.concatenate([system.random(stored, np.random.default_rng(0)), stored])
+            if closed[0] and system.isolated(places).all():
                 return self._iterate(system, columns, cycles, self._columns(cycles))
         left = np.array(sorted(self._left), dtype=np.intp)
         system = LoopSystem(self.graph, left, by_body=self._by_body)
@@ -431,10 +432,3 @@ def _formula_step(form: ClosedForm, columns: Indices) -> AssemblyStep:
     sentences = tuple(map(str, form.loops))
     run = partial(from_formulas, form, columns)
     return AssemblyStep("closed form", sentences, run, len(form.branches))
-
-
-def _determined(system: LoopSystem) -> bool:
-    """Tell whether closure determines the unknowns, at a generic and at a closed place."""
-    stored, closed = system.projected(system.graph.position[None])
-    places = np.concatenate([system.random(stored, np.random.default_rng(0)), stored])
-    return bool(closed[0] and system.isolated(places).all())

@@ -1,4 +1,4 @@
-"""The pose of a body as coordinates, which may be given in the place of joints' coordinates.
+"""How a body can move, and its pose as coordinates in the place of joints' coordinates.
 
 A chain of massless bodies from the ground to the body leaves it the motion that it has anyway, so
 nothing of the mechanism changes; the coordinates of the chain are those of the pose. Once they are
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +18,13 @@ from scipy.spatial.transform import Rotation as SpatialRotation
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.guests.modes.frame_motion import FrameMotion, frames_of
-from regularize.guests.modes.inputs import node_of
+from regularize.guests.modes.grouping import frames_of, node_of
+from regularize.guests.modes.inputs import clearest
 from regularize.lie import screw
-from regularize.lie.arrays import Point, Rotation, Transform
+from regularize.lie.arrays import Coordinates, Jacobian, Point, Rotation, Transform
 from regularize.lie.subalgebra import lie_closure
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.loops.projection import project
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import build
@@ -29,7 +32,8 @@ from regularize.mechanism.joint import Joint, joint_screws
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_graph
-from regularize.tolerances import EXACT
+from regularize.reduction.mobility import generic_configurations
+from regularize.tolerances import EXACT, Tolerances
 
 #: Names of the coordinates of a pose: the place in metres, turns about fixed axes in radians.
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")
@@ -64,24 +68,21 @@ def posed(mechanism: Mechanism, pose: BodyPose | str) -> tuple[Mechanism, tuple[
     pose = BodyPose(pose) if isinstance(pose, str) else pose
     graph = build(mechanism)
     node_of(graph, pose.body)
-    motion = FrameMotion(graph, pose.body)
-    if not motion.freedoms:
+    frame = MovingFrame(graph, pose)
+    if not frame.freedoms:
         raise ModelError(f"body {pose.body!r} does not move: its pose is no input")
-    placed, on_body = _frame(motion, pose)
-    vary = [COORDINATES[i] for i, varies in enumerate(_varying(motion, pose)) if varies]
-    given = tuple(_chosen(motion, vary)) if pose.coordinates is None else _named(pose, vary)
-    if len(given) > motion.freedoms:
+    vary = frame.varying
+    given = frame.independent if pose.coordinates is None else _named(pose, vary)
+    if len(given) > frame.freedoms:
         raise ModelError(
-            f"body {pose.body!r} has {motion.freedoms} of the freedoms {', '.join(vary)}; give "
-            f"{motion.freedoms} of them, not {', '.join(given)}"
+            f"body {pose.body!r} has {frame.freedoms} of the freedoms {', '.join(vary)}; give "
+            f"{frame.freedoms} of them, not {', '.join(given)}"
         )
     names = [name for name in _CHAIN if name in vary]
-    chain = _chain(mechanism, pose.body, names, placed, on_body)
+    chain = _chain(mechanism, pose.body, names, *frame.placed)
     bodies = [Body(joint.child) for joint in chain[:-1]]
     whole = replace(
-        mechanism,
-        bodies=(*mechanism.bodies, *bodies),
-        joints=(*mechanism.joints, *chain),
+        mechanism, bodies=(*mechanism.bodies, *bodies), joints=(*mechanism.joints, *chain)
     )
     return whole, tuple(f"{pose.body}.{name}" for name in given)
 
@@ -109,60 +110,6 @@ def _named(pose: BodyPose, vary: Sequence[str]) -> tuple[str, ...]:
                 f"{', '.join(vary)}"
             )
     return given
-
-
-def _turns_about(motion: FrameMotion) -> Point | None:
-    """Return the point about which the body turns, if it does nothing else; ground's frame."""
-    if motion.freedoms > 3 or not any(motion.varying[3:]) or not any(motion.varying[:3]):
-        return None
-    scaled, length = motion.twists, motion.loops.length
-    states = motion.loops.state(motion.samples)
-    origins = frames_of(motion.graph, motion.loops, states, motion.body)[:, :3, 3] / length
-    v = np.swapaxes(scaled[:, :3], 1, 2)
-    w = np.swapaxes(scaled[:, 3:], 1, 2)
-    # Twists about one origin for all samples; v + c x w vanishes for the centre c.
-    v = (v - screw.cross(w, origins[:, None])).reshape(-1, 3)
-    w = w.reshape(-1, 3)
-    algebra = lie_closure(np.concatenate([v, w], axis=1).T)
-    if algebra.shape[1] != 3 or np.linalg.matrix_rank(algebra[3:], tol=EXACT.same) < 3:
-        return None
-    rows = np.concatenate([screw.cross_matrix(axis) for axis in w])
-    center, *_ = np.linalg.lstsq(rows, -v.reshape(-1), rcond=None)
-    return np.asarray(center * length)
-
-
-def _frame(motion: FrameMotion, pose: BodyPose) -> tuple[Transform, Transform]:
-    """Return the pose at the stored configuration, and the same frame seen from the body."""
-    state = motion.loops.state(motion.samples[:1])
-    T = frames_of(motion.graph, motion.loops, state, pose.body)[0]
-    if pose.point is None:
-        center = _turns_about(motion)
-        placed = T if center is None else screw.transform(T[:3, :3], center)
-    else:
-        placed = screw.transform(None, np.asarray(pose.point, dtype=np.float64))
-    return placed, screw.inverse(T) @ placed
-
-
-def _varying(motion: FrameMotion, pose: BodyPose) -> tuple[bool, ...]:
-    """Tell which of the six coordinates of the pose vary."""
-    if pose.point is None and _turns_about(motion) is not None:
-        return (False, False, False, True, True, True)
-    if pose.point is None or not any(motion.varying[3:]):
-        return motion.varying
-    # Another point of a body that turns moves across the axes of its turns.
-    moves, turns = motion.varying[:3], motion.varying[3:]
-    if sum(turns) == 1:
-        return (*(moves[i] or not turns[i] for i in range(3)), *turns)
-    return (True,) * 6
-
-
-def _chosen(motion: FrameMotion, vary: Sequence[str]) -> list[str]:
-    """Choose as many of the coordinates as there are freedoms, the most independent ones."""
-    if len(vary) <= motion.freedoms:
-        return list(vary)
-    rows = [COORDINATES.index(name) for name in vary]
-    _, _, order = qr(motion.clearest_twists[rows].T, mode="economic", pivoting=True)
-    return [vary[k] for k in sorted(order[: motion.freedoms])]
 
 
 def _chain(
@@ -204,3 +151,95 @@ def _turns(R: Rotation, names: Sequence[str]) -> dict[str, float]:
         angles = {"yaw": turn.as_euler("ZYX"), "pitch": turn.as_euler("YXZ")}
         return {names[0]: float(angles.get(names[0], turn.as_euler("XYZ"))[0])}
     return dict(zip(names, SpatialRotation.from_matrix(R).as_euler("ZYX").tolist(), strict=False))
+
+
+def body_jacobian(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Jacobian:
+    """Return twists of a body about the centre of the loops, lengths scaled, shape (N, 6, n)."""
+    signs = np.zeros(loops.freedoms)
+    for edge, sign in loops.path_to_root(graph.node_of[body]):
+        signs[loops.local(edge)] = sign
+    return np.swapaxes(loops.scaled(state.screws), -1, -2) * signs
+
+
+def generic_samples(loops: LoopKinematics) -> Coordinates:
+    """Return closed configurations met on walks, the stored one first."""
+    stored = project(loops, loops.graph.position[None], steps=30).q
+    rng = np.random.default_rng(0)
+    walked = generic_configurations(loops, stored[0], Tolerances.of(), rng=rng)
+    return np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
+
+
+class MovingFrame:
+    """The frame of a pose, and how it moves: sampled on walks from the stored configuration."""
+
+    def __init__(self, graph: Graph, pose: BodyPose) -> None:
+        self._point, loops = pose.point, sized_loops(graph, graph.position)
+        samples = generic_samples(loops)
+        state = loops.state(samples)
+        self._frames, self._length = frames_of(graph, loops, state, pose.body), loops.length
+        _, motions = clearest(loops, samples, EXACT.same)
+        _, _, vectors = np.linalg.svd(loops.jacobian(state) * loops.units)
+        free = np.swapaxes(vectors[:, loops.freedoms - motions.shape[1] :], 1, 2)
+        twists = body_jacobian(graph, loops, state, pose.body) * loops.units @ free
+        v, w = (np.swapaxes(part, 1, 2) for part in np.split(twists, 2, axis=1))
+        arm = (self._frames[:, :3, 3] - loops.center) / loops.length
+        #: Linear and angular velocities of the body's frame that span all, lengths scaled,
+        #: shape (N, k, 3) each.
+        self._linear, self._angular = v + screw.cross(w, arm[:, None]), w
+        twists = np.concatenate([self._linear, w], axis=2)
+        sizes = np.linalg.svd(twists, compute_uv=False)
+        #: Number of independent velocities of the body at a generic configuration.
+        self.freedoms = int(np.max(np.sum(sizes > EXACT.same, axis=1)))
+        self._clearest = twists[int(np.argmax(sizes[:, self.freedoms - 1]))] if sizes.size else None
+        # Whether it moves along X, Y, Z of the ground and turns about X, Y, Z.
+        self._moves = np.max(np.abs(twists), axis=(0, 1), initial=0.0) > EXACT.same
+        if np.sum(self._moves[3:]) > 1:  # about slanting or several axes: about all three
+            self._moves[3:] = True
+
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """Coordinates of the pose that vary."""
+        moves, turns = self._moves[:3], self._moves[3:]
+        if self._point is None and self._center is not None:
+            moves = np.zeros(3, dtype=bool)
+        elif self._point is not None and turns.any():
+            # Another point of a body that turns moves across the axes of its turns.
+            moves = moves | ~turns if np.sum(turns) == 1 else turns
+        every = zip(COORDINATES, [*moves, *turns], strict=True)
+        return tuple(name for name, varies in every if varies)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """As many of these as there are freedoms, the most independent ones."""
+        vary = self.varying
+        if len(vary) <= self.freedoms or self._clearest is None:
+            return vary
+        columns = [COORDINATES.index(name) for name in vary]
+        _, _, order = qr(self._clearest[:, columns], mode="economic", pivoting=True)
+        return tuple(vary[k] for k in sorted(order[: self.freedoms]))
+
+    @cached_property
+    def placed(self) -> tuple[Transform, Transform]:
+        """The pose at the stored configuration, and the same frame seen from the body."""
+        T = self._frames[0]
+        if self._point is not None:
+            placed = screw.transform(None, np.asarray(self._point, dtype=np.float64))
+        else:
+            placed = T if self._center is None else screw.transform(T[:3, :3], self._center)
+        return placed, screw.inverse(T) @ placed
+
+    @cached_property
+    def _center(self) -> Point | None:
+        """The point about which the body turns, if it does nothing else; ground's frame."""
+        if self.freedoms > 3 or not self._moves[3:].any() or not self._moves[:3].any():
+            return None
+        # Twists about one origin for all samples; v + c x w vanishes for the centre c.
+        origins = self._frames[:, None, :3, 3] / self._length
+        v = (self._linear - screw.cross(self._angular, origins)).reshape(-1, 3)
+        w = self._angular.reshape(-1, 3)
+        algebra = lie_closure(np.concatenate([v, w], axis=1).T)
+        if algebra.shape[1] != 3 or np.linalg.matrix_rank(algebra[3:], tol=EXACT.same) < 3:
+            return None
+        rows = np.concatenate([screw.cross_matrix(axis) for axis in w])
+        center, *_ = np.linalg.lstsq(rows, -v.reshape(-1), rcond=None)
+        return np.asarray(center * self._length)

@@ -21,9 +21,8 @@ from regularize.errors import ModelError
 from regularize.guests.modes.assembly_plan import AssemblyPlan, PartialSolutions
 from regularize.guests.modes.body_pose import BodyPose, with_pose
 from regularize.guests.modes.closed_form.solver import closed_form
-from regularize.guests.modes.frame_motion import Configurations
-from regularize.guests.modes.grouping import Turns, table_of
-from regularize.guests.modes.inputs import node_of, require_fitting_inputs, whole
+from regularize.guests.modes.grouping import Configurations, Turns, node_of, table_of
+from regularize.guests.modes.inputs import require_fitting_inputs, whole
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask, read_only
 from regularize.loops.constraints import CHUNK
@@ -34,7 +33,7 @@ from regularize.tolerances import VANISHING
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the configurations rest on.
+    """Evidence for the configurations of ``AssemblyModes``.
 
     Attributes:
         loops: One sentence per loop: how it was solved, or why not.
@@ -97,14 +96,7 @@ ROOM = 65536
 class ConfigurationFinder:
     """Finds all configurations of a mechanism for values of some inputs.
 
-    Arguments as of ``configurations``.
-
-    Attributes:
-        graph: The mechanism's graph.
-        inputs: Names of the input coordinates, in the order of the values.
-
-    Raises:
-        ModelError: An input is unknown, or the inputs are too few or cannot all be chosen freely.
+    Arguments as of ``configurations``; ``inputs`` are names in the order of the values.
     """
 
     def __init__(
@@ -151,18 +143,7 @@ class ConfigurationFinder:
         rounds: int = 30,
         progress: bool = False,
     ) -> AssemblyModes:
-        """All configurations at some values of the inputs.
-
-        Args:
-            values: Inputs in radians and metres, shape (..., inputs), in the order of ``inputs``;
-                for one input also shape (...); or one array per input, by name.
-            starts: Random starts of each sample in a round of the iteration, where it is needed.
-            rounds: Largest number of rounds; three without anything new end it.
-            progress: Show progress on standard error.
-
-        Raises:
-            ModelError: The values do not fit the inputs.
-        """
+        """All configurations at some values of the inputs; arguments as of ``configurations``."""
         search = Multistart(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
         x = self._form.given.values(values)
         if not np.all(np.isfinite(x)):

@@ -26,7 +26,6 @@ evaluation is taken into account by an allowance in F, not by intervals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +44,7 @@ from regularize.lie.arrays import (
     Transform,
 )
 from regularize.mechanism.graph import Edge, Graph
+from regularize.mechanism.joint import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING
 
 
@@ -96,7 +96,9 @@ class ElementaryLoop:
         for k, (place, motion) in enumerate(unknown):
             extra = (6 - count + k) // count
             self._placed += [(place, motion)]
-            self._placed += [(place, _auxiliary(self.size, rng)) for _ in range(extra)]
+            for _ in range(extra):  # turns about arbitrary lines
+                line = _along(rng.normal(size=3), 0.5 * self.size * rng.normal(size=3))
+                self._placed.append((place, Unknown("R", line)))
 
     @property
     def motions(self) -> list[Unknown]:
@@ -153,8 +155,12 @@ class ElementaryLoop:
 def _exchanged(chain: LoopChain, motions: list[tuple[int, Unknown]]) -> list[tuple[int, Unknown]]:
     """Put the motions of every second cylindrical joint in the other order."""
     # A slide may change places with turns about its axis: at zero their axes are the same.
-    order = {place: place for place, _ in motions}
-    for place in list(_cylinders(chain))[1::2]:
+    order, cylinders = {place: place for place, _ in motions}, []
+    for i, (a, b) in enumerate(zip(chain.items, chain.items[1:], strict=False)):
+        both = a.edge is b.edge and a.edge.freedoms == 2 and {a.kind, b.kind} == {"R", "P"}
+        if both and not np.any(screw.bracket(*a.edge.screws.T)):
+            cylinders.append(i)
+    for place in cylinders[1::2]:
         order |= {place: place + 1, place + 1: place}
     return sorted(motions, key=lambda motion: order[motion[0]])
 
@@ -169,17 +175,10 @@ def _is_unknown(item: ElementaryMotion, known: frozenset[int]) -> bool:
     return bool(missing)
 
 
-def _auxiliary(size: float, rng: np.random.Generator) -> Unknown:
-    """Make a turn about an arbitrary line."""
-    direction, point = screw.unit(rng.normal(size=3)), 0.5 * size * rng.normal(size=3)
-    return Unknown("R", _along(direction, point))
-
-
 def _along(direction: Array, point: Point) -> Transform:
     """Return a frame at a point with its z axis along a direction."""
-    z = screw.unit(direction)
-    x = screw.unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
-    return screw.transform(np.column_stack([x, np.cross(z, x), z]), point)
+    axes = [*perpendiculars(direction), screw.unit(direction)]
+    return screw.transform(np.column_stack(axes), point)
 
 
 def _taken_apart(item: ElementaryMotion, rod: Direction | None) -> list[Unknown]:
@@ -198,14 +197,6 @@ def _center(edge: Edge) -> Point:
     """Return the point about which a ball joint turns, in its frame: v + w x p = 0."""
     stacked = np.vstack([screw.cross_matrix(w) for w in edge.screws[3:].T])
     return np.asarray(np.linalg.pinv(stacked) @ -edge.screws[:3].T.ravel())
-
-
-def _cylinders(chain: LoopChain) -> Iterator[int]:
-    """Yield the first motions of joints that turn about and slide along one axis."""
-    for i, (a, b) in enumerate(zip(chain.items, chain.items[1:], strict=False)):
-        both = a.edge is b.edge and a.edge.freedoms == 2 and {a.kind, b.kind} == {"R", "P"}
-        if both and not np.any(screw.bracket(*a.edge.screws.T)):
-            yield i
 
 
 def _rods(

@@ -1,18 +1,27 @@
-"""Results of many samples in one list: which are the same, and how they fit in one table.
+"""Configurations of many samples in tables: which are the same, and the poses of bodies in them.
 
 Phase unwrapping: coordinates without whole turns, along a path or from a reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from regularize.lie.arrays import Array, Coordinates, Indices
-from regularize.mechanism.graph import Graph
+from regularize.errors import ModelError
+from regularize.escape import did_you_mean
+from regularize.lie import screw
+from regularize.lie.arrays import Array, Coordinates, Indices, Transform, read_only
+from regularize.loops.constraints import in_parts
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.mechanism.graph import Graph, NodeId, coordinate_names
+from regularize.mechanism.named_columns import NamedColumns, ShortRepr, coordinate_columns
 from regularize.tolerances import EXACT
 
 
@@ -121,3 +130,100 @@ def _unwrapped_vectors(w: Array) -> Array:
     signed = side * angle
     turns = np.unwrap(signed) - signed
     return np.asarray(w + (turns * side)[:, None] * axis)
+
+
+def node_of(graph: Graph, body: str) -> NodeId:
+    """Return the node of a body."""
+    if body not in graph.node_of:
+        names = [known.name for known in graph.mechanism.bodies]
+        raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
+    return graph.node_of[body]
+
+
+def frames_of(graph: Graph, loops: LoopKinematics, state: State, body: str) -> Transform:
+    """Return a body's frame seen from the ground's at N configurations."""
+    node = graph.node_of[body]
+    if node not in loops.nodes:
+        return np.broadcast_to(graph.T_node_body[body], (len(state.q), 4, 4))
+    posed = state.T_world_node[:, loops.row(node)] @ graph.T_node_body[body]
+    return np.asarray(screw.inverse(graph.T_node_body[graph.mechanism.ground]) @ posed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistinctPoses(ShortRepr):
+    """The different poses of one body among several configurations.
+
+    Attributes:
+        T: Poses in the ground's frame, filled up with NaN, shape (..., poses, 4, 4).
+        group: Which of them each configuration has, -1 where there is none, (..., solutions).
+        counts: Number of different poses, shape (...).
+    """
+
+    T: Transform
+    group: Indices
+    counts: Indices
+
+
+class Configurations(NamedColumns):
+    """Coordinates of all joints in ``q``, shape (..., solutions, n), of the ``graph``."""
+
+    graph: Graph
+    q: Coordinates
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of every coordinate, shape (n,)."""
+        return coordinate_names(self.graph.mechanism)
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """The last axis tells the solutions apart."""
+        return ("solution",)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Every coordinate by its name, radians and metres, shape (..., solutions) each."""
+        return coordinate_columns(self.names, self.q)
+
+    def pose(self, body: str) -> Transform:
+        """Return a body's frame seen from the ground's, shape (..., solutions, 4, 4).
+
+        Raises:
+            ModelError: There is no such body.
+        """
+        graph = self.graph
+        node_of(graph, body)
+        loops = sized_loops(graph, graph.position)
+        flat = self.q.reshape(-1, self.q.shape[-1])
+        frames = np.full((len(flat), 4, 4), np.nan)
+        known = np.flatnonzero(np.isfinite(flat).all(axis=1))
+        frames[known] = in_parts(
+            lambda q: frames_of(graph, loops, loops.state(q), body), flat[known]
+        )
+        return read_only(frames.reshape(*self.q.shape[:-1], 4, 4))
+
+    def poses(self, body: str) -> DistinctPoses:
+        """Return the different poses of a body: many ways to assemble may lead to one of them.
+
+        Raises:
+            ModelError: There is no such body.
+        """
+        T = self.pose(body)
+        shape, most = T.shape[:-3], T.shape[-3]
+        flat = T[..., :3, :].reshape(-1, 12)
+        known = np.flatnonzero(np.isfinite(flat).all(axis=1))
+        rows = known // max(1, most)
+        length = sized_loops(self.graph, self.graph.position).length
+        scaled = flat[known] * np.where(np.arange(12) % 4 == 3, 1.0 / length, 1.0)
+        label = labels_of(rows, scaled, EXACT.same)
+        first, samples = np.unique(label), int(np.prod(shape, dtype=int))
+        counts = np.bincount(rows[first], minlength=samples)
+        number = np.zeros(len(label), dtype=np.intp)
+        number[first] = np.arange(len(first)) - (np.cumsum(counts) - counts)[rows[first]]
+        group = np.full(len(flat), -1, dtype=np.intp)
+        group[known] = number[label]
+        distinct = table_of(rows[first], T.reshape(-1, 4, 4)[known[first]], samples)
+        return DistinctPoses(
+            read_only(distinct.reshape(*shape, *distinct.shape[1:])),
+            group.reshape(*shape, most),
+            counts.reshape(shape).astype(np.intp),
+        )

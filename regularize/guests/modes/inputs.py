@@ -20,7 +20,7 @@ from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.graph import ColumnId, Graph, NodeId, coordinate_names
+from regularize.mechanism.graph import ColumnId, Graph, coordinate_names
 from regularize.reduction.mobility import generic_configurations
 from regularize.tolerances import EXACT, Tolerances
 
@@ -121,14 +121,6 @@ def at_least_zero(value: float, what: str) -> float:
     return float(value)
 
 
-def node_of(graph: Graph, body: str) -> NodeId:
-    """Return the node of a body."""
-    if body not in graph.node_of:
-        names = [known.name for known in graph.mechanism.bodies]
-        raise ModelError(f"there is no body {body!r}{did_you_mean(body, names)}")
-    return graph.node_of[body]
-
-
 def turning_of(graph: Graph) -> Mask:
     """Tell which coordinates are angles."""
     turning = np.zeros(graph.freedoms, dtype=bool)
@@ -186,7 +178,7 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Freedoms:
-    """What some inputs leave of a mechanism's freedoms."""
+    """Freedoms of a mechanism that some inputs leave."""
 
     independent: int  # how many of the inputs can be chosen freely
     left: int  # freedoms with all inputs given, but for rods that spin between two ball joints

@@ -240,7 +240,7 @@ MEASURES = {
 
 @dataclass(frozen=True, eq=False)
 class LoopProjection:
-    """One way to find one unknown."""
+    """An equation between elements of a loop that gives one unknown."""
 
     unknown: int  # index of the motion in the loop
     segments: tuple[UnmovedSegment, ...]  # two, or one that is seen from both sides

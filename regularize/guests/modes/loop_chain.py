@@ -147,13 +147,8 @@ class ElementaryMotion:
 
     @property
     def simple(self) -> bool:
-        """Whether it is a turn or a slide of as much as its coordinate says."""
+        """Whether it turns or slides by its coordinate itself, without pitch or scale."""
         return self.kind in "RP" and self.pitch == 0.0 and self.scale == 1.0
-
-    @property
-    def fixed(self) -> Transform:
-        """What is left of a turn or slide at zero coordinates: a motion about and along z."""
-        return about_z(np.array(self.angle), np.array(self.shift))
 
     def transforms(self, q: Coordinates) -> Transform:
         """Return the motion between the frames at coordinates of all joints."""
@@ -201,8 +196,10 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
     items, links = [], np.zeros((m, 4, 4))
     for i, line in enumerate(lines):
         relative = screw.inverse(befores[i]) @ afters[i]
-        angle = float(np.arctan2(relative[1, 0], relative[0, 0])) if line.kind in "RP" else 0.0
-        shift = float(relative[2, 3]) if line.kind in "RP" else 0.0
+        angle = shift = 0.0
+        if line.kind in "RP":
+            angle, shift = np.arctan2(relative[1, 0], relative[0, 0]), float(relative[2, 3])
+        quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
         following = befores[i + 1] if i + 1 < m else closing @ befores[0]
         links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
         items.append(
@@ -213,7 +210,7 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
                 line.sign,
                 befores[i],
                 afters[i],
-                _snap_angle(angle),
+                float(quarter if abs(angle - quarter) <= SNAP else angle),
                 0.0 if abs(shift) <= SNAP * size else shift,
                 0.0 if abs(line.pitch) <= SNAP * size else line.pitch,
                 line.scale,
@@ -267,7 +264,9 @@ def _edge_lines(edge: Edge, frame: Transform, sign: int) -> list[AxisLine]:
         if point is None:
             lines.append(AxisLine("P", edge, column, sign, along, None, frame, 0.0, length))
         else:
-            point = frame[:3, 3] if _on_line(frame[:3, 3], point, direction) else point
+            off = np.linalg.norm(screw.cross(frame[:3, 3] - point, direction))
+            if off <= ROUNDING * max(1.0, float(np.linalg.norm(frame[:3, 3]))):
+                point = frame[:3, 3]
             pitch = float(v @ w) / length**2
             lines.append(AxisLine("R", edge, column, sign, along, point, frame, pitch, length))
     return lines
@@ -284,26 +283,12 @@ def about_z(angle: Array, shift: Array) -> Transform:
     return T
 
 
-def _on_line(q: Point, point: Point, direction: Direction) -> bool:
-    """Tell whether q lies on a line but for rounding."""
-    off = np.linalg.norm(screw.cross(q - point, direction))
-    return bool(off <= ROUNDING * max(1.0, float(np.linalg.norm(q))))
-
-
-def _snap_angle(angle: float) -> float:
-    """Round an angle that is a quarter turn but for rounding."""
-    quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
-    return float(quarter) if abs(angle - quarter) <= SNAP else angle
-
-
 def _snapped(T: Transform, size: float) -> Transform:
     """Round entries that are zero or one but for rounding."""
-    T = T.copy()
-    rotation = T[:3, :3]
-    near = np.abs(rotation - np.round(rotation)) <= SNAP
-    rotation[near] = np.round(rotation[near])
-    small = np.abs(T[:3, 3]) <= SNAP * size
-    T[:3, 3][small] = 0.0
+    T, near = T.copy(), np.abs(T - np.round(T)) <= SNAP
+    near[:, 3] = False
+    T[near] = np.round(T[near])
+    T[:3, 3][np.abs(T[:3, 3]) <= SNAP * size] = 0.0
     return T
 
 

@@ -136,18 +136,18 @@ class LoopSystem:
         Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
         not count.
         """
-        return in_parts(self._poses, q)
 
-    def _poses(self, q: Coordinates) -> Array:
-        """Do the same for configurations at once."""
-        state = self.loops.state(q)
-        poses = self.bodies(state)
-        if self._by_body is None:
-            poses[self._passive(q, state)] = 0.0
-        else:
-            row = self.loops.row(self.graph.node_of[self._by_body])
-            poses[:, np.arange(poses.shape[1]) != row] = 0.0
-        return poses.reshape(len(q), 12 * poses.shape[1])
+        def of_part(part: Coordinates) -> Array:
+            state = self.loops.state(part)
+            poses = self.bodies(state)
+            if self._by_body is None:
+                poses[self._passive(part, state)] = 0.0
+            else:
+                row = self.loops.row(self.graph.node_of[self._by_body])
+                poses[:, np.arange(poses.shape[1]) != row] = 0.0
+            return poses.reshape(len(part), 12 * poses.shape[1])
+
+        return in_parts(of_part, q)
 
     def away(self, stored: Coordinates, q: Coordinates) -> Array:
         """Return how much the poses of bodies differ at most from those of one configuration."""
@@ -244,7 +244,7 @@ def passive_legs(graph: Graph, unknown: Iterable[int]) -> set[frozenset[str]]:
 
 @dataclass(frozen=True)
 class Multistart:
-    """How long a search from random starts goes on."""
+    """Limits of a search from random starts."""
 
     starts: int = 64  # of each sample in a round
     rounds: int = 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regularize.adapters.common.output_files import write_text
@@ -23,6 +23,9 @@ from regularize.errors import ModelError, RegularizeError
 
 if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose
+    from regularize.guests.modes.closed_form import ClosedForm
+    from regularize.guests.modes.configurations import AssemblyModes
+    from regularize.lie.arrays import Array
     from regularize.mechanism.mechanism import Mechanism
 
 
@@ -56,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Find the formulas, write what was asked for and print the ways to assemble."""
     from regularize.guests.modes.body_pose import posed
     from regularize.guests.modes.closed_form import closed_form
-    from regularize.guests.modes.ways import described, poses_at, ways_at
 
     check_point(arguments)
     mechanism = load_model(arguments.file, arguments)
@@ -132,3 +134,121 @@ def _require_all(values: dict[str, float], inputs: Sequence[str]) -> None:
     if missing or other:
         told = f"{', '.join(missing)} has no value" if missing else f"{other[0]} is no input"
         raise ModelError(f"--at: {told}; the inputs are {', '.join(inputs)}")
+
+
+#: Ways that are named one by one, and printed.
+MOST = 8
+
+
+def described(solution: ClosedForm) -> Iterator[str]:
+    """Say how every loop is solved, or why not."""
+    from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE
+    from regularize.words import counted, listed
+
+    name, given = solution.graph.mechanism.name, listed(list(solution.inputs))
+    given = f"given {given}" if solution.inputs else "without inputs"
+    if solution.solved:
+        ways = counted(len(solution.branches), "way")
+        yield f"{name}, {given}: {ways} to assemble, in closed form"
+    else:
+        yield f"{name}, {given}: no closed form"
+    for loop in solution.loops:
+        yield f"  loop {' '.join(loop.joints)}"
+        yield from (f"    {step}" for step in loop.steps)
+        if loop.reason:
+            yield f"    {loop.reason}"
+    if solution.solved:
+        few = 1 < len(solution.branches) <= MOST_AT_ONCE
+        stored = solution.stored_branch if few else None
+        if 1 < len(solution.branches) <= MOST:
+            for k, branch in enumerate(solution.branches):
+                yield f"  way {k}: {branch.name}{', as the model stands' if k == stored else ''}"
+        elif stored is not None:
+            yield f"  the model stands on way {stored}: {solution.branches[stored].name}"
+        yield f"  {solution.operations}"
+
+
+def ways_at(
+    solution: ClosedForm, values: Sequence[float], *, every: bool, own: bool, width: int
+) -> Iterator[str]:
+    """Write the ways to assemble at inputs (s,) in radians and metres, one column each.
+
+    Without formulas they are searched for. Of many, only some are printed; ``every`` one on demand,
+    or first that on which the model stands, where its ``own`` is enough.
+    """
+    import numpy as np
+
+    from regularize.guests.modes.configurations import configurations
+    from regularize.mechanism.graph import coordinate_names
+    from regularize.words import counted
+
+    at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
+    stored = solution.stored_branch if own and solution.solved else None
+    if solution.solved:
+        found = solution.solve(values)
+        order = sorted(np.flatnonzero(found.assembled), key=lambda k: (own and k != stored, k))
+        q, labels = found.q[order], list(map(str, order))
+        told = f"{counted(len(q), 'way')} of {len(found.assembled)} can be assembled"
+    else:
+        progress = sys.stderr.isatty()
+        modes = configurations(solution.graph, solution.inputs, values, progress=progress)
+        q, told = modes.q[modes.found], f"{counted(int(modes.counts), 'way')} {rests_on(modes)}"
+        labels = [str(k) for k in range(len(q))]
+    yield f"at {at}: {told}"
+    every_name = coordinate_names(solution.graph.mechanism)
+    columns = [c for c in range(len(every_name)) if c not in solution.columns]
+    names = [every_name[c] for c in columns]
+    few = 1 if own and labels[:1] == [str(stored)] else MOST
+    shown = len(q) if every else min(few, len(q))
+    if shown:
+        yield from _table(["way", *names], labels[:shown], q[:shown, columns], width)
+    if shown < len(q):
+        yield f"  and {len(q) - shown} more: --all prints them"
+
+
+def poses_at(
+    solution: ClosedForm, values: Sequence[float], body: str, *, width: int
+) -> Iterator[str]:
+    """Write the poses of a body at inputs (s,), one column each, and how they were found."""
+    import numpy as np
+    from scipy.spatial.transform import Rotation
+
+    from regularize.guests.modes.body_pose import COORDINATES as NAMES
+    from regularize.guests.modes.configurations import configurations
+    from regularize.words import counted
+
+    at = ", ".join(f"{n} = {v:g}" for n, v in zip(solution.inputs, values, strict=True))
+    progress = sys.stderr.isatty()
+    found = configurations(solution.graph, solution.inputs, values, by=body, progress=progress)
+    T = found.pose(body)[found.found]
+    yield f"at {at}: {counted(len(T), 'pose')} of {body} {rests_on(found)}"
+    if len(T):
+        angles = Rotation.from_matrix(T[:, :3, :3]).as_euler("xyz")
+        rows = np.hstack([T[:, :3, 3], angles])
+        yield from _table(["pose", *NAMES], [str(k) for k in range(len(T))], rows, width)
+
+
+def rests_on(found: AssemblyModes) -> str:
+    """Say how configurations were found, how well they close, and whether there are others."""
+    import numpy as np
+
+    words, starts = f"by {found.method}", int(np.max(found.evidence.starts, initial=0))
+    if starts:
+        words += f" from {starts} random starts"
+    if np.any(found.found):
+        words += f", loops closed to {np.max(found.residual[found.found]):.0e} of their size"
+    proofs = found.evidence.certificate[found.found]
+    if len(proofs) and np.all(proofs <= 0.5):
+        words += ", each proved to be one and alone there (Kantorovich)"
+    return f"{words}; {'no others' if np.all(found.complete) else 'there may be others'}"
+
+
+def _table(head: Sequence[str], labels: Sequence[str], rows: Array, screen: int) -> Iterator[str]:
+    """Write one column of numbers for every label, in as many blocks as the screen needs."""
+    width = max(map(len, head))
+    fit = max(1, (screen - 2 - width) // 11)
+    for k in range(0, len(labels), fit):
+        block = [labels[k : k + fit], *rows[k : k + fit].T]
+        for name, cells in zip(head, block, strict=True):
+            texts = (c if isinstance(c, str) else f"{c + 0.0:.5f}" for c in cells)
+            yield f"  {name.ljust(width)}" + "".join(text.rjust(11) for text in texts)

@@ -1,33 +1,276 @@
 """Linkages of special lengths: the prover tries whether loops are one of these.
 
-In the focal mechanism of Kempe and Burmester a four-bar A, B, C, D carries on each side a hinge, P,
-Q, R, S, and four links join these in one axis F. Points of the plane are numbers x + yj. The
-quadrilateral F, R, C, Q mirrors A, P, F, S, and F, S, D, R mirrors B, Q, F, P; so with A = 0 and
-B = bP all follow from P, F, the factor m of the first similarity and b:
+Bricard (1897) found three kinds that move. Of the *line-symmetric* ones a half turn takes each
+hinge to the opposite one. Of the *plane-symmetric* ones a reflection maps two pairs of hinges, and
+two opposite hinges lie in its plane. In the *trihedral* one neighbouring axes are at right angles,
+and the common normals of each with its neighbours meet on it. That such a loop moves is not taken
+from here: it is for the curve of its motion to show.
 
-    R = F + m P',  C = F + m F',  Q = F + m S',  S = F + n (Q - B)',  D = F + n (F - B)',
-
-a prime for the conjugate, n = m / (1 - b).
+The linkage of Schatz (1942, Deutsches Reichspatent 589 452; Baker, Duclong and Khoo 1982) has axes
+A to F. Neighbours are at right angles but for F and A, which are parallel; A meets B and E meets F;
+B and C, C and D, D and E are a apart with common normals that meet, and F and A are the square root
+of 3 times as far apart. With C through 0 along x, and D through (0, 0, a) along y, the common
+normals end on B in a (0, cos p, sin p) and on E in a (cos q, 0, 1 + sin q). All that is left to
+demand is one condition then: (1 - sin p)(1 + sin q) = 1. In rational numbers: where 1 - 2 sin p is
+proportional to u² + v², the second axis of the frame can be taken as (0, u, v), for its length
+times cos q is rational. So tan(p / 2) is rounded to a fraction for which there are such integers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regularize.guests.special.planar import Complex, Plane, similar_triangles
-from regularize.guests.special.symmetric import schatz, symmetric
+from regularize.guests.special.planar import focal, similar_triangles
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.lie.screw import cross, cross_matrix, quaternion_of
+from regularize.mechanism.graph import Graph
+from regularize.proofs.dual_quaternions import Dual, Exact, exact_line, exact_vector, line_of
 from regularize.proofs.families import Found, exact_geometries
 from regularize.proofs.geometry import equal_bars, integral, with_parallel_bars
-from regularize.proofs.incidence import cross, dot, simplest
-from regularize.proofs.verifier import Space, distance
+from regularize.proofs.incidence import simplest
+from regularize.proofs.verifier import distance
 from regularize.reduction.block import Block
+
+#: Bricard's loops with a symmetry: pairs of hinges that it maps on each other, hinges that it maps
+#: on themselves, and its sign: 1 of a half turn, -1 of a reflection.
+SYMMETRIES: tuple[tuple[str, Sequence[tuple[int, int]], Sequence[int], int], ...] = (
+    ("line-symmetric Bricard", ((0, 3), (1, 4), (2, 5)), (), 1),
+    ("plane-symmetric Bricard", ((1, 5), (2, 4)), (0, 3), -1),
+    ("plane-symmetric Bricard", ((2, 0), (3, 5)), (1, 4), -1),
+    ("plane-symmetric Bricard", ((3, 1), (4, 0)), (2, 5), -1),
+)
+
+
+def symmetric(
+    axes: Sequence[Array], within: float, rounding: float
+) -> Iterator[tuple[str, list[Dual]]]:
+    """Yield kinds of Bricard's loops that a loop of six may be, with exact axes."""
+    for name, pairs, inside, sign in SYMMETRIES:
+        lines = _mapped(axes, pairs, inside, sign, within, rounding)
+        if lines is not None:
+            yield name, lines
+    lines = _trihedral(axes, within, rounding)
+    if lines is not None:
+        yield "trihedral Bricard", lines
+
+
+def _mapped(
+    axes: Sequence[Array],
+    pairs: Sequence[tuple[int, int]],
+    inside: Sequence[int],
+    sign: int,
+    within: float,
+    rounding: float,
+) -> list[Dual] | None:
+    """Return exact axes that a half turn (1) or reflection (-1) maps on each other; else None.
+
+    With n along the axis, or normal to the plane, it takes x to s (2 n n.x / n.n - x) + t.
+    """
+    directions = np.array([axis[3:] for axis in axes])
+    points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
+    for senses in product((1.0, -1.0), repeat=len(pairs)):
+        images = zip(senses, pairs, strict=True)
+        normal_to = [directions[i] - sign * s * directions[j] for s, (i, j) in images]
+        n = np.linalg.svd(np.array([*normal_to, *directions[list(inside)]]))[2][2]
+        R = sign * (2.0 * np.outer(n, n) - np.eye(3))
+        # A half turn shifts points across its axis, a reflection along its normal.
+        free = np.eye(3) - np.outer(n, n) if sign > 0 else np.outer(n, n)
+        both = [*pairs, *((i, i) for i in inside)]
+        rows = np.vstack([cross_matrix(directions[j]) @ free for _, j in both])
+        right = [cross(directions[j], points[j] - R @ points[i]) for i, j in both]
+        t = free @ np.linalg.lstsq(rows, np.concatenate(right), rcond=None)[0]
+        off = [np.abs(cross(directions[j], R @ directions[i])).max() for i, j in both]
+        off += [np.abs(rows @ t - np.concatenate(right)).max()]
+        if max(off) <= within:
+            return _exactly_mapped(axes, (n, t), pairs, inside, sign, rounding)
+    return None
+
+
+def _exactly_mapped(
+    axes: Sequence[Array],
+    map_: tuple[Array, Array],
+    pairs: Sequence[tuple[int, int]],
+    inside: Sequence[int],
+    sign: int,
+    rounding: float,
+) -> list[Dual]:
+    """Choose a rational map (n, t) near a given one, and exact axes that it maps."""
+    n = exact_vector(map_[0] / np.abs(map_[0]).max(), rounding)
+    size = n @ n
+    t = exact_vector(map_[1], rounding)
+    along = t @ n / size * n
+    # Rounded, it is again across the axis, or along the normal.
+    t = t - along if sign > 0 else along
+
+    def image(x: Exact) -> Exact:
+        return np.asarray(sign * (2 * (n @ x) / size * n - x))
+
+    found: dict[int, Dual] = {}
+    for i, j in pairs:
+        found[i] = exact_line(axes[i], rounding)
+        w = image(found[i][1:4])
+        # Moments are axial: a reflection turns them round.
+        found[j] = line_of(w, sign * image(found[i][5:]) + np.cross(t, w))
+    for i in inside:
+        line = exact_line(axes[i], rounding)
+        w, v = line[1:4], line[5:]
+        point = np.cross(w, v) / (w @ w)
+        w = w - w @ n / size * n
+        point = point - (n @ point - n @ t / 2) / size * n
+        found[i] = line_of(w, np.cross(point, w))
+    return [found[i] for i in range(len(axes))]
+
+
+def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
+    """Return exact axes at right angles, each where three planes in a row meet; else None."""
+    directions = np.array([axis[3:] for axis in axes])
+    points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
+    heights = []  # of the planes across the axes that hold the common normals to both neighbours
+    for i in range(6):
+        u, ways = directions[i], []
+        for j in (i - 1, (i + 1) % 6):
+            normal = np.cross(u, directions[j])
+            if abs(u @ directions[j]) > within:
+                return None
+            # The foot of the common normal, as a way along the axis.
+            ways.append(np.cross(points[j] - points[i], directions[j]) @ normal)
+        if abs(ways[0] - ways[1]) > within:
+            return None
+        heights.append(u @ points[i] + ways[0])
+    n: dict[int, Exact] = {i: exact_vector(directions[i], rounding) for i in (0, 2, 4)}
+    n |= {i: np.cross(n[i - 1], n[(i + 1) % 6]) for i in (1, 3, 5)}
+    rough = np.array([n[i] for i in range(6)], dtype=float)
+    senses = np.sign(np.sum(rough * directions, axis=1))
+    h = exact_vector(heights * np.linalg.norm(rough, axis=1) * senses, rounding)
+    found = []
+    for i in range(6):
+        point = _meeting([(n[j % 6], h[j % 6]) for j in (i - 1, i, i + 1)])
+        if point is None:
+            return None
+        found.append(line_of(n[i], np.cross(point, n[i])))
+    return found
+
+
+def _meeting(planes: Sequence[tuple[Exact, Fraction]]) -> Exact | None:
+    """Return the point x with n.x = h for three planes."""
+    (a, d), (b, e), (c, f) = planes
+    volume = a @ np.cross(b, c)
+    if not volume:
+        return None
+    return np.asarray((d * np.cross(b, c) + e * np.cross(c, a) + f * np.cross(a, b)) / volume)
+
+
+def schatz(
+    axes: Sequence[Array], within: float, rounding: float
+) -> Iterator[tuple[str, list[Dual]]]:
+    """Yield the linkage of Schatz, if a loop of six may be one, with exact axes."""
+    across = [abs(axes[i][3:] @ axes[i - 1][3:]) for i in range(6)]
+    for start in range(6):
+        right = max(across[(start + i) % 6] for i in range(1, 6)) <= within
+        if right and abs(across[start] - 1.0) <= within:
+            order = [(start + i) % 6 for i in range(6)]
+            lines = _exact_schatz([axes[i] for i in order], within, rounding)
+            if lines is not None:
+                yield "Schatz", [lines[order.index(i)] for i in range(6)]
+
+
+def _exact_schatz(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
+    """Return exact axes near A to F, if the one condition on the middle of the loop is met."""
+    points, ways = [np.cross(axis[3:], axis[:3]) for axis in axes], [axis[3:] for axis in axes]
+    normal = np.cross(ways[2], ways[3])
+    a = float((points[3] - points[2]) @ normal)
+    if abs(a) < rounding:
+        return None
+    normal, a = normal * math.copysign(1.0, a), abs(a)
+    origin = points[2] + ways[2] * (ways[2] @ (points[3] - points[2]))
+    # From the corner on C to the one on B, from the corner on D to the one on E.
+    corners = ((origin, 1), (origin + a * normal, 4))
+    gaps = ((points[i] - corner, ways[i]) for corner, i in corners)
+    arms = [gap - way * (way @ gap) for gap, way in gaps]
+    frame = np.column_stack([ways[2], np.cross(normal, ways[2]), normal])
+    p, q = (frame.T @ arm / a for arm in arms)
+    # Errors of places count more where links are short.
+    if abs((1.0 - p[2]) * (1.0 + q[2]) - 1.0) > 10.0 * within / min(a, 1.0):
+        return None
+    found = _tangent(p[2] / (1.0 + abs(p[1])), rounding)
+    if found is None:
+        return None
+    t, u, v = found
+    sine, cosine = 2 * t / (1 + t**2), (1 - t**2) / (1 + t**2) * (1 if p[1] > 0 else -1)
+    size = math.hypot(u, v)
+    turned = np.array([[1.0, 0.0, 0.0], [0.0, u / size, -v / size], [0.0, v / size, u / size]])
+    R = _rotation(frame @ turned.T, rounding)
+    scale = simplest(a / size, rounding / size)
+    # Images of (1, 0, 0), (0, u, v) and of their vector product, which is as long.
+    x, y, z = np.array([(1, 0, 0), (0, u, v), (0, -v, u)], dtype=object) @ R.T
+    at = exact_vector(origin, rounding)
+    # The length of (0, u, v) times cos q, whose square is a square of a fraction.
+    square = (1 - 2 * sine) / (u * u + v * v)
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    along = Fraction(u * u + v * v) * root / (1 - sine)
+    along = -along if q[0] < 0 else along
+    B = cosine * y + sine * z
+    height = sine / (1 - sine)
+    E = along * x + height * z
+    shaft = -along * x - cosine / (1 - sine) * y - height * z
+    places = [(B, shaft), (B, np.cross(B, x)), (0 * x, x), (z, y)]
+    places += [(z + E, np.cross(E, y)), (z + E, shaft)]
+    return [
+        line_of(direction, np.cross(at + scale * place, direction)) for place, direction in places
+    ]
+
+
+def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
+    """Find a fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
+
+    Fractions between two others have the sums of their numerators and denominators.
+    """
+    exact = simplest(t, rounding)
+    beside = (simplest(t + side * rounding / 2, rounding / 4) for side in (1, -1))
+    between = next(x for x in beside if x != exact)
+    for _ in range(1000):
+        k, n = exact.numerator, exact.denominator
+        pair = _two_squares(n * n - 4 * n * k + k * k)
+        if pair is not None:
+            u, v = pair
+            return exact, u * n - v * k, u * k + v * n
+        exact = Fraction(k + between.numerator, n + between.denominator)
+    return None
+
+
+def _two_squares(n: int) -> tuple[int, int] | None:
+    """Find integers with a sum of squares n: for 1 and for primes one above a multiple of 4.
+
+    Divided by a root of -1, such a prime leaves one of them (Hermite and Serret).
+    """
+    if n == 1:
+        return 1, 0
+    for a in (2, 3, 5, 7, 11, 13) if n > 0 and n % 4 == 1 else ():
+        over, u = n, pow(a, n // 4, n)
+        while u * u > n:
+            over, u = u, over % u
+        v = math.isqrt(n - u * u)
+        if u * u + v * v == n:
+            return u, v
+    return None
+
+
+def _rotation(R: Array, rounding: float) -> NDArray[Any]:
+    """Return a rational rotation near a rotation."""
+    quaternion = np.roll(quaternion_of(R), 1)
+    q = exact_vector(quaternion / np.abs(quaternion).max(), rounding)
+    a, b = q[0], q[1:]
+    unit = np.eye(3, dtype=int).astype(object)
+    turned = (a * a - b @ b) * unit + 2 * np.outer(b, b) + 2 * a * np.cross(b, unit).T
+    return np.asarray(turned / (q @ q))
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
@@ -47,7 +290,7 @@ def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iter
         return
     edges = [e for e in part.cycles[0].edges if e in moving]
     axes = [part.screws[e][:, 0] / np.linalg.norm(part.screws[e][3:, 0]) for e in edges]
-    for search in (symmetric, schatz):
+    for search in (symmetric, schatz) if len(axes) == 6 else ():
         for name, lines in search(axes, within, rounding):
             rows = [integral([[*line[5:], *line[1:4]]]) for line in lines]
             off = [distance([*axis], row) for axis, row in zip(axes, rows, strict=True)]
@@ -64,83 +307,6 @@ def of_similar_triangles(
         exact = similar_triangles(equal, within, rounding)
         if exact is not None:
             yield "similar triangles", exact
-
-
-def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
-    """Return exact hinges of a focal mechanism; None where the part, of hinges alone, is none."""
-    roles = _roles(graph, part, within)
-    if roles is None:
-        return None
-    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in part.screws.items() if s.size}
-    first = axes[min(axes)][3:]
-    a, b, c = (simplest(float(x), rounding) for x in first / np.abs(first).max())
-    n = (a, b, c)
-    plane, square = Plane(n), dot(n, n)
-
-    def measured(role: str) -> Array:
-        axis = axes[roles[role][0]]
-        return np.cross(axis[3:], axis[:3])
-
-    origin = measured("A")
-    P, F, R = (plane.number(measured(role) - origin, rounding) for role in "PFR")
-    factor = (R - F) / P.mirrored
-    far, near = measured("B") - origin, measured("P") - origin
-    one = Complex(Fraction(1), Fraction(0), square)
-    bar = Complex(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
-    m = Complex(simplest(float(factor.x), rounding), simplest(float(factor.y), rounding), square)
-    B, k = bar * P, m / (one - bar)
-    S = (F + k * (F.mirrored - B.mirrored)) / (one - k * m.mirrored)
-    Q = F + m * S.mirrored
-    places = {"A": P - P, "B": B, "P": P, "F": F, "S": S, "Q": Q}
-    places |= {"R": F + m * P.mirrored, "C": F + m * F.mirrored}
-    places["D"] = F + k * (F - B).mirrored
-    height = simplest(float(np.array(n, float) @ origin) / float(square), rounding)
-    foot = plane.number(origin, rounding)
-    found: dict[EdgeId, Space] = {}
-    for role, edges in roles.items():
-        x, y, z = plane.vector(places[role] + foot)
-        point = (x + height * a, y + height * b, z + height * c)
-        found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
-    off = [distance([*axes[e]], space) for e, space in found.items()]
-    return found if max(off) <= within else None
-
-
-def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
-    """Tell which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
-    turning = {e: s for e, s in part.screws.items() if s.size}
-    rigid = DisjointSets[NodeId]()  # what is welded is one body
-    for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
-        rigid.union(edge.parent, edge.child)
-    pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
-    hinges = {e: frozenset((rigid[a], rigid[b])) for e, (a, b) in pairs.items()}
-    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in turning.items()}
-    together = [
-        [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
-    ]
-    center = next((group for group in together if len(group) == 3), None)
-    if center is None or len(hinges) != 11:
-        return None
-
-    import networkx as nx  # slow to load, and needed by few mechanisms
-
-    links = frozenset().union(*(hinges[e] for e in center))
-    ring: nx.Graph[int] = nx.Graph()
-    legs: dict[int, EdgeId] = {}
-    for e, ends in hinges.items():
-        if e in center:
-            continue
-        if ends & links:
-            for body in ends - links:
-                legs[body] = e
-        else:
-            ring.add_edge(*ends, hinge=e)
-    if len(links) != 4 or len(legs) != 4 or sorted(d for _, d in ring.degree) != [2] * 4:
-        return None
-    sides = [one for one, _ in nx.find_cycle(ring)]
-    corners = [ring.edges[sides[i - 1], sides[i]]["hinge"] for i in range(4)]
-    found: dict[str, Sequence[EdgeId]] = {"F": center}
-    found |= {name: [corners[i]] for i, name in enumerate("ABCD")}
-    return found | {name: [legs[sides[i]]] for i, name in enumerate("PQRS")}
 
 
 #: What the prover tries, in this order.

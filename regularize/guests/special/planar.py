@@ -7,12 +7,21 @@ isosceles triangle, as in cells of Peaucellier, is its own mirror image, and so 
 a line. Each such relation is linear in a corner that is in one of both triangles alone, and in the
 apex of an isosceles one. So hinges are placed one after the other: where relations to those before
 leave them, or at a rational point near to where they are.
+
+In the focal mechanism of Kempe and Burmester a four-bar A, B, C, D carries on each side a hinge, P,
+Q, R, S, and four links join these in one axis F. Points of the plane are numbers x + yj. The
+quadrilateral F, R, C, Q mirrors A, P, F, S, and F, S, D, R mirrors B, Q, F, P; so with A = 0 and
+B = bP all follow from P, F, the factor m of the first similarity and b:
+
+    R = F + m P',  C = F + m F',  Q = F + m S',  S = F + n (Q - B)',  D = F + n (F - B)',
+
+a prime for the conjugate, n = m / (1 - b).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import TypeAlias
@@ -20,10 +29,12 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.proofs.geometry import integral, upright
 from regularize.proofs.incidence import Rational, cross, dot, orthogonal, simplest
-from regularize.proofs.verifier import Space
+from regularize.proofs.verifier import Space, distance
+from regularize.reduction.block import Block
 
 #: Points among which relations are looked for, and orders in which they are placed.
 POINTS, ORDERS = 14, 12
@@ -57,6 +68,11 @@ class Complex:
         """The conjugate."""
         return Complex(self.x, -self.y, self.square)
 
+    def rounded(self, rounding: float) -> Complex:
+        """Return a simple number that is so near."""
+        x, y = (simplest(float(part), rounding) for part in (self.x, self.y))
+        return Complex(x, y, self.square)
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -74,9 +90,8 @@ class Plane:
         """Return a vector as a number; with ``rounding`` a simple one so near to it."""
         exact = [Fraction(x) for x in vector]
         x, y = (dot(e, exact) / dot(e, e) for e in self.bases)
-        if rounding:
-            x, y = simplest(float(x), rounding), simplest(float(y), rounding)
-        return Complex(x, y, dot(self.normal, self.normal))
+        number = Complex(x, y, dot(self.normal, self.normal))
+        return number.rounded(rounding) if rounding else number
 
     def vector(self, number: Complex) -> Rational:
         """Return a number as a vector."""
@@ -91,7 +106,7 @@ Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
 
 @dataclass(frozen=True)
 class _Relation:
-    """What has to be zero of some points."""
+    """A relation of points: an expression of their numbers that has to be zero."""
 
     points: frozenset[int]
     linear: frozenset[int]  # points in which it is linear
@@ -273,15 +288,11 @@ def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]
 
 
 def _place(
-    i: int,
-    rows: Space,
-    places: Sequence[Complex],
-    relations: Sequence[_Relation],
-    rounding: float,
+    i: int, rows: Space, places: Sequence[Complex], relations: Sequence[_Relation], rounding: float
 ) -> Complex | None:
     """Return a point near where it is that fulfils equations; None where there is none."""
     here, square = places[i], places[i].square
-    x, y = simplest(float(here.x), rounding), simplest(float(here.y), rounding)
+    simple = here.rounded(rounding)
     if len(rows) > 2 or any(not any(row[:2]) for row in rows):
         return None
     if len(rows) == 2:
@@ -289,8 +300,8 @@ def _place(
     if rows:
         a, b, c = map(Fraction, rows[0])
         if abs(a) > abs(b):
-            return Complex(-(b * y + c) / a, y, square)
-        return Complex(x, -(a * x + c) / b, square)
+            return replace(simple, x=-(b * simple.y + c) / a)
+        return replace(simple, y=-(a * simple.x + c) / b)
     for arms in (r.arms for r in relations if r.arms and r.arms[0] != i):
         apex = places[arms[0]]
         arm = places[next(k for k in arms[1:] if k != i)] - apex
@@ -300,4 +311,76 @@ def _place(
         t = simplest(float(t), rounding)
         half = Complex(Fraction(1), t, square)
         return apex + arm * half / half.mirrored
-    return Complex(x, y, square)
+    return simple
+
+
+def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
+    """Return exact hinges of a focal mechanism; None where the part, of hinges alone, is none."""
+    roles = _roles(graph, part, within)
+    if roles is None:
+        return None
+    axes = {e: s[:, 0] / np.linalg.norm(s[3:, 0]) for e, s in part.screws.items() if s.size}
+    first = axes[min(axes)][3:]
+    a, b, c = (simplest(float(x), rounding) for x in first / np.abs(first).max())
+    n = (a, b, c)
+    plane, square = Plane(n), dot(n, n)
+    firsts = {role: axes[edges[0]] for role, edges in roles.items()}
+    at = {role: np.cross(axis[3:], axis[:3]) for role, axis in firsts.items()}
+    P, F, R = (plane.number(at[role] - at["A"], rounding) for role in "PFR")
+    far, near = at["B"] - at["A"], at["P"] - at["A"]
+    one = Complex(Fraction(1), Fraction(0), square)
+    bar = Complex(simplest(float(far @ near / (near @ near)), rounding), Fraction(0), square)
+    m = ((R - F) / P.mirrored).rounded(rounding)
+    B, k = bar * P, m / (one - bar)
+    S = (F + k * (F.mirrored - B.mirrored)) / (one - k * m.mirrored)
+    Q = F + m * S.mirrored
+    places = {"A": P - P, "B": B, "P": P, "F": F, "S": S, "Q": Q}
+    places |= {"R": F + m * P.mirrored, "C": F + m * F.mirrored}
+    places["D"] = F + k * (F - B).mirrored
+    height = simplest(float(np.array(n, float) @ at["A"]) / float(square), rounding)
+    foot = plane.number(at["A"], rounding)
+    found: dict[EdgeId, Space] = {}
+    for role, edges in roles.items():
+        x, y, z = plane.vector(places[role] + foot)
+        point = (x + height * a, y + height * b, z + height * c)
+        found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
+    off = [distance([*axes[e]], space) for e, space in found.items()]
+    return found if max(off) <= within else None
+
+
+def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
+    """Tell which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
+    turning = {e: s for e, s in part.screws.items() if s.size}
+    rigid = DisjointSets[NodeId]()  # what is welded is one body
+    for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):
+        rigid.union(edge.parent, edge.child)
+    pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in turning}
+    hinges = {e: frozenset((rigid[a], rigid[b])) for e, (a, b) in pairs.items()}
+    points = {e: np.cross(s[3:, 0], s[:3, 0]) for e, s in turning.items()}
+    together = [
+        [o for o in hinges if np.linalg.norm(points[o] - points[e]) <= within] for e in hinges
+    ]
+    center = next((group for group in together if len(group) == 3), None)
+    if center is None or len(hinges) != 11:
+        return None
+
+    import networkx as nx  # slow to load, and needed by few mechanisms
+
+    links = frozenset().union(*(hinges[e] for e in center))
+    ring: nx.Graph[int] = nx.Graph()
+    legs: dict[int, EdgeId] = {}
+    for e, ends in hinges.items():
+        if e in center:
+            continue
+        if ends & links:
+            for body in ends - links:
+                legs[body] = e
+        else:
+            ring.add_edge(*ends, hinge=e)
+    if len(links) != 4 or len(legs) != 4 or sorted(d for _, d in ring.degree) != [2] * 4:
+        return None
+    sides = [one for one, _ in nx.find_cycle(ring)]
+    corners = [ring.edges[sides[i - 1], sides[i]]["hinge"] for i in range(4)]
+    found: dict[str, Sequence[EdgeId]] = {"F": center}
+    found |= {name: [corners[i]] for i, name in enumerate("ABCD")}
+    return found | {name: [legs[sides[i]]] for i, name in enumerate("PQRS")}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.plan import Step
-from regularize.guests.modes.frame_motion import Configurations
+from regularize.guests.modes.grouping import Configurations
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.named_columns import ShortRepr
