@@ -35,7 +35,7 @@ from families import FAMILIES
 from measuring import ASSETS, finish, timed
 
 import regularize as rg
-from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.pinocchio.tree_states import Split
 from regularize.mechanism.body import Inertia
 
 SIZES = (1, 5, 20, 50, 200)

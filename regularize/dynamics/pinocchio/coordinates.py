@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
-from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.tree import TreeJoint
+from regularize.dynamics.pinocchio.constraints import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.spanning_tree import SpanningTree, TreeJoint
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic

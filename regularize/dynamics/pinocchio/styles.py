@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows
-from regularize.dynamics.pinocchio.tree import BodyCopy, Place, TreeBuilder
+from regularize.dynamics.pinocchio.constraints import ClosureRows
+from regularize.dynamics.pinocchio.spanning_tree import Place, TreeBuilder
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Rows, Transform
@@ -92,13 +92,11 @@ def weld_closures(
             replace(w, rows=(*w.rows, 3, 4, 5), point=False) if w.point and w.implied else w
             for w in welds
         ]
-    copies = [
-        BodyCopy(w.cut.edge, w.cut.node, w.T_node_frame, w.implied if slack else ())
-        for w in welds
-        if not w.point
-    ]
-    length = max((w.cut.length for w in welds), default=1.0)
-    builder = TreeBuilder(reduction.graph, set(reduction.tree), copies, length, composite=composite)
+    cut_in_two = [w for w in welds if not w.point]
+    length, edges = max((w.cut.length for w in welds), default=1.0), set(reduction.tree)
+    builder = TreeBuilder(
+        reduction.graph, edges, cut_in_two, length, slack=slack, composite=composite
+    )
     closures, anchors = [], []
     for weld in welds:
         cut = weld.cut

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.simulation.all_coordinates import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.dormand_prince import LEAP, TOLERATED, CompiledSteps, LastStep
+from regularize.dynamics.simulation.equations import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.recording import NOTHING, ROUNDING, Counters, Sample, explained
 from regularize.errors import NoInertia, RegularizeError
 from regularize.lie.arrays import Array, Configuration, Velocity

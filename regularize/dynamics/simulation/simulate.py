@@ -11,9 +11,9 @@ import numpy as np
 from regularize.dynamics.pinocchio.constraints import close_loops
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.split import require_mass
+from regularize.dynamics.pinocchio.tree_states import require_mass
 from regularize.dynamics.simulation import FINEST, MuJoCo, Solver
-from regularize.dynamics.simulation.all_coordinates import AllCoordinates
+from regularize.dynamics.simulation.equations import AllCoordinates, IndependentCoordinates
 from regularize.dynamics.simulation.fixed_coordinates import with_rigid_coordinates_fixed
 from regularize.dynamics.simulation.integrator import Integrator, StepTooSmall
 from regularize.dynamics.simulation.loads import (
@@ -337,8 +337,6 @@ def _engine(
             require_mass(robot.states.terms(q, v).M, robot.split(q).free)
         return MujocoEngine(robot, loads, q, v, solver.step)
     if solver.coordinates == "minimal":
-        from regularize.dynamics.simulation.minimal_dynamics import IndependentCoordinates
-
         equations: AllCoordinates = IndependentCoordinates(
             robot, solver.independent, loads, drives, q
         )
