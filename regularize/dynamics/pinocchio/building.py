@@ -26,7 +26,7 @@ from regularize.dynamics.pinocchio.multibody_reading import (
 )
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.spanning_tree import Place, TreeJoint, aligned
-from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, joint_closure, row_covectors
+from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, kept_rows
 from regularize.errors import ModelError, ReadError, UnsupportedExport
 from regularize.files import load
 from regularize.lie import screw
@@ -315,9 +315,7 @@ def augmented(
     tree = tree_of(model)
     held = [row for part in reduction.held for row in part.rows]
     coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
-    closures = [
-        joint_closure(place, cut, cut.T_node_frame, row_covectors(cut)) for cut in reduction.cuts
-    ]
+    closures = kept_rows(place, reduction)
     known = (*reduction.mechanism.findings, *findings, *left_over(reduction, style))
     anchors = _anchors(model, closures, style)
     robot = robot_of(reduction, style, coordinates, joints, place, closures, anchors, known, again)
@@ -392,17 +390,13 @@ def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
     """Return the model that was pickled, with what its mimic joints do."""
     tree = pin.Model()
     for i in range(1, model.njoints):
-        joint = model.joints[i] if i not in mimics else _moving(mimics[i])
+        joint = model.joints[i]
+        if i in mimics:
+            axis, _, pitch = screw.axis_of(mimics[i].screw)
+            joint = aligned(axis, pitch)
         tree.addJoint(model.parents[i], joint, model.jointPlacements[i], model.names[i])
     for i, mimic in mimics.items():
         tree = pin.transformJointIntoMimic(tree, mimic.primary, i, mimic.scaling, mimic.offset)
     for i in mimics:
         model.joints[i] = tree.joints[i]
     return CallersModel(model)
-
-
-def _moving(mimic: MimicJoint) -> Any:
-    """Return the joint model that a mimic joint moves by."""
-    assert mimic.screw is not None, "checked when it was pickled"
-    axis, _, pitch = screw.axis_of(mimic.screw)
-    return aligned(axis, pitch)

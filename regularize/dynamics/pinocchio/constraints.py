@@ -192,12 +192,6 @@ class RobotConstraints:
             self._last = key, self._space.integrate(self.reference, x)
         return self._last[1]
 
-    def rates(self, x: Array) -> Array:
-        """Return velocities by rates of the displacement, shape (nv, nv): one but for groups."""
-        if self.reference is None or self._flat:
-            return np.eye(self.robot.nv)
-        return self._space.velocity_by_step(x)
-
     def state(self, q: Array) -> Array:
         """Return the configurations themselves."""
         return q
@@ -222,7 +216,8 @@ class RobotConstraints:
         rows = self.jacobian(state)
         if self.reference is None or self._flat or not len(state):
             return rows
-        return np.asarray(rows @ np.array([self.rates(x) for x in state]))
+        velocities = np.array([self._space.velocity_by_step(x) for x in state])
+        return np.asarray(rows @ velocities)
 
     def jacobian(self, state: Array) -> Array:
         """Return rows on velocities, shape (N, m, nv)."""

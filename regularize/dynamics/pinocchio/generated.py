@@ -39,16 +39,13 @@ class GeneratedTree(ConstrainedTree):
 
         if self.style == "legacy":
             raise UnsupportedExport("generated code does not know the style 'legacy'; use 'rows'")
-        tree = self.multibody[0]
-        return RobotPrograms(tree, self._sample(), joints)
-
-    def _sample(self) -> tuple[Array, Array, Array]:
-        """Return a closed configuration near the reference one, a velocity and joint forces."""
+        # A closed configuration near the reference one, a velocity and joint forces.
         rng, q = np.random.default_rng(0), np.asarray(getattr(self, "q0", self.tree.space.neutral))
         v, tau = rng.normal(size=self.nv), rng.normal(size=self.nv)
         moved = self.tree.space.integrate(q, 0.05 * rng.normal(size=self.nv))
         projected = None if self.kernel is None else self.kernel.newton_step(moved)
-        return (q if projected is None else projected[0]), v, tau
+        sample = (q if projected is None else projected[0]), v, tau
+        return RobotPrograms(self.multibody[0], sample, joints)
 
     @validated(path=PATH, lanes=WHOLE)
     def to_c(self, path: str | Path, lanes: int | None = None) -> Path:

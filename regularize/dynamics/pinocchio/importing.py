@@ -253,10 +253,7 @@ def _mimicking(
     name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
     ends = (names[int(model.parents[index])], names[index])
     if mimic.screw is None:
-        data = model.createData()
-        pin.forwardKinematics(model, data, pin.neutral(model))
-        fixed = joint_screws("fixed")
-        return Joint(name, *ends, "fixed", fixed, data.liMi[index].homogeneous), []
+        return Joint(name, *ends, "fixed", joint_screws("fixed"), mimic.rest), []
     _, _, pitch = screw.axis_of(mimic.screw)
     kind = "prismatic" if pitch is None else "helical" if abs(pitch) > NEGLIGIBLE else "revolute"
     position = mimic.scaling * primary.position + mimic.offset

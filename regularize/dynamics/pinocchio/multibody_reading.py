@@ -116,9 +116,7 @@ def _following(model: Any, j: int, parent: int, placement: Array) -> Link:
     mimic, kind, axis, pitch = mimic_of(model, j), "revolute", np.eye(3)[2], 0.0
     offset = mimic.offset
     if mimic.screw is None:
-        data = model.createData()
-        pin.forwardKinematics(model, data, pin.neutral(model))
-        placement, offset = np.asarray(data.liMi[j].homogeneous), 0.0
+        placement, offset = mimic.rest, 0.0
     else:
         axis, _, along = screw.axis_of(mimic.screw)
         kind, pitch = "prismatic" if along is None else "revolute", along or 0.0
@@ -265,6 +263,7 @@ class MimicJoint:
     scaling: float
     offset: float
     screw: Screw | None  #: its freedom in its own frame, None where it does not move
+    rest: Transform  #: where it is while the model is at zero, seen from its parent
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
@@ -274,12 +273,14 @@ def mimic_of(model: Any, index: int) -> MimicJoint:
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)
     primary = next(i for i, first, count in driven if count and first == inner.idx_v)
     scaling, offset = float(inner.scaling), float(inner.offset)
-    if scaling == 0.0:
-        return MimicJoint(primary, scaling, offset, None)
     data, start, step = model.createData(), pin.neutral(model), np.zeros(model.nv)
     pin.forwardKinematics(model, data, start)
     before = data.liMi[index].copy()
+    rest = np.asarray(before.homogeneous)
+    if scaling == 0.0:
+        return MimicJoint(primary, scaling, offset, None, rest)
     step[model.idx_vs[primary]] = 1.0 / scaling
     pin.forwardKinematics(model, data, pin.integrate(model, start, step))
     motion = pin.log6(before.actInv(data.liMi[index])).vector
-    return MimicJoint(primary, scaling, offset, np.where(np.abs(motion) < ROUNDING, 0.0, motion))
+    motion = np.where(np.abs(motion) < ROUNDING, 0.0, motion)
+    return MimicJoint(primary, scaling, offset, motion, rest)

@@ -25,9 +25,8 @@ from regularize.dynamics.pinocchio.styles import (
     PROXIMAL,
     Anchor,
     Workspace,
-    anchor_models,
+    constraint_models,
     proximal,
-    rigid_models,
 )
 from regularize.dynamics.pinocchio.tree_states import (
     MasslessMotion,
@@ -122,8 +121,7 @@ class ConstrainedTree:
         """Constraints for Pinocchio's own solvers; empty in the style ``rows``."""
         if self.style == "rows":
             return []
-        make = rigid_models if self.style == "legacy" else anchor_models
-        return make(self.model, self._anchors)
+        return constraint_models(self.model, self._anchors, rigid=self.style == "legacy")
 
     @cached_property
     def proximal_settings(self) -> Any:

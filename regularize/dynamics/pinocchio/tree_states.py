@@ -333,9 +333,8 @@ class PassiveForces:
 
     def _closing(self, q: Array, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId], Array]]:
         """Return closures whose joints have a wanted value, their columns, and poses of bodies."""
-        closures = [c for c in self.states.rows.closures if c.edge is not None]
-        pairs = [(c, [*c.edge.columns]) for c in closures if c.edge]
-        chosen = [(closure, columns) for closure, columns in pairs if np.any(wanted[columns])]
+        closures = [(c, [*c.edge.columns]) for c in self.states.rows.closures if c.edge]
+        chosen = [(closure, columns) for closure, columns in closures if np.any(wanted[columns])]
         poses = self.states.poses(q) if chosen else np.zeros((0, 4, 4))
         return [(closure, columns, poses) for closure, columns in chosen]
 

@@ -286,7 +286,7 @@ class IndependentCoordinates(AllCoordinates):
         pose, dynamics = self._pose, self._dynamics
         if not self._good or pose is None or pose.q is not q:
             return super().acceleration(t, q, v)
-        working, order = self.loads.working(t, q, v), self._order
-        tau = working - dynamics.dissipative(pose, v)
+        tau, order = self.loads.applied(t, q, v), self._order
+        working = tau + self.robot.passive.dissipative(q, v, self.loads.slip)
         a, needed = dynamics.acceleration(pose, v, tau, self.drives.at(t)[2][order])
         return a, float(working @ v + needed @ v[self.drives.velocities[order]])

@@ -115,12 +115,12 @@ class Loads:
                     f"joint {name!r} has {len(index)} freedoms; actuate joints with one"
                 )
             what = f"the torque of joint {name!r}"
-            value = compiled_or_own(torque, what, partial(CompiledTorque, what=what))
+            value = compiled_or_own(torque, what, CompiledTorque)
             if callable(value):
                 varying.append((int(index[0]), name, value))
             else:
                 constant[index[0]] += value
-        function = compiled_or_own(forces, "forces", partial(CompiledForces, what="forces"))
+        function = compiled_or_own(forces, "forces", CompiledForces)
         bodies = tuple(_on_body(robot, name, load) for name, load in (loads or {}).items())
         return cls(robot, read_only(constant), tuple(varying), bodies, function, slip)
 

@@ -19,7 +19,8 @@ a reference configuration, so that quaternions need no treatment of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,7 +38,6 @@ from regularize.lie.arrays import (
     Acceleration,
     Array,
     Configuration,
-    Mask,
     MassMatrix,
     Torque,
     Velocity,
@@ -126,10 +126,6 @@ class MinimalDynamics(ShortRepr):
         """The rows that tie the dependent coordinates."""
         return View(self._loops, np.array(self.choice.rows, dtype=np.intp))
 
-    def _held(self, columns: Sequence[int]) -> Mask:
-        """Return a mask of columns among the velocities."""
-        return np.isin(np.arange(self.robot.nv), columns)
-
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
         """That the coordinates are not those of the motors, where nobody wanted others."""
@@ -166,7 +162,7 @@ class MinimalDynamics(ShortRepr):
         end = project(
             self._constraints,
             displacement[None],
-            held=self._held(self.known),
+            held=np.isin(np.arange(self.robot.nv), self.known),
             tolerances=self.robot.tolerances,
             until=ROUNDING,
         )
@@ -208,7 +204,7 @@ class MinimalDynamics(ShortRepr):
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
         places = [self.robot.position_index(column) for column in columns]
         followers = [self.known[i] for i in self.free]
-        held, start = self._held(followers), self.pose(q).x[None]
+        held, start = np.isin(np.arange(self.robot.nv), followers), self.pose(q).x[None]
         continuation = Continuation(self._constraints, self.robot.tolerances, held)
         path = drive(continuation, start, columns, (target - self.reference[places])[None])
         if not path.reached[0]:
@@ -235,8 +231,7 @@ class MinimalDynamics(ShortRepr):
 
     def mass_matrix(self, pose: Pose) -> MassMatrix:
         """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
-        nothing = np.zeros(self.robot.nv)
-        return self._reduced(pose, nothing, nothing)[0]
+        return self._reduced(pose, *np.zeros((2, self.robot.nv)))[0]
 
     def forces(self, pose: Pose, v: Velocity, tau: Torque) -> Array:
         """Reduced forces :math:`F_r` (eq. 20 and 21), shape (known,).
@@ -250,13 +245,10 @@ class MinimalDynamics(ShortRepr):
     ) -> tuple[MassMatrix, Array, Acceleration]:
         """Return the reduced mass matrix and forces, and the accelerations of ``bias``."""
         terms, bias, T = self.robot.states.terms(pose.q, v), self.bias(pose, v), pose.transmission
-        within = self.robot.passive.springs(pose.q) + self.dissipative(pose, v)
+        passive = self.robot.passive
+        within = passive.springs(pose.q) + passive.dissipative(pose.q, v, self.slip)
         needed = terms.M @ bias + terms.needed - tau - within
         return T.T @ terms.M @ T, T.T @ needed, bias
-
-    def dissipative(self, pose: Pose, v: Velocity) -> Torque:
-        """Joint forces of damping and friction."""
-        return self.robot.passive.dissipative(pose.q, v, self.slip)
 
     def acceleration(
         self, pose: Pose, v: Velocity, tau: Torque, prescribed: Array | None = None
@@ -287,11 +279,10 @@ class MinimalDynamics(ShortRepr):
         forces have the smallest sum of squares.
         """
         columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
-        nothing = np.zeros(self.robot.nv)
-        M, F, _ = self._reduced(pose, v, nothing)
+        tau = np.zeros(self.robot.nv)
+        M, F, _ = self._reduced(pose, v, tau)
         needed = M @ known + F
         by_motors = pose.transmission[columns].T
-        tau = nothing.copy()
         tau[columns] = np.linalg.lstsq(by_motors, needed, rcond=self.rtol)[0]
         missing = by_motors @ tau[columns] - needed
         if np.max(np.abs(missing), initial=0.0) > UNNOTICED * np.max(np.abs(needed), initial=TINY):
@@ -404,23 +395,15 @@ def dynamics_of(
     known = coordinate_names(reduction.mechanism)
     sizes = sized_loops(reduction.loops.graph, reduction.q, tree=reduction.tree).units
     units = np.array([sizes[known.index(n)] if n in known else 1.0 for n in names])
-    choice = choice_at(robot, start, names, units, (*locked, *motions), tolerance)
-    if not (locked or motions):
-        choice = _by_motors(robot, start, names, units, tolerance) or choice
+    wanted = (*locked, *motions)
+    choice = choice_at(robot, start, names, units, wanted, tolerance)
+    if not wanted:  # motors, where they determine the other coordinates well
+        motors = [n for n in actuated_coordinates(reduction.mechanism) if n in names]
+        with suppress(NotIndependent, SingularConfiguration):
+            by_motors = choice_at(robot, start, names, units, motors, tolerance)
+            choice = by_motors if motors and by_motors.condition < GOOD else choice
     dynamics = MinimalDynamics(robot, names, choice, motions, start, locked, tolerance, units, slip)
     return dynamics.begun(start, time) if motions else dynamics
-
-
-def _by_motors(
-    robot: Robot, q: Configuration, names: tuple[str, ...], units: Array, rtol: float
-) -> Choice | None:
-    """Return the choice of the motors' coordinates, if they determine the others well."""
-    motors = [n for n in actuated_coordinates(robot.reduction.mechanism) if n in names]
-    try:
-        choice = choice_at(robot, q, names, units, motors, rtol)
-    except (NotIndependent, SingularConfiguration):
-        return None
-    return choice if motors and choice.condition < GOOD else None
 
 
 def velocity_names(robot: Robot) -> tuple[str, ...]:

@@ -144,6 +144,9 @@ def _add_weld(spec: Any, closure: Any, step: float) -> None:
 class MujocoEngine:
     """Steps of MuJoCo."""
 
+    name = "mujoco"
+    explained = total = np.inf
+
     def __init__(self, robot: Robot, loads: Loads, q: Array, v: Array, step: float) -> None:
         compiled = mujoco_model(robot, step)
         import mujoco
@@ -154,9 +157,6 @@ class MujocoEngine:
         self._data.qpos[:], self._data.qvel[:] = self._state.to_mujoco(q, v)
         self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
         self._q, self._v, self._work = q, v, 0.0
-
-    name = "mujoco"
-    explained = total = np.inf
 
     def ends(self, times: Array) -> Array:
         """Return the ends of steps nearest to given times."""

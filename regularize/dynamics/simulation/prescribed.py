@@ -1,4 +1,8 @@
-"""PrescribedMotion motions of joints over time, and the coordinates of a model that they fix."""
+"""Prescribed motions of joints over time, and the coordinates of a model that they fix.
+
+An expression of the time is a recorded program, differentiated by the chain rule; ``drives.c``
+evaluates it as operations on a stack.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -129,12 +132,6 @@ def _slope_rule(name: str) -> Rule:
     return lambda x, arguments, rates: _term(body, name, arguments[0]) * rates[0]
 
 
-def constant(value: float) -> Expression:
-    """Return an expression that never changes."""
-    time = Recording().variable("t")
-    return Expression.of(str(value), time, time.recording.number(value))
-
-
 def parse(text: str) -> Expression:
     """Return an expression from numbers, ``t``, ``pi``, ``e``, operators and functions."""
     time = Recording().variable("t")
@@ -208,13 +205,8 @@ SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
 
 def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
     """Return a prescribed motion, made of what the user writes and checked over the duration."""
-    from regularize.dynamics.simulation.prescribed import (  # where something is driven
-        constant,
-        parse,
-    )
-
     what = f"the motion of joint {joint!r}"
-    written = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
+    written = compiled_or_own(motion, what, CompiledMotion)
     if isinstance(written, str):
         function: PrescribedMotion = parse(written)
     elif isinstance(written, CompiledMotion):
@@ -224,7 +216,7 @@ def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
     elif isinstance(written, tuple):
         function = _spline(joint, written, duration)
     else:
-        function = constant(written)
+        function = parse(repr(float(written)))
     checked = CheckedMotion(joint, function)
     for t in np.linspace(0.0, duration, 101).tolist():
         checked(t)
@@ -369,28 +361,21 @@ def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[Moti
     Functions are added to ``capsules``, by whose number they go.
     """
     called: list[MotionCalledBack] = []
-    result = [np.array([len(drives)], dtype=np.float64)]
-    places = zip(drives.motions, drives.velocities, drives.positions, strict=True)
-    for motion, velocity, position in places:
-        form, numbers = _form(motion, called, capsules)
-        result += [np.array([velocity, position, FORMS.index(form), len(numbers)], float), numbers]
-    return np.concatenate(result), called
-
-
-def _form(
-    motion: PrescribedMotion, called: list[MotionCalledBack], capsules: list[Any]
-) -> tuple[str, Array]:
-    """Return the form of a motion, and its numbers."""
-    from regularize.dynamics.simulation.prescribed import Expression  # where something is driven
-
-    function = motion.function if isinstance(motion, CheckedMotion) else motion
-    if isinstance(function, Expression) and (numbers := function.numbers()) is not None:
-        return "expression", np.array(numbers)
-    if isinstance(function, Spline):
-        return "table", np.concatenate([function.curve.x, function.curve.c.ravel()])
-    if isinstance(function, CompiledMotion):
-        capsules.append(function.owned)
-    else:
-        called.append(MotionCalledBack(motion))
-        capsules.append(called[-1].owned)
-    return "function", np.array([float(len(capsules))])
+    result = [float(len(drives))]
+    for motion, velocity, position in zip(
+        drives.motions, drives.velocities, drives.positions, strict=True
+    ):
+        function = motion.function if isinstance(motion, CheckedMotion) else motion
+        numbers = function.numbers() if isinstance(function, Expression) else None
+        form = "expression"
+        if isinstance(function, Spline):
+            form, numbers = "table", [*function.curve.x, *function.curve.c.ravel()]
+        elif numbers is None:
+            if isinstance(function, CompiledMotion):
+                capsules.append(function.owned)
+            else:
+                called.append(MotionCalledBack(motion))
+                capsules.append(called[-1].owned)
+            form, numbers = "function", [float(len(capsules))]
+        result += [velocity, position, FORMS.index(form), len(numbers), *numbers]
+    return np.array(result, dtype=np.float64), called
