@@ -160,8 +160,6 @@ def tied(rows: Array, rtol: float) -> list[int]:
 #: Names of the six closure equations of a loop, in order.
 _MOVES = "translation along", "rotation about"
 COMPONENTS = [f"{move} {axis}" for move in _MOVES for axis in "XYZ"]
-    f"{what} {axis}" for what in ("translation along", "rotation about") for axis in "XYZ"
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
