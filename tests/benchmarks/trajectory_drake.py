@@ -40,16 +40,9 @@ def _plant(problem: Problem, step: float, stiffness: float) -> Any:
     bodies = {mechanism.ground: plant.AddRigidBody(mechanism.ground, unit)}
     plant.WeldFrames(plant.world_frame(), bodies[mechanism.ground].body_frame())
     pivots = {mechanism.ground: np.zeros(3)}
-    waiting = [joint for joint in mechanism.joints if not joint.closure]
-    while waiting:
-        joint = next(each for each in waiting if each.parent in bodies)
-        waiting.remove(joint)
-        inertia = mechanism.body(joint.child).inertia
-        assert inertia is not None
-        m = inertia.matrix
-        if problem.planar:
-            m = m[2, 2] * np.eye(3)  # rods without thickness are no bodies there
-        pivot = joint.T_parent_joint[:3, 3]
+    for joint in problem.tree():
+        inertia = problem.inertia(joint.child)
+        m, pivot = inertia.matrix, joint.T_parent_joint[:3, 3]
         entries = tree.RotationalInertia(m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2])
         spatial = tree.SpatialInertia.MakeFromCentralInertia(
             inertia.mass, inertia.center - pivot, entries

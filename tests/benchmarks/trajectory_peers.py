@@ -10,7 +10,7 @@ timed; states are returned as ``Problem.measure`` reads them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,23 @@ class Problem:
 
     def reference(self, body: str) -> Array:
         """The point of a body that stands for its position: its centre."""
+        return np.asarray(self.inertia(body).center)
+
+    def inertia(self, body: str) -> rg.Inertia:
+        """The mass properties of a body; rods of a plane have no thickness, and some across it."""
         inertia = self.mechanism.body(body).inertia
         assert inertia is not None
-        return np.asarray(inertia.center)
+        return replace(inertia, matrix=inertia.matrix[2, 2] * np.eye(3)) if self.planar else inertia
+
+    def tree(self) -> Iterator[rg.Joint]:
+        """Joints that close no loops, each behind that of its parent."""
+        placed, waiting = {self.mechanism.ground}, [*self.mechanism.joints]
+        waiting = [joint for joint in waiting if not joint.closure]
+        while waiting:
+            joint = next(joint for joint in waiting if joint.parent in placed)
+            waiting.remove(joint)
+            placed.add(joint.child)
+            yield joint
 
     def moving(self) -> list[str]:
         """Bodies with mass."""
@@ -62,24 +76,17 @@ def _words(values: Any) -> str:
 def mjcf(problem: Problem, step: float, integrator: str, stiff: float) -> str:
     """The problem as MJCF: the tree of hinges, and points that are connected."""
     mechanism = problem.mechanism
-    placed, children, closing = {mechanism.ground}, {}, []
-    waiting = [j for j in mechanism.joints if not j.closure]
     closing = [j for j in mechanism.joints if j.closure]
-    while waiting:
-        joint = next(j for j in waiting if j.parent in placed)
-        waiting.remove(joint)
-        placed.add(joint.child)
+    children: dict[str, list[rg.Joint]] = {}
+    for joint in problem.tree():
         children.setdefault(joint.parent, []).append(joint)
 
     def bodies(parent: str, at: Array) -> str:
         text = ""
         for joint in children.get(parent, []):
             origin = joint.T_parent_joint[:3, 3]
-            inertia = mechanism.body(joint.child).inertia
-            assert inertia is not None
+            inertia = problem.inertia(joint.child)
             m = inertia.matrix
-            if problem.planar:
-                m = m[2, 2] * np.eye(3)  # rods without thickness are no bodies there
             entries = [m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2]]
             end = ""
             if problem.spring is not None and problem.spring[0] == joint.child:
@@ -92,7 +99,7 @@ def mjcf(problem: Problem, step: float, integrator: str, stiff: float) -> str:
             )
         return text
 
-    base = {j.child: j.T_parent_joint[:3, 3] for j in mechanism.joints if not j.closure}
+    base = {joint.child: joint.T_parent_joint[:3, 3] for joint in problem.tree()}
     connects = ""
     for joint in closing:
         one, two = joint.parent, joint.child
@@ -128,11 +135,7 @@ def begun(problem: Problem) -> dict[str, float]:
         return {}
     robot = rg.to_pinocchio(rg.reduce(problem.mechanism), "anchors")
     v = robot.admissible_velocity(robot.q0, dict(problem.rates))
-    found = {}
-    for joint in problem.mechanism.joints:
-        if not joint.closure:
-            found[joint.name] = float(v[robot.velocity_index(joint.name)])
-    return found
+    return {j.name: float(v[robot.velocity_index(j.name)]) for j in problem.tree()}
 
 
 def mujoco_run(text: str, problem: Problem, rates: Mapping[str, float], step: float) -> Run:
@@ -268,8 +271,7 @@ def _spatial(problem: Problem, system: Any, exu: Any, items: Any) -> dict[str, A
     mechanism = problem.mechanism
     bodies = {mechanism.ground: system.CreateGround()}
     for name in problem.moving():
-        inertia = mechanism.body(name).inertia
-        assert inertia is not None
+        inertia = problem.inertia(name)
         bodies[name] = system.CreateRigidBody(
             referencePosition=[*inertia.center],
             inertia=RigidBodyInertia(mass=inertia.mass, inertiaTensor=np.array(inertia.matrix)),
@@ -293,8 +295,7 @@ def _planar(problem: Problem, system: Any, exu: Any, items: Any) -> dict[str, An
     if problem.rates:
         speeds = planar_speeds(problem)
     for name in problem.moving():
-        inertia = mechanism.body(name).inertia
-        assert inertia is not None
+        inertia = problem.inertia(name)
         x, y, _ = inertia.center
         node = system.AddNode(
             items.NodeRigidBody2D(
@@ -339,10 +340,7 @@ def planar_speeds(problem: Problem) -> dict[str, Array]:
     """Velocities of the centres, and rates of turning, at the beginning."""
     rates, speeds = begun(problem), {problem.mechanism.ground: np.zeros(3)}
     centres = {problem.mechanism.ground: np.zeros(3)}
-    waiting = [j for j in problem.mechanism.joints if not j.closure]
-    while waiting:
-        joint = next(j for j in waiting if j.parent in speeds)
-        waiting.remove(joint)
+    for joint in problem.tree():
         vx, vy, turn = speeds[joint.parent]
         pivot, centre = joint.T_parent_joint[:3, 3], problem.reference(joint.child)
         (x, y), own = (pivot - centres[joint.parent])[:2], turn + rates[joint.name]
