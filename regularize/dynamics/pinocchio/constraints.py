@@ -322,7 +322,7 @@ def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float
     end: Array | None = leading.reached(robot, q, values)
     if end is not None:
         return end
-    end, arrived = led(robot, q, leading.columns, values - q[leading.places])
+    end, arrived = lead_joints(robot, q, leading.columns, values - q[leading.places])
     if not arrived:
         reached = dict(zip(targets, end[leading.places].tolist(), strict=True))
         raise ClosureLost(
@@ -331,7 +331,7 @@ def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float
     return end
 
 
-def led(
+def lead_joints(
     robot: ConstrainedTree, q: Configuration, columns: Indices, change: Array
 ) -> tuple[Configuration, bool]:
     """Change single coordinates of a closed configuration; returns the end, and if it is there."""

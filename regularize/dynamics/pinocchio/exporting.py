@@ -138,7 +138,7 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
 
     They are compared at the reference configuration, at rest and at a random velocity.
     """
-    if not rows.model.nv:  # nothing moves
+    if not rows.nv:  # nothing moves
         return []
     one, other = legacy.joint_map, rows.joint_map
     rng, free = np.random.default_rng(0), legacy.split(legacy.q0).free
@@ -157,7 +157,8 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
         k = int(np.argmax(np.nan_to_num(difference, nan=np.inf)))
         if not difference[k] <= worst * scale:
             worst, most = float(difference[k]) / scale, scale
-            joint = _joint_of(rows, k)
+            column = int(np.argmax(np.abs(other[k])))
+            joint = next(e.joint.name for e in rows.reduction.graph.edges if column in e.columns)
     if worst <= tolerance:
         return []
     cuts = [cut.edge.joint.name for cut in legacy.reduction.cuts]
@@ -173,12 +174,6 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
             help=("use the style 'rows', 'anchors' or 'slack', which leave those equations out",),
         )
     ]
-
-
-def _joint_of(robot: Robot, velocity: int) -> str:
-    """Return the joint of the mechanism that a velocity of the model belongs to."""
-    column = int(np.argmax(np.abs(robot.joint_map[velocity])))
-    return next(edge.joint.name for edge in robot.reduction.graph.edges if column in edge.columns)
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:

@@ -181,20 +181,11 @@ class SteppedStates:
     ok: Mask
     residual: Array
 
-    @classmethod
-    def of(cls, count: int, records: int, nq: int, nv: int) -> SteppedStates:
-        """Make room for so many records of so many robots."""
-        both = (count, records)
-        ok = np.empty(both, dtype=np.bool_)
-        return cls(np.empty((*both, nq)), np.empty((*both, nv)), ok, np.empty(both))
-
     def part(self, robots: Indices, begin: int, end: int | None = None) -> SteppedStates:
         """Copy records of some robots, from ``begin`` to ``end`` inclusive."""
         records = slice(begin, None if end is None else end + 1)
-        q, v, residual = (
-            np.ascontiguousarray(x[robots, records]) for x in (self.q, self.v, self.residual)
-        )
-        return SteppedStates(q, v, np.ascontiguousarray(self.ok[robots, records]), residual)
+        arrays = self.q, self.v, self.ok, self.residual
+        return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
 
     def put(self, part: SteppedStates, ok: Mask, robots: Indices, begin: int) -> None:
         """Write copied records back."""
@@ -288,7 +279,9 @@ class Environments:
         single = one and (np.ndim(tau) == 1 or of_steps)
         given = self._given(q, v, [tau] if of_steps else tau, steps)
         count = len(given[0])
-        result = SteppedStates.of(count, steps + (first or self._begins), robot.nq, robot.nv)
+        both = count, steps + (first or self._begins)
+        states = np.empty((*both, robot.nq)), np.empty((*both, robot.nv))
+        result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.empty(both))
         self._move(given, result, h, threads, self._targets(drive, count, steps, single))
         if not single:
             return result

@@ -160,7 +160,9 @@ class CalledBack(_Callback):
         super().__init__(FORCES, write)
 
 
-def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable, str], Any]) -> Any:
+def compiled_or_python(
+    function: Any, what: str, make: Callable[[LowLevelCallable, str], Any]
+) -> Any:
     """Return a function, or what is made of a ``LowLevelCallable``; refuse one of ctypes."""
     if isinstance(function, tuple):  # as a LowLevelCallable is: SciPy is not loaded for others
         from scipy import LowLevelCallable

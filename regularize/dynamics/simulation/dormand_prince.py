@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.simulation.compiled_functions import CalledBack, MotionCalledBack
 from regularize.dynamics.simulation.equations import CORRECTED, DEPENDENT, AllCoordinates
 from regularize.dynamics.simulation.loads import JointLaws, joint_laws
 from regularize.dynamics.simulation.prescribed import drive_numbers
@@ -149,23 +148,20 @@ class CompiledSteps:
     """
 
     def __init__(
-        self,
-        kernel: Any,
-        laws: JointLaws,
-        drives: tuple[Array, Sequence[MotionCalledBack]],
-        capsules: Sequence[Any],
-        options: Sequence[float],
+        self, kernel: Any, laws: JointLaws, equations: AllCoordinates, options: Sequence[float]
     ) -> None:
-        self._kernel, self._drives, self._functions = kernel, int(drives[0][0]), tuple(capsules)
-        self._called: list[CalledBack | MotionCalledBack] = [*drives[1]]
-        self._called += [] if laws.called is None else [laws.called]
-        forces = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel()
-        self._laws = (*forces, drives[0])
+        drives, capsules = equations.drives, [*laws.capsules]
+        numbers, self._called = np.zeros(1), [] if laws.called is None else [laws.called]
+        if len(drives):
+            numbers, motions = drive_numbers(drives, capsules)
+            self._called += motions
+        self._kernel, self._drives, self._functions = kernel, len(drives), tuple(capsules)
+        self._laws = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel(), numbers
         self._options = np.concatenate([options, [laws.loaded], laws.functions])
         self._dense = np.concatenate([self._options, _DENSE])
         self._terms: tuple[LastStep, Array] | None = None
         self._total, self._best = np.nan, (0.0, 0.0)
-        self.careful: float = 0.0
+        self.careful: float = equations.careful
         self.stuck = False
 
     @classmethod
@@ -175,23 +171,15 @@ class CompiledSteps:
         """Return the steps of these equations, None where the kernel cannot make them."""
         robot, loads, drives = equations.robot, equations.loads, equations.drives
         laws = joint_laws(loads) if equations.compiled and robot.stepped else None
-        if laws is None:
-            return None
-        kernel = robot.driven_kernel(tuple(drives.velocities.tolist()))
-        if kernel is None:
+        kernel = laws and robot.driven_kernel(tuple(drives.velocities.tolist()))
+        if laws is None or kernel is None:
             return None
         passive, driven = robot.passive.joints, len(drives) > 0
         options = [0.0, 0.0, rtol, atol, max_step, conserve and not driven]
         options += [passive.dissipates or driven, loads.slip or passive.slip, equations.closed]
         options += [robot.tolerances.singular, LEAP, DEPENDENT]
         options += [min(CORRECTED, TOLERATED * rtol), TOLERATED]
-        motions: tuple[Array, list[MotionCalledBack]] = np.zeros(1), []  # their count
-        capsules = [*laws.capsules]
-        if driven:
-            motions = drive_numbers(drives, capsules)
-        steps = cls(kernel, laws, motions, capsules, options)
-        steps.careful = equations.careful
-        return steps
+        return cls(kernel, laws, equations, options)
 
     def go(
         self,

@@ -68,7 +68,7 @@ class AllCoordinates:
         self._dependent = self._leaping = False
         self.careful = True  # before it has looked
 
-    def look(self, t: float, q: Array, v: Array) -> bool:
+    def prepare(self, q: Array, v: Array) -> bool:
         """Choose the form of the acceleration near a state; returns whether two motions crossed."""
         rank = self.robot.rank
         if rank == 0:
@@ -86,7 +86,7 @@ class AllCoordinates:
         self.careful = self._dependent
         return False
 
-    def leaping(self, over: bool) -> None:
+    def set_leaping(self, over: bool) -> None:
         """Begin or end to be careful whatever the configuration."""
         self._leaping = over
         self.careful = over or self._dependent
@@ -132,7 +132,7 @@ class AllCoordinates:
             q[self.drives.positions], v[self._given] = position, rate
         return q, v
 
-    def astray(self, t: float, q: Array, v: Array) -> float:
+    def drive_error(self, t: float, q: Array, v: Array) -> float:
         """Return the relative distance of driven coordinates and rates from what is prescribed."""
         wanted = np.concatenate(self.drives.at(t)[:2])
         off = np.concatenate([q[self.drives.positions], v[self._given]]) - wanted
@@ -235,9 +235,9 @@ class IndependentCoordinates(AllCoordinates):
         # Driven coordinates in the order of the user and in that of the columns.
         self._order = np.argsort(drives.velocities)
 
-    def look(self, t: float, q: Configuration, v: Velocity) -> bool:
+    def prepare(self, q: Configuration, v: Velocity) -> bool:
         """Choose the coordinates for the neighbourhood of a configuration."""
-        super().look(t, q, v)
+        super().prepare(q, v)
         self._dynamics = self._dynamics.at(q)
         condition = self._condition(self._dynamics)
         if condition > self._limit:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.compiled_functions import (
     CalledBack,
     CompiledForces,
     CompiledTorque,
-    compiled_or_own,
+    compiled_or_python,
 )
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import (
     Array,
@@ -115,12 +114,12 @@ class Loads:
                     f"joint {name!r} has {len(index)} freedoms; actuate joints with one"
                 )
             what = f"the torque of joint {name!r}"
-            value = compiled_or_own(torque, what, CompiledTorque)
+            value = compiled_or_python(torque, what, CompiledTorque)
             if callable(value):
                 varying.append((int(index[0]), name, value))
             else:
                 constant[index[0]] += value
-        function = compiled_or_own(forces, "forces", CompiledForces)
+        function = compiled_or_python(forces, "forces", CompiledForces)
         bodies = tuple(_on_body(robot, name, load) for name, load in (loads or {}).items())
         return cls(robot, read_only(constant), tuple(varying), bodies, function, slip)
 
@@ -247,18 +246,3 @@ def joint_laws(loads: Loads) -> JointLaws | None:
         capsules.append(called.owned)
         functions[1] = len(capsules)
     return JointLaws(joints, closing, loads.on_links(), functions, tuple(capsules), called)
-
-
-def style_with_rotors(robot: Robot) -> str:
-    """Return ``anchors``, whose tree has all joints, if a closing joint has a rotor or a spring.
-
-    A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
-    """
-    passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
-    needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
-    if not np.any(needed, where=~in_tree):
-        return robot.style
-    try:
-        return to_pinocchio(robot.reduction, "anchors").style
-    except UnsupportedExport:
-        return robot.style

@@ -128,11 +128,13 @@ def choose(
     rank = decide_rank(s, rtol)
     locked = sorted(set(locked))
     allowed = vt[rank.rank :].T
-    dependent_ones = tied(allowed[locked], rtol)
+    dependent_ones = dependent_rows(allowed[locked], rtol)
     if dependent_ones:
         raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
     for column in preferred:
-        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, REGULAR)):
+        if column not in locked and not dependent_rows(
+            allowed[[*locked, column]], max(rtol, REGULAR)
+        ):
             locked.append(column)
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2, cut)
     # The rank is that of the singular values: growing rounding errors are no pivots.
@@ -147,7 +149,7 @@ def choose(
     )
 
 
-def tied(rows: Array, rtol: float) -> list[int]:
+def dependent_rows(rows: Array, rtol: float) -> list[int]:
     """Return rows of a minimal dependent set; empty where all are independent."""
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from regularize.dynamics.simulation.compiled_functions import (
     CompiledMotion,
     MotionCalledBack,
-    compiled_or_own,
+    compiled_or_python,
 )
 from regularize.dynamics.tape.derivatives import Rule, derivatives
 from regularize.dynamics.tape.program import ON_NUMBERS, Number, Program, Recording, evaluate
@@ -206,7 +206,7 @@ SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
 def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
     """Return a prescribed motion, made of what the user writes and checked over the duration."""
     what = f"the motion of joint {joint!r}"
-    written = compiled_or_own(motion, what, CompiledMotion)
+    written = compiled_or_python(motion, what, CompiledMotion)
     if isinstance(written, str):
         function: PrescribedMotion = parse(written)
     elif isinstance(written, CompiledMotion):
@@ -333,15 +333,15 @@ class Drives:
     def begun(self, robot: Robot, q: Configuration) -> Configuration:
         """Return the configuration in which the drives begin, reached from a closed one."""
         # Loaded where something is driven.
-        from regularize.dynamics.pinocchio.constraints import led
-        from regularize.dynamics.simulation.partitioning import NotIndependent, tied
+        from regularize.dynamics.pinocchio.constraints import lead_joints
+        from regularize.dynamics.simulation.partitioning import NotIndependent, dependent_rows
 
         free = robot.split(q).free
-        dependent = tied(free[self.velocities], robot.reduction.rtol)
+        dependent = dependent_rows(free[self.velocities], robot.reduction.rtol)
         if dependent:
             raise NotIndependent([self.names[i] for i in dependent], free.shape[1])
         target = self.at(0.0)[0]
-        reached, arrived = led(robot, q, self.velocities, target - q[self.positions])
+        reached, arrived = lead_joints(robot, q, self.velocities, target - q[self.positions])
         if not arrived:
             listed = [
                 ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.names, values, strict=True))
