@@ -392,7 +392,9 @@ def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
     for i in range(1, model.njoints):
         joint = model.joints[i]
         if i in mimics:
-            axis, _, pitch = screw.axis_of(mimics[i].screw)
+            moves = mimics[i].screw
+            assert moves is not None, "checked when it was pickled"
+            axis, _, pitch = screw.axis_of(moves)
             joint = aligned(axis, pitch)
         tree.addJoint(model.parents[i], joint, model.jointPlacements[i], model.names[i])
     for i, mimic in mimics.items():

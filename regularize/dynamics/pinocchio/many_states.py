@@ -184,7 +184,7 @@ class SteppedStates:
     def part(self, robots: Indices, begin: int, end: int | None = None) -> SteppedStates:
         """Copy records of some robots, from ``begin`` to ``end`` inclusive."""
         records = slice(begin, None if end is None else end + 1)
-        arrays = self.q, self.v, self.ok, self.residual
+        arrays: tuple[Any, ...] = (self.q, self.v, self.ok, self.residual)
         return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
 
     def put(self, part: SteppedStates, ok: Mask, robots: Indices, begin: int) -> None:

@@ -163,12 +163,12 @@ class CalledBack(_Callback):
 def compiled_or_python(
     function: Any, what: str, make: Callable[[LowLevelCallable, str], Any]
 ) -> Any:
-    """Return a function, or what is made of a ``LowLevelCallable``; refuse one of ctypes."""
+    """Return a Python function as it is, a ``LowLevelCallable`` as ``make`` wraps it."""
     if isinstance(function, tuple):  # as a LowLevelCallable is: SciPy is not loaded for others
         from scipy import LowLevelCallable
 
         if isinstance(function, LowLevelCallable):
             return make(function, what)
-    if isinstance(function, ctypes._CFuncPtr):
+    if isinstance(function, _TYPES[TORQUE].__bases__):
         raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")
     return function

@@ -150,11 +150,12 @@ class CompiledSteps:
     def __init__(
         self, kernel: Any, laws: JointLaws, equations: AllCoordinates, options: Sequence[float]
     ) -> None:
-        drives, capsules = equations.drives, [*laws.capsules]
-        numbers, self._called = np.zeros(1), [] if laws.called is None else [laws.called]
+        drives, capsules, numbers = equations.drives, [*laws.capsules], np.zeros(1)
+        self._called: list[CalledBack | MotionCalledBack] = []
         if len(drives):
             numbers, motions = drive_numbers(drives, capsules)
             self._called += motions
+        self._called += [] if laws.called is None else [laws.called]
         self._kernel, self._drives, self._functions = kernel, len(drives), tuple(capsules)
         self._laws = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel(), numbers
         self._options = np.concatenate([options, [laws.loaded], laws.functions])

@@ -132,10 +132,9 @@ def choose(
     if dependent_ones:
         raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
     for column in preferred:
-        if column not in locked and not dependent_rows(
-            allowed[[*locked, column]], max(rtol, REGULAR)
-        ):
-            locked.append(column)
+        wanted = [*locked, column]
+        if column not in locked and not dependent_rows(allowed[wanted], max(rtol, REGULAR)):
+            locked = wanted
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2, cut)
     # The rank is that of the singular values: growing rounding errors are no pivots.
     dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]

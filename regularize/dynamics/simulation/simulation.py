@@ -154,7 +154,8 @@ class Simulation(ShortRepr, NamedColumns):
                 *("drive_forces", "contacts", "contact_forces", "contact_points"),
                 *("limited", "limit_forces", "converged"),
             )
-            np.savez(path, **{name: np.array(getattr(self, name)) for name in arrays})
+            values: dict[str, Any] = {name: np.array(getattr(self, name)) for name in arrays}
+            np.savez(path, **values)
         else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]
             columns += [*self.drive_forces.T]
