@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from regularize.dynamics.simulation.compiled_functions import CalledBack, MotionCalledBack
 from regularize.dynamics.simulation.equations import CORRECTED, DEPENDENT, AllCoordinates
 from regularize.dynamics.simulation.loads import JointLaws, joint_laws
 from regularize.dynamics.simulation.prescribed import drive_numbers
