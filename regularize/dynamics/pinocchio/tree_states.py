@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import columns_of, moved, poses_of
 from regularize.lie import screw
-from regularize.lie.arrays import Acceleration, Array, Jacobian, MassMatrix, Residual, Torque
+from regularize.lie.arrays import Array, Jacobian, MassMatrix, Residual, Torque
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 
@@ -63,16 +63,6 @@ class TreeTerms(NamedTuple):
     needed: Torque  #: without acceleration
     jacobian: Jacobian
     bias: Array  #: rates of the rows at zero acceleration
-
-    def acceleration(self, tau: Torque) -> Acceleration:
-        """Return the acceleration, no numbers where rows depend on each other."""
-        J = self.jacobian
-        system = np.block([[self.M, J.T], [J, np.zeros((len(J), len(J)))]])
-        values = np.concatenate([tau - self.needed, -self.bias])
-        try:
-            return np.asarray(np.linalg.solve(system, values)[: len(tau)])
-        except np.linalg.LinAlgError:
-            return np.full(len(tau), np.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

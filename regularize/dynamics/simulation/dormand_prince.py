@@ -8,15 +8,19 @@ forces it knows, and leaves to it what it cannot do: singular configurations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.simulation.compiled_functions import CalledBack, MotionCalledBack
+from regularize.dynamics.simulation.compiled_functions import (
+    CalledBack,
+    CompiledForces,
+    CompiledTorque,
+    MotionCalledBack,
+)
 from regularize.dynamics.simulation.equations import CORRECTED, DEPENDENT, AllCoordinates
-from regularize.dynamics.simulation.loads import JointLaws, joint_laws
 from regularize.dynamics.simulation.prescribed import drive_numbers
 from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.lie.arrays import Array, Configuration
@@ -149,17 +153,39 @@ class CompiledSteps:
     """
 
     def __init__(
-        self, kernel: Any, laws: JointLaws, equations: AllCoordinates, options: Sequence[float]
+        self,
+        kernel: Any,
+        laws: tuple[Array, Array],
+        equations: AllCoordinates,
+        options: list[float],
     ) -> None:
-        drives, capsules, numbers = equations.drives, [*laws.capsules], np.zeros(1)
+        loads, drives, numbers = equations.loads, equations.drives, np.zeros(1)
         self._called: list[CalledBack | MotionCalledBack] = []
+        capsules, functions, (joints, closing) = list[Any](), np.zeros(2), laws
+        joints[0], of_python = loads.constant, False
+        # Functions go by their numbers, counted from 1: of torques, of all forces, and of Python.
+        for index, _, torque in loads.varying:
+            if isinstance(torque, CompiledTorque):
+                capsules.append(torque.owned)
+                joints[6, index] = len(capsules)
+            else:
+                of_python = True
+        if isinstance(loads.forces, CompiledForces):
+            capsules.append(loads.forces.owned)
+            functions[0] = len(capsules)
+        if of_python or not isinstance(loads.forces, CompiledForces | None):
+            nq, nv = equations.robot.nq, equations.robot.nv
+            self._called.append(CalledBack(partial(loads.of_functions, compiled=False), nq, nv))
+            capsules.append(self._called[-1].owned)
+            functions[1] = len(capsules)
         if len(drives):
             numbers, motions = drive_numbers(drives, capsules)
             self._called += motions
-        self._called += [] if laws.called is None else [laws.called]
         self._kernel, self._drives, self._functions = kernel, len(drives), tuple(capsules)
-        self._laws = laws.joints.ravel(), laws.closing.ravel(), laws.wrenches.ravel(), numbers
-        self._options = np.concatenate([options, [laws.loaded], laws.functions])
+        wrenches = loads.on_links()
+        self._laws = joints.ravel(), closing.ravel(), wrenches.ravel(), numbers
+        loaded = bool(closing[:3].any() or wrenches.any())
+        self._options = np.concatenate([options, [loaded], functions])
         self._dense = np.concatenate([self._options, _DENSE])
         self._terms: tuple[LastStep, Array] | None = None
         self._total, self._best = np.nan, (0.0, 0.0)
@@ -172,7 +198,7 @@ class CompiledSteps:
     ) -> CompiledSteps | None:
         """Return the steps of these equations, None where the kernel cannot make them."""
         robot, loads, drives = equations.robot, equations.loads, equations.drives
-        laws = joint_laws(loads) if equations.compiled and robot.stepped else None
+        laws = robot.passive.laws(robot.joints) if equations.compiled and robot.stepped else None
         kernel = laws and robot.driven_kernel(tuple(drives.velocities.tolist()))
         if laws is None or kernel is None:
             return None

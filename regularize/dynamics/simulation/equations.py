@@ -24,7 +24,7 @@ import numpy as np
 from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.solvers import AccelerationFunction
-from regularize.dynamics.pinocchio.tree_states import MasslessMotion, Split, TreeTerms
+from regularize.dynamics.pinocchio.tree_states import MasslessMotion, Split
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.prescribed import Drives
 from regularize.errors import ClosureLost, NotFinite, SingularConfiguration
@@ -204,7 +204,13 @@ def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
         M, needed, jacobian, bias = robot.states.terms(q, v)
-        return TreeTerms(M, needed, combine @ jacobian, combine @ bias).acceleration(tau)
+        J = combine @ jacobian
+        system = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])
+        values = np.concatenate([tau - needed, -combine @ bias])
+        try:
+            return np.asarray(np.linalg.solve(system, values)[: len(tau)])
+        except np.linalg.LinAlgError:  # even these depend on each other
+            return np.full(len(tau), np.nan)
 
     return accelerate
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.compiled_functions import (
-    CalledBack,
     CompiledForces,
     CompiledTorque,
     compiled_or_python,
@@ -201,48 +199,3 @@ def _number(value: Any, name: str) -> float:
         with suppress(TypeError, ValueError):
             return float(value)
     raise ModelError(f"the torque of joint {name!r} is a number; the function gave {value!r:.60}")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class JointLaws:
-    """Joint forces as the kernel computes them, laid out as ``loads.c`` says."""
-
-    joints: Array  #: constants of the laws by velocities, shape (7, nv)
-    closing: Array  #: those of joints that close loops, shape (4, freedoms)
-    wrenches: Array  #: on the links, shape (links, 21)
-    functions: Array  #: numbers of functions of all joint forces, shape (2,)
-    capsules: tuple[Any, ...]  #: the functions, counted from 1
-    called: CalledBack | None  #: the Python functions among them
-
-    @property
-    def loaded(self) -> bool:
-        """Whether something acts on bodies or in joints that close loops."""
-        return bool(self.closing[:3].any() or self.wrenches.any())
-
-
-def joint_laws(loads: Loads) -> JointLaws | None:
-    """Return joint forces as numbers and functions; None where the kernel has no law for one."""
-    robot = loads.robot
-    laws = robot.passive.laws(robot.joints)
-    if laws is None:
-        return None
-    joints, closing = laws
-    joints[0], functions = loads.constant, np.zeros(2)
-    of_python, capsules = False, list[Any]()
-    for index, _, torque in loads.varying:
-        if isinstance(torque, CompiledTorque):
-            capsules.append(torque.owned)
-            joints[6, index] = len(capsules)
-        else:
-            of_python = True
-    if isinstance(loads.forces, CompiledForces):
-        capsules.append(loads.forces.owned)
-        functions[0] = len(capsules)
-    else:
-        of_python = of_python or loads.forces is not None
-    called = None
-    if of_python:
-        called = CalledBack(partial(loads.of_functions, compiled=False), robot.nq, robot.nv)
-        capsules.append(called.owned)
-        functions[1] = len(capsules)
-    return JointLaws(joints, closing, loads.on_links(), functions, tuple(capsules), called)
