@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regularize.assembly_builder import assembly as assembly
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
-    from regularize.dynamics.pinocchio.augmenting import augment as augment
+    from regularize.dynamics.pinocchio.building import augment as augment
     from regularize.dynamics.pinocchio.building import build_model as build_model
     from regularize.dynamics.pinocchio.exporting import to_pinocchio as to_pinocchio
     from regularize.dynamics.pinocchio.importing import Closure as Closure
@@ -134,8 +134,7 @@ _HOMES = {
     "repair.nominal.absorb": "absorb_gaps",
     "repair.nominal.idealise": "Idealised idealise",
     "guests.page.picture": "ShownPage show",
-    "dynamics.pinocchio.augmenting": "augment",
-    "dynamics.pinocchio.building": "build_model",
+    "dynamics.pinocchio.building": "augment build_model",
     "dynamics.pinocchio.exporting": "to_pinocchio",
     "dynamics.pinocchio.importing": "Closure from_pinocchio",
     "repair.statics.isostatic": "isostatic",

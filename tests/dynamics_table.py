@@ -1,26 +1,14 @@
-"""Prints how well dynamics, its inverse and its derivatives agree on every model below a folder.
-
-Usage: ``python tests/dynamics_table.py FOLDER [PART_OF_NAME]``, one line for each model with loops,
-on the ground and on a floating base: relative errors of the actuator torques that inverse dynamics
-finds for the acceleration they cause, and of derivatives against differences along the loops. The
-exit status is 1 if one of them is too large.
-"""
+"""How well dynamics, its inverse and its derivatives agree on a robot."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 import regularize as rg
-
-SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
-#: Largest relative errors of torques and of derivatives.
-EXACT, BY_DIFFERENCES = 1e-9, 1e-7
 
 
 def weighed(mechanism: rg.Mechanism) -> rg.Mechanism:
@@ -47,7 +35,7 @@ def states(robot: rg.Robot, count: int) -> Iterator[tuple[np.ndarray, np.ndarray
 
 def actuators(robot: rg.Robot, q: np.ndarray) -> list[str]:
     """As many joints with one freedom as determine the motion, the marked ones first."""
-    model, free = robot.model, robot.split(q).free
+    free = robot.split(q).free
     marked = {j.name for j in robot.reduction.mechanism.joints if j.actuated}
     names = [
         j.edges[0].joint.name
@@ -61,7 +49,6 @@ def actuators(robot: rg.Robot, q: np.ndarray) -> list[str]:
         s = np.linalg.svd(rows, compute_uv=False)
         if len(rows) <= free.shape[1] and s[-1] > 1e-2:
             chosen.append(name)
-    assert model.nv >= len(chosen)
     return chosen
 
 
@@ -153,53 +140,3 @@ def errors(robot: rg.Robot, count: int = 2) -> tuple[int, float, float, float]:
             error = by_differences(robot, q, v, torques, inv.dtau_dq, inv.dtau_dv)
             inverse = max(inverse, error, relative(inv.tau, found.tau) - nearly)
     return len(names), identity, forward, inverse
-
-
-def main(folder: Path, part: str = "") -> int:
-    """Print the table; returns the exit status."""
-    files = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES and part in str(f))
-    files = [f for f in files if "bench_" not in str(f) or f.stem.endswith(("_4_10", "size40"))]
-    bad = 0
-    print(f"{'':62}  nv rows actuated  inverse  d(forward)  d(inverse)")
-    for file in files:
-        for floating in (False, True):
-            if floating and file.suffix != ".urdf":
-                break
-            try:
-                options = {"floating": True} if floating else {}
-                reduction = rg.reduce(weighed(rg.load(file, **options)))
-                if not reduction.graph.loops:
-                    break
-                if not reduction.assembly.closed:
-                    print(f"{str(file)[-60:]}: cannot be assembled")
-                    break
-                robot = rg.to_pinocchio(reduction)
-                if not robot.model.nv:
-                    break
-            except rg.RegularizeError as error:
-                if "loop" in str(error):
-                    print(f"{str(file)[-60:]}: {str(error)[-90:]}")
-                break
-            name = str(file.relative_to(folder))[-50:] + (" (floating)" if floating else "")
-            try:
-                count, *found = errors(robot)
-            except rg.RegularizeError as error:
-                print(f"{name:62} {error}")
-                continue
-            over = [
-                e > bound
-                for e, bound in zip(found, (EXACT, BY_DIFFERENCES, BY_DIFFERENCES), strict=True)
-            ]
-            bad += any(over)
-            print(
-                f"{name:62} {robot.model.nv:3d} {robot.rows:4d} {count:8d}"
-                + "".join(
-                    f"  {e:9.1e}{'!' if o else ' '}" for e, o in zip(found, over, strict=True)
-                ),
-                flush=True,
-            )
-    return int(bad > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

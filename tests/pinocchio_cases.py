@@ -1,5 +1,6 @@
 """Textbook mechanisms with random inertias, for the tests of everything built on Pinocchio."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -186,6 +187,22 @@ MECHANISMS = {
     "helices": helices,
     "RCSE": skew_fourbar,
 }
+
+
+def chain(joints: Iterable[Any]) -> Any:
+    """A model of joints in a row, with random places and bodies."""
+    model, parent = pin.Model(), 0
+    for k, joint in enumerate(joints):
+        parent = model.addJoint(parent, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Random())
+    return model
+
+
+def placed(model: Any, joint: int, q: np.ndarray) -> Any:
+    """The pose of a joint of the model at a configuration."""
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    return data.oMi[joint].copy()
 
 
 def mass_matrix(model: Any, data: Any, q: np.ndarray) -> np.ndarray:

@@ -16,8 +16,8 @@ from test_compiled_steps import ASSETS, compare, compiled, fourbar, on_a_base, w
 from test_simulate import pendulum
 
 import regularize as rg
-from regularize.dynamics.simulation.expression import parse
 from regularize.dynamics.simulation.integrator import Integrator
+from regularize.dynamics.simulation.prescribed import parse
 
 MOTION = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -9,19 +10,13 @@ import pytest
 from dynamics_table import by_differences, weighed
 from dynamics_table import errors as dynamics_errors
 from mechanisms import acted
-from pinocchio_cases import fourbar, massive
+from pinocchio_cases import fourbar, mass_matrix, massive, placed
 from test_pinocchio import CORPUS, reduction, states
 
 import regularize as rg
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
-
-
-def mass_matrix(robot: rg.Robot, q: np.ndarray) -> np.ndarray:
-    """Pinocchio fills the upper triangle."""
-    upper = np.triu(pin.crba(robot.model, robot.data, q))
-    return upper + np.triu(upper, 1).T
 
 
 @pytest.mark.slow
@@ -39,7 +34,7 @@ def test_close_loops_and_project(name: str, style: str) -> None:
         v = robot.project_velocity(q, wild)
         assert np.max(np.abs(robot.jacobian(q) @ v)) < 1e-12
         # Nearest in kinetic energy: the change is orthogonal to every admissible velocity.
-        M = mass_matrix(robot, q)
+        M = mass_matrix(robot.model, robot.data, q)
         assert np.allclose(robot.split(q).free.T @ M @ (wild - v), 0.0, atol=1e-11)
 
 
@@ -258,7 +253,7 @@ def test_baumgarte_terms_let_errors_decay() -> None:
 
 def constrained(robot: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """Acceleration by a dense solution of the whole system."""
-    M = mass_matrix(robot, q)
+    M = mass_matrix(robot.model, robot.data, q)
     jacobian, m = robot.jacobian(q), robot.rows
     system = np.block([[M, jacobian.T], [jacobian, np.zeros((m, m))]])
     force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v)
@@ -271,28 +266,22 @@ def constrained(robot: rg.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) 
 )
 def test_derivatives_against_differences(name: str, style: str) -> None:
     robot = rg.to_pinocchio(reduction(name), style)
-    h, nv = 1e-6, robot.model.nv
-    for q, v, tau in states(robot, 1):
-        found = robot.dynamics_derivatives(q, v, tau)
-        units = h * np.eye(nv)
-        by_q = [
-            constrained(robot, pin.integrate(robot.model, q, e), v, tau)
-            - constrained(robot, pin.integrate(robot.model, q, -e), v, tau)
-            for e in units
+    ((q, v, tau),), h = states(robot, 1), 1e-6
+    found = robot.dynamics_derivatives(q, v, tau)
+    changes = {
+        "ddq_dq": lambda e: (pin.integrate(robot.model, q, e), v, tau),
+        "ddq_dv": lambda e: (q, v + e, tau),
+        "ddq_dtau": lambda e: (q, v, tau + e),
+    }
+    for name, change in changes.items():
+        step = 1.0 if name == "ddq_dtau" else h
+        ends = [
+            np.array([constrained(robot, *change(s * e)) for e in step * np.eye(robot.nv)])
+            for s in (1, -1)
         ]
-        by_v = [
-            constrained(robot, q, v + e, tau) - constrained(robot, q, v - e, tau) for e in units
-        ]
-        by_tau = [
-            constrained(robot, q, v, tau + e) - constrained(robot, q, v, tau) for e in 1e6 * units
-        ]
-        for exact, differences, step in (
-            (found.ddq_dq, by_q, 2 * h),
-            (found.ddq_dv, by_v, 2 * h),
-            (found.ddq_dtau, by_tau, 1.0),
-        ):
-            numerical = np.array(differences).T / step
-            assert np.max(np.abs(exact - numerical)) < 2e-7 * np.max(np.abs(numerical))
+        numerical = (ends[0] - ends[1]).T / (2 * step)
+        error = np.max(np.abs(getattr(found, name) - numerical))
+        assert error < 2e-7 * np.max(np.abs(numerical))
 
 
 @pytest.mark.slow
@@ -452,23 +441,30 @@ JOINTS = {
 }
 
 
+def closed_chain(joints: list[Any], rng: Any, mimics: bool = False) -> Any:
+    """Balls in a row, the last of them held at its centre, and where they are."""
+    model, joint = pin.Model(), 0
+    for k, joint_model in enumerate(joints):
+        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
+        joint = model.addJoint(joint, joint_model, place, f"joint {k}")
+        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
+        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
+    if mimics:
+        model = pin.transformJointIntoMimic(model, 1, 6, -1.3, 0.2)
+    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
+    there = placed(model, joint, q0)
+    return model, [rg.Closure(joint, pin.SE3.Identity(), 0, there, kind="spherical")], q0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", JOINTS)
 def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
     """Universal joints and those of three angles too, which Pinocchio's derivatives get wrong."""
     pin.seed(3)
-    rng, model, joint = np.random.default_rng(0), pin.Model(), 0
     hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX(), pin.JointModelRZ()]
-    for k, joint_model in enumerate([hinges[0], JOINTS[kind](), *hinges[1:]]):
-        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
-        joint = model.addJoint(joint, joint_model, place, f"joint {k}")
-        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
-        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
-    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
-    data = model.createData()
-    pin.forwardKinematics(model, data, q0)
-    end = rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind="spherical")
-    count, identity, forward, inverse = dynamics_errors(rg.augment(model, [end], q0), 1)
+    joints = [hinges[0], JOINTS[kind](), *hinges[1:]]
+    robot = rg.augment(*closed_chain(joints, np.random.default_rng(0)))
+    count, identity, forward, inverse = dynamics_errors(robot, 1)
     assert count > 1
     assert identity < 1e-9
     assert max(forward, inverse) < 1e-7
@@ -478,19 +474,11 @@ def test_inverse_dynamics_and_derivatives_with_every_joint(kind: str) -> None:
 @pytest.mark.parametrize("closed", [True, False])
 def test_derivatives_where_mimic_joints_lack_coordinates(closed: bool) -> None:
     pin.seed(5)
-    rng, model, joint = np.random.default_rng(6), pin.Model(), 0
     kinds = [pin.JointModelRZ, pin.JointModelRY, pin.JointModelRX, pin.JointModelSpherical]
-    for k, kind in enumerate([*kinds, pin.JointModelRZ, pin.JointModelRY, pin.JointModelPX]):
-        place = pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.4, 0.4, 3))
-        joint = model.addJoint(joint, kind(), place, f"joint {k}")
-        centre = pin.SE3(np.eye(3), rng.uniform(-0.2, 0.2, 3))
-        model.appendBodyToJoint(joint, pin.Inertia.FromSphere(1.0, 0.2), centre)
-    model = pin.transformJointIntoMimic(model, 1, 6, -1.3, 0.2)
-    q0 = pin.integrate(model, pin.neutral(model), 0.3 * rng.normal(size=model.nv))
-    data = model.createData()
-    pin.forwardKinematics(model, data, q0)
-    end = rg.Closure(joint, pin.SE3.Identity(), 0, data.oMi[joint].copy(), kind="spherical")
-    robot = rg.augment(model, [end] if closed else [], q0)
+    kinds += [pin.JointModelRZ, pin.JointModelRY, pin.JointModelPX]
+    joints = [kind() for kind in kinds]
+    model, closures, q0 = closed_chain(joints, np.random.default_rng(6), mimics=True)
+    robot = rg.augment(model, closures if closed else [], q0)
     count, identity, forward, inverse = dynamics_errors(robot, 1)
     assert count > 1
     assert identity < 1e-9

@@ -21,7 +21,7 @@ from test_kernel import assert_equal_to_dense, of_dense_algebra, tree_alone
 
 import regularize as rg
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of
-from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.pinocchio.tree_states import Split
 from regularize.dynamics.step.compiled import Kernel, compiled
 from regularize.dynamics.step.elimination import plane_sections, tables_of
 from regularize.dynamics.step.multibody import MultibodyTree

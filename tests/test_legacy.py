@@ -63,7 +63,8 @@ def test_frames_are_closed_where_the_mechanism_is_assembled() -> None:
     robot = rg.to_pinocchio(reduction, style="legacy")
     data = robot.model.createData()
     pin.forwardKinematics(robot.model, data, robot.q0)
-    for constraint in robot.constraint_models:
+    for constraint, cut in zip(robot.constraint_models, reduction.cuts, strict=True):
+        assert constraint.name == cut.edge.name
         first = data.oMi[constraint.joint1_id] * constraint.joint1_placement
         second = data.oMi[constraint.joint2_id] * constraint.joint2_placement
         assert np.linalg.norm(pin.log6(first.actInv(second)).vector) < 1e-14

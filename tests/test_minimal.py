@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,62 +17,49 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 Y = (0, 1, 0)
 
 
-def heavy(mechanism: rg.Mechanism) -> rg.Mechanism:
-    """The same with mass properties on every body."""
-    inertia = rg.Inertia(1.0, np.array([0.1, 0.0, 0.05]), np.diag([0.02, 0.03, 0.025]))
-    bodies = tuple(rg.Body(b.name, b.inertia or inertia) for b in mechanism.bodies)
-    return replace(mechanism, bodies=bodies)
+INERTIA = rg.Inertia(1.0, np.array([0.1, 0.0, 0.05]), np.diag([0.02, 0.03, 0.025]))
+
+
+def heavy(mechanism: rg.Mechanism, anyway: bool = False) -> rg.Mechanism:
+    """The same with mass properties on every body, or on those that have none."""
+    bodies = [
+        replace(b, inertia=INERTIA if anyway else b.inertia or INERTIA) for b in mechanism.bodies
+    ]
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def four_bars(*joints: tuple[Any, ...]) -> rg.Mechanism:
+    """A crank on the ground, a rod, and a rocker on the ground, by kinds, axes and points."""
+    ends = ("ground", "crank"), ("crank", "rod"), ("rod", "rocker"), ("ground", "rocker")
+    pairs = zip("ABCD", ends, joints, strict=True)
+    made = [rg.Joint.in_world(name, *bodies, *joint) for name, bodies, joint in pairs]
+    return heavy(rg.Mechanism.of_joints("four bars", made))
 
 
 def crank_rocker() -> rg.Mechanism:
     """A Grashof four-bar whose crank turns all around."""
-    return heavy(
-        rg.Mechanism.of_joints(
-            "crank_rocker",
-            [
-                rg.Joint.in_world("A", "ground", "crank", "revolute", Y, (0, 0, 0)),
-                rg.Joint.in_world("B", "crank", "coupler", "revolute", Y, (0.3, 0, 0.4)),
-                rg.Joint.in_world("C", "coupler", "rocker", "revolute", Y, (1.2, 0, 0.6)),
-                rg.Joint.in_world("D", "ground", "rocker", "revolute", Y, (1, 0, 0)),
-            ],
-        )
-    )
+    points = (0, 0, 0), (0.3, 0, 0.4), (1.2, 0, 0.6), (1, 0, 0)
+    return four_bars(*(("revolute", Y, point) for point in points))
 
 
 def slider_crank() -> rg.Mechanism:
     """A crank of 0.3 m and a rod of 0.8 m that moves a piston along X."""
-    rod = np.sqrt(0.8**2 - 0.24**2) + 0.18
-    return heavy(
-        rg.Mechanism.of_joints(
-            "slider_crank",
-            [
-                rg.Joint.in_world("A", "ground", "crank", "revolute", Y, (0, 0, 0)),
-                rg.Joint.in_world("B", "crank", "rod", "revolute", Y, (0.18, 0, 0.24)),
-                rg.Joint.in_world("C", "rod", "piston", "revolute", Y, (rod, 0, 0)),
-                rg.Joint.in_world("P", "ground", "piston", "prismatic", (1, 0, 0)),
-            ],
-        )
-    )
+    points = (0, 0, 0), (0.18, 0, 0.24), (np.sqrt(0.8**2 - 0.24**2) + 0.18, 0, 0)
+    hinges = [("revolute", Y, point) for point in points]
+    return four_bars(*hinges, ("prismatic", (1, 0, 0)))
 
 
 def bricard() -> rg.Mechanism:
-    mechanism = rg.load(str(ASSETS / "bricard.urdf"))
-    inertia = rg.Inertia(1.0, np.array([0.1, 0.0, 0.05]), np.diag([0.02, 0.03, 0.025]))
-    return replace(mechanism, bodies=tuple(replace(b, inertia=inertia) for b in mechanism.bodies))
+    return heavy(rg.load(str(ASSETS / "bricard.urdf")), anyway=True)
 
 
 def ball_pendulum() -> rg.Mechanism:
     """A closed loop with a spherical joint in its tree: a crank drives a rod on two balls."""
-    return heavy(
-        rg.Mechanism.of_joints(
-            "rssr",
-            [
-                rg.Joint.in_world("A", "ground", "crank", "revolute", (0, 0.3, 1), (0, 0, 0)),
-                rg.Joint.in_world("B", "crank", "rod", "spherical", point=(0.2, 0.1, 0.05)),
-                rg.Joint.in_world("C", "rod", "rocker", "spherical", point=(0.9, 0.6, 0.2)),
-                rg.Joint.in_world("D", "ground", "rocker", "revolute", (1, 0, 0), (0.9, 0, -0.3)),
-            ],
-        )
+    return four_bars(
+        ("revolute", (0, 0.3, 1), (0, 0, 0)),
+        ("spherical", Y, (0.2, 0.1, 0.05)),
+        ("spherical", Y, (0.9, 0.6, 0.2)),
+        ("revolute", (1, 0, 0), (0.9, 0, -0.3)),
     )
 
 
@@ -95,17 +80,9 @@ def test_accelerations_agree_with_pinocchio(make: Callable[[], rg.Mechanism]) ->
         assert np.max(np.abs(robot.jacobian(pose.q) @ v)) < 1e-10
         tau = rng.normal(size=robot.model.nv)
         a, forced = dynamics.acceleration(pose, v, tau)
-        data = robot.model.createData()
-        expected = pin.forwardDynamics(
-            robot.model,
-            data,
-            pose.q,
-            v,
-            tau,
-            robot.jacobian(pose.q)[rows],
-            robot.bias(pose.q, v)[rows],
-            0.0,
-        )
+        kept = robot.jacobian(pose.q)[rows], robot.bias(pose.q, v)[rows]
+        state = robot.model, robot.model.createData(), pose.q, v, tau
+        expected = pin.forwardDynamics(*state, *kept, 0.0)
         np.testing.assert_allclose(a, expected, atol=1e-8 * (1 + np.max(np.abs(expected))))
         assert forced.shape == (0,)
 
@@ -230,18 +207,6 @@ def test_coordinates_that_are_wanted_are_integrated() -> None:
         assert simulated(reduction, 0.1, solver=solver).steps > 0
 
 
-@pytest.mark.slow
-def test_a_crank_that_cannot_turn_around_is_stopped_with_a_reason() -> None:
-    """The rocker is driven beyond its dead point."""
-    with pytest.raises(rg.RegularizeError, match="dead centre") as caught:
-        simulated(rg.reduce(crank_rocker(), cuts=["B"]), 3.0, drive={"D": "t"})
-    error = caught.value
-    assert type(error).__name__ == "StepTooSmall"
-    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert type(again) is type(error)
-        assert (str(again), again.__dict__) == (str(error), error.__dict__)
-
-
 def test_a_motion_that_begins_where_the_mechanism_cannot_be() -> None:
     forced = {"D": lambda t: (3.0, 0.0, 0.0)}
     with pytest.raises(rg.ClosureLost, match="D cannot be moved to where their motions begin"):
@@ -276,7 +241,7 @@ def test_says_where_mass_is_missing() -> None:
     bare = replace(mechanism, bodies=tuple(rg.Body(b.name) for b in mechanism.bodies))
     dynamics = rg.minimal_dynamics(rg.reduce(bare), ["A"])
     pose = dynamics.pose(np.asarray(dynamics.robot.q0))
-    with pytest.raises(rg.NoInertia, match="known of `crank`, `coupler`, `rocker`"):
+    with pytest.raises(rg.NoInertia, match="known of `crank`, `rod`, `rocker`"):
         dynamics.acceleration(pose, np.zeros(dynamics.robot.model.nv), np.zeros(3))
     with pytest.raises(rg.NoInertia):
         simulated(bare, 1.0)

@@ -97,7 +97,7 @@ def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need
         *("difflib", "concurrent.futures", "logging", "tempfile", "zipfile"),
         *("regularize.adapters.shapes.solids", "regularize.reduction.virtual_joints"),
         *("regularize.reduction.many_loops", "regularize.adapters.urdf"),
-        *("regularize.dynamics.pinocchio.derivatives", "regularize.repair.statics.welds"),
+        *("regularize.dynamics.pinocchio.forces", "regularize.repair.statics.welds"),
     }
     model = Path(__file__).parents[1] / "assets" / "benchmarks" / "bricard.json"
     code = f"import regularize; regularize.simulate({str(model)!r}, duration=0.01)"

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from pinocchio_cases import MECHANISMS, fourbar, massive, stewart
+from dynamics_table import states as closed_states
+from pinocchio_cases import MECHANISMS, fourbar, mass_matrix, massive, stewart
 
 import regularize as rg
 
@@ -34,16 +35,8 @@ def reduction(name: str) -> rg.Reduction:
 def states(base: rg.Robot, count: int = 4) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Random states with closed loops: configuration, velocity, joint forces."""
     rng = np.random.default_rng(1)
-    for i in range(count):
-        coordinates = np.array(base.reduction.q)
-        for cell in base.reduction.cells:
-            columns = base.reduction.graph.columns(cell.edges)
-            coordinates[columns] = cell.configurations[-1 - i % len(cell.configurations)]
-        q = base.configuration(coordinates)
-        free = (
-            np.linalg.svd(base.jacobian(q))[2][base.rank :] if base.rows else np.eye(base.model.nv)
-        )
-        yield q, free.T @ rng.normal(size=len(free)), rng.normal(size=base.model.nv)
+    for q, v in closed_states(base, count):
+        yield q, v, rng.normal(size=base.nv)
 
 
 def carried(
@@ -128,8 +121,7 @@ def test_rows_against_least_squares_on_all_closure_equations(name: str) -> None:
             velocity[cut] = -np.linalg.lstsq(full[:, cut], full[:, order] @ v)[0]
         jacobian = project @ full[:, order]
         bias = project @ loops.bias(state, velocity)[0]
-        upper = np.triu(pin.crba(robot.model, robot.data, q))
-        M = upper + np.triu(upper, 1).T
+        M = mass_matrix(robot.model, robot.data, q)
         force = tau - pin.nonLinearEffects(robot.model, robot.data, q, v)
         m, zero = len(jacobian), np.zeros((len(jacobian), len(jacobian)))
         system = np.block([[M, jacobian.T], [jacobian, zero]])
@@ -165,7 +157,8 @@ def test_constraint_models_serve_pinocchio_without_damping(name: str, style: str
     robot = rg.to_pinocchio(reduced, style)
     model, data = robot.model, robot.model.createData()
     datas = pin.StdVec_ConstraintData()
-    for constraint in robot.constraint_models:
+    for constraint, cut in zip(robot.constraint_models, robot.reduction.cuts, strict=True):
+        assert constraint.name == cut.edge.name
         datas.append(constraint.createData())
     decomposition = pin.ConstraintCholeskyDecomposition(model, data, robot.constraint_models, datas)
     for q, v, tau in states(robot, 2):
@@ -184,14 +177,6 @@ def test_constraint_models_serve_pinocchio_without_damping(name: str, style: str
         # All rows hold, those with a compliance included.
         assert np.max(np.abs(jacobian @ a - np.concatenate(bias))) < 1e-9 * (1 + np.abs(a).max())
         assert np.allclose(a, robot.forward_dynamics(q, v, tau), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.slow
-def test_constraint_models_carry_the_names_of_the_cuts() -> None:
-    for style in ("anchors", "slack", "legacy"):
-        robot = rg.to_pinocchio(reduction("3-PRRR"), style)
-        names = [c.name for c in robot.constraint_models]
-        assert names == [cut.edge.name for cut in robot.reduction.cuts]
 
 
 def test_anchors_are_aligned_with_the_removed_directions() -> None:

@@ -35,7 +35,7 @@ from families import FAMILIES
 from measuring import ASSETS, finish, timed
 
 import regularize as rg
-from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.pinocchio.tree_states import Split
 
 SIZES = (1, 5, 20, 50, 200)
 #: Velocities beyond which dense factorisations are left out: seconds each, and nobody's way.

@@ -42,8 +42,7 @@ def _plant(problem: Problem, step: float, stiffness: float) -> Any:
     pivots = {mechanism.ground: np.zeros(3)}
     for joint in problem.tree():
         inertia = problem.inertia(joint.child)
-        m = inertia.matrix
-        pivot = joint.T_parent_joint[:3, 3]
+        m, pivot = inertia.matrix, joint.T_parent_joint[:3, 3]
         entries = tree.RotationalInertia(m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2])
         spatial = tree.SpatialInertia.MakeFromCentralInertia(
             inertia.mass, inertia.center - pivot, entries

@@ -44,26 +44,22 @@ class Problem:
     torques: Mapping[str, float] = field(default_factory=dict)
     spring: tuple[str, Array, Array, float, float] | None = None
 
-    def inertia(self, body: str) -> rg.Inertia:
-        """Mass properties of a body; in a plane equal in all directions."""
-        inertia = self.mechanism.body(body).inertia
-        assert inertia is not None
-        if self.planar:  # rods without thickness are no bodies in some programs
-            inertia = replace(inertia, matrix=inertia.matrix[2, 2] * np.eye(3))
-        return inertia
-
     def reference(self, body: str) -> Array:
         """The point of a body that stands for its position: its centre."""
         return np.asarray(self.inertia(body).center)
 
+    def inertia(self, body: str) -> rg.Inertia:
+        """The mass properties of a body; rods of a plane have no thickness, and some across it."""
+        inertia = self.mechanism.body(body).inertia
+        assert inertia is not None
+        return replace(inertia, matrix=inertia.matrix[2, 2] * np.eye(3)) if self.planar else inertia
+
     def tree(self) -> Iterator[rg.Joint]:
-        """Joints that close no loops, those nearer to the ground first."""
-        placed, waiting = (
-            {self.mechanism.ground},
-            [j for j in self.mechanism.joints if not j.closure],
-        )
+        """Joints that close no loops, each behind that of its parent."""
+        placed, waiting = {self.mechanism.ground}, [*self.mechanism.joints]
+        waiting = [joint for joint in waiting if not joint.closure]
         while waiting:
-            joint = next(j for j in waiting if j.parent in placed)
+            joint = next(joint for joint in waiting if joint.parent in placed)
             waiting.remove(joint)
             placed.add(joint.child)
             yield joint
@@ -80,6 +76,7 @@ def _words(values: Any) -> str:
 def mjcf(problem: Problem, step: float, integrator: str, stiff: float) -> str:
     """The problem as MJCF: the tree of hinges, and points that are connected."""
     mechanism = problem.mechanism
+    closing = [j for j in mechanism.joints if j.closure]
     children: dict[str, list[rg.Joint]] = {}
     for joint in problem.tree():
         children.setdefault(joint.parent, []).append(joint)
@@ -102,9 +99,9 @@ def mjcf(problem: Problem, step: float, integrator: str, stiff: float) -> str:
             )
         return text
 
-    base = {j.child: j.T_parent_joint[:3, 3] for j in problem.tree()}
+    base = {joint.child: joint.T_parent_joint[:3, 3] for joint in problem.tree()}
     connects = ""
-    for joint in (j for j in mechanism.joints if j.closure):
+    for joint in closing:
         one, two = joint.parent, joint.child
         first, second = (two, one) if one == mechanism.ground else (one, two)
         pivot = joint.T_parent_joint[:3, 3] - base[first]

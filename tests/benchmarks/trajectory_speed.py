@@ -62,7 +62,9 @@ def problems() -> dict[str, Problem]:
         times = tuple(float(time) for time in known[name])
         given: dict[str, object] = {}
         if name == "bricard":
-            measure = _point_of(mechanism, "rod_3", np.array([1.0, -1.0, 1.0]))
+            inertia = mechanism.body("rod_3").inertia
+            assert inertia is not None
+            measure = _point_of("rod_3", np.array([1.0, -1.0, 1.0]) - inertia.center)
         elif name == "andrews":
             data = references.SQUEEZER
             measure = _axes_of([f"K{k}" for k in range(1, 8)], references.squeezer()[1])
@@ -83,9 +85,8 @@ def problems() -> dict[str, Problem]:
     return found
 
 
-def _point_of(mechanism: rg.Mechanism, body: str, point: Array) -> Callable[[Poses], Array]:
+def _point_of(body: str, arm: Array) -> Callable[[Poses], Array]:
     """Position of a point of a body."""
-    arm = point - mechanism.body(body).inertia.center  # type: ignore[union-attr]
     return lambda poses: poses.position[body] + poses.rotation[body] @ arm
 
 
@@ -140,35 +141,26 @@ def of_this_package(
             frames = [robot.model.getFrameId(name) for name in moving]
             data = robot.model.createData()
             pin.framesForwardKinematics(robot.model, data, robot.q0)
-            begun = [
-                (data.oMf[f].copy(), problem.reference(n))
-                for f, n in zip(frames, moving, strict=True)
-            ]
+            begun = [data.oMf[frame].copy() for frame in frames]
+            options = {"torques": dict(problem.torques), "rates": dict(problem.rates) or None}
 
             def run() -> list[Poses]:
                 motion = rg.simulate(
                     robot,
                     duration=problem.times[-1],
                     times=np.array(problem.times),
-                    torques=dict(problem.torques),
                     forces=forces,
-                    rates=dict(problem.rates) or None,
                     rtol=rtol,
                     solver=rg.Solver(coordinates),
+                    **options,
                 )
                 found = []
                 for q in motion.q:
                     pin.framesForwardKinematics(robot.model, data, q)
-                    now = [
-                        data.oMf[f] * start.inverse()
-                        for f, (start, _) in zip(frames, begun, strict=True)
-                    ]
-                    found.append(
-                        Poses(
-                            {n: T.act(x) for n, T, (_, x) in zip(moving, now, begun, strict=True)},
-                            {n: T.rotation for n, T in zip(moving, now, strict=True)},
-                        )
-                    )
+                    pairs = zip(moving, frames, begun, strict=True)
+                    now = {name: data.oMf[f] * start.inverse() for name, f, start in pairs}
+                    positions = {n: T.act(problem.reference(n)) for n, T in now.items()}
+                    found.append(Poses(positions, {n: T.rotation for n, T in now.items()}))
                 return found
 
             return run

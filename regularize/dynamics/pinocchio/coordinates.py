@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
-from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.tree import TreeJoint
+from regularize.dynamics.pinocchio.constraints import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.spanning_tree import SpanningTree, TreeJoint
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.diagnostic import Diagnostic
@@ -22,9 +21,11 @@ class ModelCoordinates:
 
     In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
     model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
-    its freedoms in the opposite order, and a group joint then the opposite twist. ``columns`` are
-    the mechanism's coordinates by velocities of the model, -1 for slack joints; ``backwards`` the
-    ball and free joints that the tree passes backwards, with their coordinates.
+    its freedoms in the opposite order, and a group joint then the opposite twist. ``velocities``,
+    shape (nv, n), takes rates of the mechanism's coordinates to velocities of the model, ``rates``,
+    (n, nv), velocities to rates, zero at the cuts. ``columns`` are the mechanism's coordinates by
+    velocities of the model, -1 for slack joints; ``backwards`` the ball and free joints that the
+    tree passes backwards, with their coordinates.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class ModelCoordinates:
             for joint in joints
             if joint.reversed and joint.edges[0].group
         ]
-        self._map: Array = np.zeros((tree.nv, graph.freedoms))
+        self.velocities: Array = np.zeros((tree.nv, graph.freedoms))
         for joint in joints:
             at = tree.idx_vs[joint.index]
             for edge in joint.edges:
@@ -53,16 +54,16 @@ class ModelCoordinates:
                     block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
                 elif joint.reversed:
                     block = block[::-1]
-                self._map[at : at + edge.freedoms, list(edge.columns)] = block
+                self.velocities[at : at + edge.freedoms, list(edge.columns)] = block
                 at += edge.freedoms
-        nearest = np.argmax(np.abs(self._map), axis=1) if graph.freedoms else np.zeros(0, int)
-        self.columns = np.where(np.any(self._map, axis=1), nearest, -1)
+        nearest = np.argmax(np.abs(self.velocities), axis=1) if graph.freedoms else np.zeros(0, int)
+        self.columns = np.where(np.any(self.velocities, axis=1), nearest, -1)
         self._planar = [(p.coordinate, p.rate) for p in tree.links if p.kind == "planar"]
-        self._back, self._start = self._map.T.copy(), np.zeros(graph.freedoms)
+        self.rates, self._start = self.velocities.T.copy(), np.zeros(graph.freedoms)
         couplings = (*(() if mimics else graph.couplings), *held)
         for row in graph.couplings if mimics else ():
             (follower, primary), coefficients = row.columns, row.coefficients
-            self._back[follower] = -coefficients[1] * self._back[primary]
+            self.rates[follower] = -coefficients[1] * self.rates[primary]
             self._start[follower] = row.offset
         self.coupling = self._couplings(couplings)
         self.offset = read_only([c.offset for c in couplings])
@@ -70,7 +71,7 @@ class ModelCoordinates:
 
     def configuration(self, coordinates: Array) -> Array:
         """Configuration of the model from the mechanism's joint coordinates (n,), shape (nq,)."""
-        step = self._map @ np.asarray(coordinates)
+        step = self.velocities @ np.asarray(coordinates)
         q = self.tree.space.integrate(self._neutral, step)
         for k, i in self._planar:
             # The coordinates here are two slides and a turn, not a step in the plane's group.
@@ -87,13 +88,13 @@ class ModelCoordinates:
         for k, i in self._planar:
             step[..., i : i + 2] = q[..., k : k + 2]
             step[..., i + 2] = np.arctan2(q[..., k + 3], q[..., k + 2])
-        return np.asarray(step @ self._back.T + self._start)
+        return np.asarray(step @ self.rates.T + self._start)
 
     def velocity_index(self, joint: str, freedom: int = 0) -> int:
         """Index in v, a and tau of a joint's freedom."""
         self.graph.mechanism.joint(joint)
         columns = [c for e in self.graph.edges if e.joint.name == joint for c in e.columns]
-        rows = np.flatnonzero(self._map[:, columns[freedom : freedom + 1]])
+        rows = np.flatnonzero(self.velocities[:, columns[freedom : freedom + 1]])
         if len(rows):
             return int(rows[0])
         raise UnsupportedExport(
@@ -111,27 +112,12 @@ class ModelCoordinates:
             errors[row] += curve(x[column])
         return errors
 
-    @property
-    def curved(self) -> bool:
-        """Whether rates of the mechanism's coordinates are no constant map of velocities."""
-        return bool(self._planar)
-
-    @property
-    def velocities(self) -> Array:
-        """Velocities by rates of the mechanism's coordinates, shape (nv, n)."""
-        return self._map
-
-    @property
-    def rates(self) -> Array:
-        """Rates of the mechanism's coordinates by velocities, zero at the cuts, shape (n, nv)."""
-        return self._back
-
     def constraint_rows(self, closures: Sequence[ClosureRows]) -> ConstraintRows:
         """Return the rows of closures and those of the couplings on the model's velocities."""
-        rows, curves = self.coupling @ self._back, []
+        rows, curves = self.coupling @ self.rates, []
         for row, column, curve in self.curves:
-            (velocity,) = np.flatnonzero(self._back[column]).tolist()
-            scale, shift = float(self._back[column, velocity]), float(self._start[column])
+            (velocity,) = np.flatnonzero(self.rates[column]).tolist()
+            scale, shift = float(self.rates[column, velocity]), float(self._start[column])
             whole = curve.along(scale, shift).plus(float(rows[row, velocity]))
             curves.append((row, velocity, whole))
         for row, velocity, _ in curves:
@@ -141,19 +127,18 @@ class ModelCoordinates:
 
     def _couplings(self, couplings: Sequence[CouplingRow]) -> Array:
         """Coupling rows over all joint coordinates, shape (C, n)."""
-        graph = self.graph
-        rows = np.zeros((len(couplings), graph.freedoms))
-        present = np.any(self._map != 0.0, axis=0)
+        edges, present = self.graph.edges, np.any(self.velocities != 0.0, axis=0)
+        rows = np.zeros((len(couplings), len(present)))
         for row, coupling in zip(rows, couplings, strict=True):
-            for column, coefficient in zip(coupling.columns, coupling.coefficients, strict=True):
-                if not present[column]:
-                    name = next(e.name for e in graph.edges if column in e.columns)
-                    raise UnsupportedExport(
-                        f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and "
-                        "has no coordinate; choose other cuts: reduce(mechanism, cuts=[...]), or "
-                        "the style 'anchors'"
-                    )
-                row[column] += coefficient
+            absent = [column for column in coupling.columns if not present[column]]
+            if absent:
+                name = next(e.name for e in edges if absent[0] in e.columns)
+                raise UnsupportedExport(
+                    f"coupling {coupling.name!r} acts on joint {name!r}, which is a cut and has no "
+                    "coordinate; choose other cuts: reduce(mechanism, cuts=[...]), or the style "
+                    "'anchors'"
+                )
+            np.add.at(row, [*coupling.columns], coupling.coefficients)
             if coupling.curve is not None:
                 row[coupling.columns[-1]] = 0.0
         return read_only(rows)

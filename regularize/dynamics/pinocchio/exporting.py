@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows
+from regularize.dynamics.pinocchio.constraints import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates, joint_values, left_out
 from regularize.dynamics.pinocchio.multibody_reading import is_massive
 from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.spanning_tree import Place, TreeJoint
 from regularize.dynamics.pinocchio.styles import Anchor, row_closures, weld_closures
-from regularize.dynamics.pinocchio.tree import TreeBuilder, body_places
 from regularize.dynamics.step.posing import poses_of
 from regularize.errors import NoInertia, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import read_only
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import NodeId
 from regularize.mechanism.source import Model
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, as_reduction
@@ -25,6 +27,15 @@ from regularize.tolerances import EXACT, TINY, UNNOTICED
 from regularize.validation import FLAG, TEXT, validated
 
 STYLES = ("rows", "anchors", "slack", "legacy")
+#: The mass matrix of the tree is singular.
+MASSLESS_ENDS = Diagnostic(
+    "REG306",
+    "warning",
+    "the mass matrix of the tree is singular at the reference configuration, since a chain ends in "
+    "bodies without mass or inertia: Pinocchio's own solvers fail on this model, the robot's "
+    "forward_dynamics does not",
+    help=("state mass properties for these bodies", "choose other cuts"),
+)
 
 
 @validated(style=TEXT, composite=FLAG)
@@ -61,50 +72,63 @@ def to_pinocchio(
         builder, closures, anchors = weld_closures(
             reduction, slack=style == "slack", every_row=style == "legacy", composite=composite
         )
-    again = partial(to_pinocchio, reduction, style, composite=composite)
-    robot = _robot(reduction, style, builder, closures, anchors, again)
+    tree, held = builder.tree, [row for part in reduction.held for row in part.rows]
+    coordinates = ModelCoordinates(reduction.graph, tree, builder.joints, held=held)
+    tree.values = joint_values(coordinates)
+    if style == "legacy":
+        poses = poses_of(tree.links, coordinates.configuration(reduction.q))
+        anchors = [anchor.closed([poses[link] for link in tree.link_of]) for anchor in anchors]
+    opening = () if reduction.assembly.closed else opened(reduction)
+    cut = [c.edge.joint for c in closures if c.edge is not None]
+    lost = left_out(reduction.mechanism.joints, cut)
+    robot = robot_of(
+        reduction,
+        style,
+        coordinates,
+        builder.joints,
+        builder.place,
+        closures,
+        anchors,
+        (*opening, *builder.findings, *left_over(reduction, style), *lost),
+        partial(to_pinocchio, reduction, style, composite=composite),
+    )
     if style != "legacy" or not robot.rows or len(robot.constraints.coupling):
         return robot
     rows = to_pinocchio(reduction, composite=composite)
     return replace(robot, findings=(*robot.findings, *differing(robot, rows)))
 
 
-def _robot(
+def robot_of(
     reduction: Reduction,
     style: str,
-    builder: TreeBuilder,
-    closures: list[ClosureRows],
-    anchors: list[Anchor],
+    coordinates: ModelCoordinates,
+    joints: Sequence[TreeJoint],
+    place: Mapping[NodeId, Place],
+    closures: Sequence[ClosureRows],
+    anchors: Sequence[Anchor],
+    findings: Iterable[Diagnostic],
     made: partial[Robot],
 ) -> Robot:
-    """Return the robot of a tree that was built with its closures."""
-    tree, legacy = builder.tree, style == "legacy"
-    held = [row for part in reduction.held for row in part.rows]
-    coordinates = ModelCoordinates(reduction.graph, tree, builder.joints, held=held)
-    tree.values = joint_values(coordinates)
-    rows = coordinates.constraint_rows(closures)
-    q0 = read_only(coordinates.configuration(reduction.q))
-    if legacy:
-        poses = poses_of(tree.links, q0)
-        anchors = [anchor.closed([poses[link] for link in tree.link_of]) for anchor in anchors]
-    massive = is_massive(tree, q0)
-    cut = [c.edge.joint for c in closures if c.edge is not None]
-    lost = left_out(reduction.mechanism.joints, cut)
-    opening = () if reduction.assembly.closed else opened(reduction)
-    ends = () if massive else (massless_ends(),)
+    """Return the robot of a tree whose loops are closed, at its reference configuration."""
+    tree, q0 = coordinates.tree, read_only(coordinates.configuration(reduction.q))
+    massive, graph = is_massive(tree, q0), reduction.graph
     return Robot(
         tree=tree,
-        constraints=rows,
+        constraints=coordinates.constraint_rows(closures),
         style=style,
         _anchors=anchors,
-        rank=tree.nv - reduction.mobility if legacy else len(rows) - reduction.remaining,
+        rank=tree.nv - reduction.mobility,
         massive=massive,
         reduction=reduction,
         q0=q0,
-        joints=tuple(builder.joints),
-        findings=(*opening, *builder.findings, *left_over(reduction, style), *lost, *ends),
+        joints=tuple(joints),
+        findings=(*findings, *(() if massive else (MASSLESS_ENDS,))),
         _coordinates=coordinates,
-        places=body_places(reduction.graph, builder.place),
+        places={
+            name: (place[node][0], place[node][1] @ graph.T_node_body[name])
+            for node in place
+            for name in graph.members[node]
+        },
         _made=made,
     )
 
@@ -114,7 +138,7 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
 
     They are compared at the reference configuration, at rest and at a random velocity.
     """
-    if not rows.model.nv:  # nothing moves
+    if not rows.nv:  # nothing moves
         return []
     one, other = legacy.joint_map, rows.joint_map
     rng, free = np.random.default_rng(0), legacy.split(legacy.q0).free
@@ -133,7 +157,8 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
         k = int(np.argmax(np.nan_to_num(difference, nan=np.inf)))
         if not difference[k] <= worst * scale:
             worst, most = float(difference[k]) / scale, scale
-            joint = _joint_of(rows, k)
+            column = int(np.argmax(np.abs(other[k])))
+            joint = next(e.joint.name for e in rows.reduction.graph.edges if column in e.columns)
     if worst <= tolerance:
         return []
     cuts = [cut.edge.joint.name for cut in legacy.reduction.cuts]
@@ -149,12 +174,6 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
             help=("use the style 'rows', 'anchors' or 'slack', which leave those equations out",),
         )
     ]
-
-
-def _joint_of(robot: Robot, velocity: int) -> str:
-    """Return the joint of the mechanism that a velocity of the model belongs to."""
-    column = int(np.argmax(np.abs(robot.joint_map[velocity])))
-    return next(edge.joint.name for edge in robot.reduction.graph.edges if column in edge.columns)
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
@@ -209,15 +228,3 @@ def opened(reduction: Reduction) -> list[Diagnostic]:
             )
         ]
     return []
-
-
-def massless_ends() -> Diagnostic:
-    """Return the finding that the mass matrix of the tree is singular."""
-    return Diagnostic(
-        "REG306",
-        "warning",
-        "the mass matrix of the tree is singular at the reference configuration, since a chain "
-        "ends in bodies without mass or inertia: Pinocchio's own solvers fail on this model, "
-        "the robot's forward_dynamics does not",
-        help=("state mass properties for these bodies", "choose other cuts"),
-    )

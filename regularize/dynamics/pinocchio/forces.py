@@ -15,7 +15,7 @@ equation of a constrained motion; see ``derivatives``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -26,10 +26,11 @@ from numpy.typing import ArrayLike
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.split import Split
+from regularize.dynamics.pinocchio.tree_states import Split, Stabilization
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import (
+    Acceleration,
     Array,
     Configuration,
     Indices,
@@ -39,7 +40,6 @@ from regularize.lie.arrays import (
     read_only,
 )
 from regularize.lie.directions import directions
-from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, PARALLEL, VANISHING
 
 
@@ -167,18 +167,6 @@ def inverse_dynamics(
     )
 
 
-def actuated_joints(mechanism: Mechanism, named: Sequence[str] | None) -> Sequence[str]:
-    """Return the names of the actuated joints, by default of those that the model marks."""
-    if named is not None:
-        return named
-    names = [joint.name for joint in mechanism.joints if joint.actuated]
-    if not names:
-        raise ModelError(
-            "the model does not say which joints are actuated; name them: actuated=[...]"
-        )
-    return names
-
-
 @dataclass(frozen=True, eq=False)
 class Actuation:
     """Actuated velocities, and what the forces there cost."""
@@ -188,8 +176,19 @@ class Actuation:
     weights: Array  #: cost of the square of every force, shape (k,)
 
     @classmethod
-    def of(cls, joints: tuple[str, ...], index: Indices, weights: ArrayLike | None) -> Actuation:
-        """Actuators of the given joints, all of the same weight where none is given."""
+    def of(
+        cls, tree: ConstrainedTree, named: Sequence[str] | None, weights: ArrayLike | None
+    ) -> Actuation:
+        """Return actuators of the named joints; see ``Robot.actuation``."""
+        mechanism = tree.mechanism
+        if named is None:
+            named = [joint.name for joint in mechanism.joints if joint.actuated]
+            if not named:
+                raise ModelError(
+                    "the model does not say which joints are actuated; name them: actuated=[...]"
+                )
+        joints = tuple(name for name in named for _ in range(mechanism.joint(name).freedoms))
+        index = tree.velocity_indices(named)
         if len(set(index.tolist())) < len(index):
             raise ModelError(f"an actuated joint is named twice: {', '.join(joints)}")
         costs = np.ones(len(index)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -265,3 +264,120 @@ def frame_index(model: Any, frame: str | int) -> int:
     if not 0 <= frame < model.nframes:
         raise ModelError(f"the model has no frame {frame}; it has {model.nframes}")
     return frame
+
+
+@dataclass(frozen=True, eq=False)
+class AccelerationDerivatives:
+    """The acceleration and its derivatives, shape (nv, nv) each.
+
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
+    """
+
+    a: Acceleration
+    ddq_dq: Array
+    ddq_dv: Array
+    ddq_dtau: Array
+
+    @classmethod
+    def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
+        """Make the arrays read-only."""
+        whole = cls(*parts)
+        for part in (whole.a, *whole):
+            part.setflags(write=False)
+        return whole
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.ddq_dq, self.ddq_dv, self.ddq_dtau))
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamicsDerivatives:
+    """The actuator forces for an acceleration, shape (k,), and their derivatives, (k, nv) each.
+
+    Those by q are by tangent steps of the configuration, as of ``pinocchio.integrate``.
+    """
+
+    tau: Array
+    dtau_dq: Array
+    dtau_dv: Array
+    dtau_da: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        """The three derivatives, so that they can be unpacked."""
+        return iter((self.dtau_dq, self.dtau_dv, self.dtau_da))
+
+
+def acceleration_derivatives(
+    tree: ConstrainedTree, q: Array, v: Array, tau: Array, terms: Stabilization | None = None
+) -> AccelerationDerivatives:
+    """Return the acceleration under joint forces and its derivatives."""
+    kernel, nv = tree.kernel, tree.nv
+    if kernel is not None:
+        if terms is None:
+            found = kernel.dynamics_derivatives(q, v, tau)
+        else:
+            factors = np.array([terms.rate, terms.frequency**2])
+            found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
+        if found is not None:
+            return AccelerationDerivatives.of(found)
+    q, v, tau = tree._checked(q=q, v=v, tau=tau)
+    with tree.massive_motion():
+        at = tree.states.dense(q, v)
+        M, jacobian, bias = at.mass_matrix, at.jacobian, at.bias
+        if terms is not None:
+            bias = bias + terms.of(jacobian @ v)
+        force, parts = tau - at.needed, Split.of(jacobian, tree.rank)
+        answer, taken = parts.inverse(M)
+    a = answer @ force - taken @ bias
+    forces, rates = at.changes(a, parts.solve_transposed(M @ a - force))
+    if terms is not None:
+        rates[:, :nv] += terms.by_q(at.values_by_q(), jacobian)
+        rates[:, nv:] += terms.rate * jacobian
+    by_state = -answer @ forces - taken @ rates
+    return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))
+
+
+def inverse_dynamics_derivatives(
+    tree: ConstrainedTree, q: Array, v: Array, a: Array, actuation: Actuation
+) -> InverseDynamicsDerivatives:
+    """Return actuator forces for an acceleration and their derivatives."""
+    index, nv, kernel = actuation.index, tree.nv, tree.kernel
+    if kernel is None:
+        q, v, a = tree._checked(q=q, v=v, a=a)
+    elif len(index) >= nv - tree.rank:
+        cost = np.zeros(nv)
+        cost[index] = 1.0 / actuation.weights
+        found = kernel.actuated_derivatives(q, v, a, cost)
+        if found is not None:  # the actuators leave no motion
+            z, by_q, by_v, by_force, M = found
+            return _of_actuators(actuation, z, [by_q[index], by_v[index], by_force[index] @ M])
+    states = tree.states
+    M, still, jacobian, _ = states.terms(q, v)
+    parts, needed = Split.of(jacobian, tree.rank), M @ a + still
+    split = actuation.split(parts.free)
+    locked = split.locked
+    cost = locked @ locked.T
+    cost[index, index] += 1.0 / actuation.weights
+    answer, taken = parts.inverse(cost)
+    z = answer @ needed
+    multipliers = parts.solve_transposed(needed - cost @ z)
+    unmet = locked @ (locked.T @ needed)
+    forces = np.hstack([states.force_changes(q, v, a, multipliers), M])
+    # Velocities z and unmet forces stay on the loops while the loops move.
+    forces -= locked @ (locked.T @ forces)
+    if locked.shape[1]:
+        turned = parts.solve(states.values_by_q(q, unmet))
+        forces[:, :nv] += turned - split.motions() @ turned[index]
+    change = answer[index] @ forces
+    change[:, :nv] -= taken[index] @ states.values_by_q(q, z - unmet)
+    return _of_actuators(actuation, z, np.split(change, 3, axis=1))
+
+
+def _of_actuators(
+    actuation: Actuation, z: Array, changes: Sequence[Array]
+) -> InverseDynamicsDerivatives:
+    """Return forces of the actuators from z, and derivatives from those of its actuated entries."""
+    cost = actuation.weights
+    parts = [read_only(change / cost[:, None]) for change in changes]
+    return InverseDynamicsDerivatives(read_only(z[actuation.index] / cost), *parts)

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.pinocchio.environments import Environments, Given, SteppedStates
-from regularize.dynamics.pinocchio.many_states import aligned
+from regularize.dynamics.pinocchio.many_states import Environments, Given, SteppedStates, aligned
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.validation import FLAG, PATH, WHOLE, validated
 
 if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.tree import TreeJoint
     from regularize.dynamics.tape.c_code import RobotPrograms
 
 #: Steps that the table kernel makes at once where the generated code is in doubt, at most.
@@ -41,16 +39,13 @@ class GeneratedTree(ConstrainedTree):
 
         if self.style == "legacy":
             raise UnsupportedExport("generated code does not know the style 'legacy'; use 'rows'")
-        tree = self.multibody[0]
-        return RobotPrograms(tree, self._sample(), joints)
-
-    def _sample(self) -> tuple[Array, Array, Array]:
-        """Return a closed configuration near the reference one, a velocity and joint forces."""
+        # A closed configuration near the reference one, a velocity and joint forces.
         rng, q = np.random.default_rng(0), np.asarray(getattr(self, "q0", self.tree.space.neutral))
         v, tau = rng.normal(size=self.nv), rng.normal(size=self.nv)
         moved = self.tree.space.integrate(q, 0.05 * rng.normal(size=self.nv))
         projected = None if self.kernel is None else self.kernel.newton_step(moved)
-        return (q if projected is None else projected[0]), v, tau
+        sample = (q if projected is None else projected[0]), v, tau
+        return RobotPrograms(self.multibody[0], sample, joints)
 
     @validated(path=PATH, lanes=WHOLE)
     def to_c(self, path: str | Path, lanes: int | None = None) -> Path:
@@ -299,19 +294,6 @@ class GeneratedEnvironments(Environments):
                     x[stuck[~going], end + 1 :] = np.nan
                 if end < last and going.any():
                     waiting.append((end, burst, stuck[going]))
-
-
-def environments(
-    robot: GeneratedTree,
-    joints: Sequence[TreeJoint],
-    passive: bool,
-    drives: tuple[str, ...],
-    code: GeneratedCode | None,
-) -> Environments:
-    """Return what steps a robot: generated code where there is some and nothing is driven."""
-    if code is None or drives:
-        return Environments(robot, joints, passive, drives)
-    return GeneratedEnvironments(robot, joints, passive, code=code)
 
 
 def _forces(tau: Array, robots: NDArray[np.intp], begin: int) -> Array:

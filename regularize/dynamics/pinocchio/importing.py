@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.multibody_reading import (
 )
 from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Configuration, Coordinates, Space, Transform
+from regularize.lie.arrays import Array, Configuration
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.joint import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import (
@@ -223,27 +223,18 @@ def _joints(model: Any, index: int, names: list[str], q: Configuration) -> Itera
             yield Joint(f"{name}/{k}", parent, child, kind, screws, T, **values)
             parent, T = child, IDENTITY
         return
-    kind, screws, position = movement(parts[0], name, q)
-    T_child = IDENTITY
+    moved, columns, coordinates = IDENTITY, [], []
+    for part in parts:
+        kind, screws, position = movement(part, name, q)
+        moved = moved @ part.placement
+        columns.append(screw.adjoint(moved) @ screws)
+        coordinates.append(position)
     if len(parts) > 1:
-        kind, screws, position, T_child = _series(parts, name, q)
+        kind, screws, position = "composite", np.hstack(columns), np.concatenate(coordinates)
     whole = JointPart(joint, T, int(joint.idx_q), int(joint.idx_v))
     values = {"position": position, **_values(model, whole)}
-    yield Joint(name, parent, names[index], kind, screws, T, T_child, **values)
-
-
-def _series(
-    parts: Sequence[JointPart], name: str, q: Configuration
-) -> tuple[str, Space, Coordinates, Transform]:
-    """Return a series of parts as one joint: kind, screws, coordinates, its frame on the child."""
-    T, columns, coordinates = IDENTITY, [], []
-    for part in parts:
-        _, screws, position = movement(part, name, q)
-        T = T @ part.placement
-        columns.append(screw.adjoint(T) @ screws)
-        coordinates.append(position)
     # What the placements of the parts amount to lies behind the motion of all of them.
-    return "composite", np.hstack(columns), np.concatenate(coordinates), screw.inverse(T)
+    yield Joint(name, parent, names[index], kind, screws, T, screw.inverse(moved), **values)
 
 
 def _mimicking(
@@ -253,10 +244,7 @@ def _mimicking(
     name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
     ends = (names[int(model.parents[index])], names[index])
     if mimic.screw is None:
-        data = model.createData()
-        pin.forwardKinematics(model, data, pin.neutral(model))
-        fixed = joint_screws("fixed")
-        return Joint(name, *ends, "fixed", fixed, data.liMi[index].homogeneous), []
+        return Joint(name, *ends, "fixed", joint_screws("fixed"), mimic.rest), []
     _, _, pitch = screw.axis_of(mimic.screw)
     kind = "prismatic" if pitch is None else "helical" if abs(pitch) > NEGLIGIBLE else "revolute"
     position = mimic.scaling * primary.position + mimic.offset

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
+from regularize.dynamics.pinocchio.constraints import ConstraintRows
 from regularize.dynamics.pinocchio.dense import DenseTree
 from regularize.dynamics.pinocchio.spanning_tree import Motion, SpanningTree
 from regularize.dynamics.step.multibody import Link, MultibodyTree
@@ -85,12 +85,10 @@ def _links(model: Any, j: int, parent: int, count: int) -> list[Link]:
         return [_following(model, j, parent, placement)]
     motions: list[tuple[Motion, int, int]] = []
     for part in series_of(model.joints[j]):
-        axial = AXIAL.fullmatch(part.short)
+        axial = axial_motion(part, model.names[j], pin.neutral(model))
         q, v = part.idx_q, part.idx_v
         if axial is not None:
-            axis = axis_of(part, axial[1], pin.neutral(model))
-            kind = LETTERS[part.short[0]]
-            pitch = _pitch(part, model.names[j]) if kind == "helical" else 0.0
+            kind, axis, pitch = axial
             if kind != "prismatic":
                 kind = "continuous" if part.model.nq == 2 else "revolute"
             motions.append(((kind, part.placement, axis, pitch), q, v))
@@ -116,9 +114,7 @@ def _following(model: Any, j: int, parent: int, placement: Array) -> Link:
     mimic, kind, axis, pitch = mimic_of(model, j), "revolute", np.eye(3)[2], 0.0
     offset = mimic.offset
     if mimic.screw is None:
-        data = model.createData()
-        pin.forwardKinematics(model, data, pin.neutral(model))
-        placement, offset = np.asarray(data.liMi[j].homogeneous), 0.0
+        placement, offset = mimic.rest, 0.0
     else:
         axis, _, along = screw.axis_of(mimic.screw)
         kind, pitch = "prismatic" if along is None else "revolute", along or 0.0
@@ -198,39 +194,42 @@ def _single(part: JointPart) -> list[JointPart]:
     ]
 
 
-def axis_of(part: JointPart, letter: str, q: Configuration) -> Direction:
-    """Return the axis of a hinge or slide in its joint frame: ``X``, ``Y``, ``Z`` or its own."""
-    if letter in AXES:
-        return AXES[letter]
-    if hasattr(part.inner, "axis"):
-        return np.array(part.inner.axis)
-    data = part.model.createData()  # Pinocchio does not show the axis of unbounded joints
-    part.model.calc(data, q)
-    return np.ravel(data.S)[3:]
+def axial_motion(
+    part: JointPart, name: str, q: Configuration
+) -> tuple[str, Direction, float] | None:
+    """Return kind, axis and pitch of a hinge, slide or screw in its joint frame, None for others.
 
-
-def _pitch(part: JointPart, name: str) -> float:
-    """Return the advance of a screw joint per radian, refused if no screw has it.
-
-    Pinocchio leaves it to chance where none was given.
+    Pinocchio leaves the pitch to chance where none was given: one that no screw has is refused.
     """
-    pitch = float(part.inner.pitch)
-    if pitch != 0.0 and not SCREWS[0] <= abs(pitch) <= SCREWS[1]:
-        raise ModelError(
-            f"joint {name!r} is a screw with the pitch {pitch:.3g} m/rad, as one has that was made "
-            "without: JointModelHZ(pitch)"
-        )
-    return pitch
+    axial = AXIAL.fullmatch(part.short)
+    if axial is None:
+        return None
+    kind, letter, pitch = LETTERS[part.short[0]], axial[1], 0.0
+    if letter in AXES:
+        axis = AXES[letter]
+    elif hasattr(part.inner, "axis"):
+        axis = np.array(part.inner.axis)
+    else:  # Pinocchio does not show the axis of unbounded joints
+        data = part.model.createData()
+        part.model.calc(data, q)
+        axis = np.ravel(data.S)[3:]
+    if kind == "helical":
+        pitch = float(part.inner.pitch)
+        if pitch != 0.0 and not SCREWS[0] <= abs(pitch) <= SCREWS[1]:
+            raise ModelError(
+                f"joint {name!r} is a screw with the pitch {pitch:.3g} m/rad, as one has that was "
+                "made without: JointModelHZ(pitch)"
+            )
+    return kind, axis, pitch
 
 
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
     """Return kind, screws and coordinates of a part at a configuration of the model."""
     short, joint = part.short, part.model
     whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
-    axial = AXIAL.fullmatch(short)
+    axial = axial_motion(part, name, whole)
     if axial is not None:
-        kind, axis = LETTERS[short[0]], axis_of(part, axial[1], whole)
-        pitch = _pitch(part, name) if kind == "helical" else 0.0
+        kind, axis, pitch = axial
         position = np.array([angle_of(q)]) if joint.nq == 2 else q
         return kind, joint_screws(kind, axis, pitch=pitch), position
     if short == "Spherical":
@@ -265,6 +264,7 @@ class MimicJoint:
     scaling: float
     offset: float
     screw: Screw | None  #: its freedom in its own frame, None where it does not move
+    rest: Transform  #: where it is while the model is at zero, seen from its parent
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
@@ -274,12 +274,14 @@ def mimic_of(model: Any, index: int) -> MimicJoint:
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)
     primary = next(i for i, first, count in driven if count and first == inner.idx_v)
     scaling, offset = float(inner.scaling), float(inner.offset)
-    if scaling == 0.0:
-        return MimicJoint(primary, scaling, offset, None)
     data, start, step = model.createData(), pin.neutral(model), np.zeros(model.nv)
     pin.forwardKinematics(model, data, start)
     before = data.liMi[index].copy()
+    rest = np.asarray(before.homogeneous)
+    if scaling == 0.0:
+        return MimicJoint(primary, scaling, offset, None, rest)
     step[model.idx_vs[primary]] = 1.0 / scaling
     pin.forwardKinematics(model, data, pin.integrate(model, start, step))
     motion = pin.log6(before.actInv(data.liMi[index])).vector
-    return MimicJoint(primary, scaling, offset, np.where(np.abs(motion) < ROUNDING, 0.0, motion))
+    motion = np.where(np.abs(motion) < ROUNDING, 0.0, motion)
+    return MimicJoint(primary, scaling, offset, motion, rest)

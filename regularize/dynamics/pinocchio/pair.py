@@ -118,13 +118,8 @@ class PairPatcher(Patcher):
         ]
         if isinstance(old, Closure):
             turning = [c[3:] for c in joint.screws.T if np.any(c[3:])]
-            axes = (
-                {}
-                if joint.kind == old.kind
-                else dict(zip(("axis", "axis2"), turning, strict=False))
-            )
-            if joint.kind != "universal":
-                axes.pop("axis2", None)
+            names = ("axis", "axis2") if joint.kind == "universal" else ("axis",)
+            axes = dict(zip(names if joint.kind != old.kind else (), turning, strict=False))
             moved = replace(old, joint1=ends[0], placement1=T[0], joint2=ends[1], placement2=T[1])
             return replace(moved, kind=joint.kind, frames=False, **axes)
         places = (ends[0], pin.SE3(T[0]), ends[1], pin.SE3(T[1]))

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.dynamics.pinocchio.generated import GeneratedCode, GeneratedTree, environments
-from regularize.dynamics.pinocchio.many_states import batch, over_states, where_finite
+from regularize.dynamics.pinocchio.generated import (
+    GeneratedCode,
+    GeneratedEnvironments,
+    GeneratedTree,
+)
+from regularize.dynamics.pinocchio.many_states import Environments, batch, over_states, where_finite
 from regularize.dynamics.pinocchio.multibody_reading import series_of
-from regularize.dynamics.pinocchio.split import Split, Stabilization
-from regularize.dynamics.pinocchio.tree import TreeJoint
+from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
+from regularize.dynamics.pinocchio.tree_states import Split, Stabilization
 from regularize.errors import ModelError, NotFinite, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
@@ -41,17 +45,15 @@ from regularize.validation import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from regularize.dynamics.pinocchio.derivatives import (
-        AccelerationDerivatives,
-        InverseDynamicsDerivatives,
-    )
-    from regularize.dynamics.pinocchio.environments import Environments, SteppedStates
     from regularize.dynamics.pinocchio.forces import (
+        AccelerationDerivatives,
         Actuation,
         ActuatorSplit,
         ConstraintForces,
         InverseDynamics,
+        InverseDynamicsDerivatives,
     )
+    from regularize.dynamics.pinocchio.many_states import SteppedStates
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,13 @@ class Robot(GeneratedTree):
     collision_model: Any = field(default=None, repr=False)
     #: Generated code that computes, where there is some.
     _code: GeneratedCode | None = field(default=None, repr=False)
+    #: What was made for earlier calls, by their arguments.
+    _steppers: dict[tuple[bool, tuple[str, ...]], Environments] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _known_actuators: dict[tuple[str, ...] | None, Actuation] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[Any, ...]]:
         """Copies are made anew, each with its own data."""
@@ -224,10 +233,15 @@ class Robot(GeneratedTree):
 
     def _environments(self, passive: bool, drives: tuple[str, ...] = ()) -> Environments:
         """Return what steps the robot; remembered."""
-        steppers, key = self._known_environments, (passive, drives)
-        if key not in steppers:
-            steppers[key] = environments(self, self.joints, passive, drives, self._code)
-        return steppers[key]
+        key = passive, drives
+        if key not in self._steppers:
+            code = None if drives else self._code
+            self._steppers[key] = (
+                Environments(self, self.joints, passive, drives)
+                if code is None
+                else GeneratedEnvironments(self, self.joints, passive, code=code)
+            )
+        return self._steppers[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
         """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
@@ -273,10 +287,6 @@ class Robot(GeneratedTree):
         steps = "" if code.has_steps else ", steps compiled"
         return f"generated code of {code.lanes} lanes{steps}"
 
-    @cached_property
-    def _known_environments(self) -> dict[tuple[bool, tuple[str, ...]], Environments]:
-        return {}
-
     @over_states()
     @validated(q=STATE, v=STATE, tau=STATE)
     def constraint_forces(self, q: Array, v: Array, tau: Array) -> ConstraintForces:
@@ -303,25 +313,18 @@ class Robot(GeneratedTree):
             ModelError: The model marks no joint as actuated and none is given.
             UnsupportedExport: An actuated joint is a cut; choose other cuts.
         """
-        from regularize.dynamics.pinocchio.forces import Actuation, actuated_joints  # where wanted
+        from regularize.dynamics.pinocchio.forces import Actuation
 
-        mechanism = self.mechanism
-        actuated = actuated_joints(mechanism, actuated)
-        joints = [name for name in actuated for _ in range(mechanism.joint(name).freedoms)]
-        return Actuation.of(tuple(joints), self.velocity_indices(actuated), weights)
-
-    @cached_property
-    def _known_actuators(self) -> dict[tuple[str, ...] | None, Actuation]:
-        return {}
+        return Actuation.of(self, actuated, weights)
 
     def _actuators(self, names: Sequence[str] | None, weights: ArrayLike | None) -> Actuation:
         """Return ``actuation``, remembered where all forces count alike."""
         if weights is not None:
             return self.actuation(names, weights)
-        key, actuators = None if names is None else tuple(names), self._known_actuators
-        if key not in actuators:
-            actuators[key] = self.actuation(names)
-        return actuators[key]
+        key = None if names is None else tuple(names)
+        if key not in self._known_actuators:
+            self._known_actuators[key] = self.actuation(names)
+        return self._known_actuators[key]
 
     @over_states()
     @validated(q=STATE, v=STATE, a=STATE, actuated=NAMES, weights=ARRAY, passive=FLAG)
@@ -371,18 +374,10 @@ class Robot(GeneratedTree):
         weights: ArrayLike | None = None,
     ) -> InverseDynamicsDerivatives:
         """``inverse_dynamics`` and its derivatives; arguments as there."""
-        from regularize.dynamics.pinocchio import derivatives
+        from regularize.dynamics.pinocchio import forces
 
-        actuation, kernel = self._actuators(actuated, weights), self.kernel
-        if kernel is not None:
-            at_once = derivatives.fully_actuated(kernel, (q, v, a), actuation, self.nv, self.rank)
-            if at_once is not None:
-                return at_once
-            motion: Any = derivatives.CompiledMotionForces(kernel, q, v, a)
-        else:
-            q, v, a = self._checked(q=q, v=v, a=a)
-            motion = derivatives.DenseMotionForces(self.states, q, v, a)
-        return derivatives.actuator_derivatives(motion, self.rank, actuation)
+        actuation = self._actuators(actuated, weights)
+        return forces.inverse_dynamics_derivatives(self, q, v, a, actuation)
 
     @over_states()
     @validated(q=STATE, frame=TEXT | WHOLE, actuated=NAMES, relative_to=TEXT | WHOLE)
@@ -437,17 +432,10 @@ class Robot(GeneratedTree):
         acceleration. Where rows depend on each other, as many as are independent count, the
         clearest ones at the state. With a frequency it is ``stabilized_dynamics``.
         """
-        from regularize.dynamics.pinocchio import derivatives  # where wanted
+        from regularize.dynamics.pinocchio import forces  # loaded where wanted
 
         terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
-        if self.kernel is not None:
-            compiled = derivatives.compiled_acceleration(self.kernel, (q, v, tau), terms)
-            if compiled is not None:
-                return compiled
-        q, v, tau = self._checked(q=q, v=v, tau=tau)
-        with self.massive_motion():
-            at = self.states.dense(q, v)
-            return derivatives.acceleration_derivatives(at, self.rank, v, tau, terms)
+        return forces.acceleration_derivatives(self, q, v, tau, terms)
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:

@@ -6,8 +6,8 @@ for it; the style ``legacy`` is Pinocchio's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,31 +16,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
-from regularize.dynamics.pinocchio.constraints import close_loops, follow
+from regularize.dynamics.pinocchio.constraints import ConstraintRows, close_loops, follow
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.many_states import aligned, over_states
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
-from regularize.dynamics.pinocchio.split import Split, Stabilization, naming, require_mass
 from regularize.dynamics.pinocchio.styles import (
     PROXIMAL,
     Anchor,
     Workspace,
-    anchor_models,
+    constraint_models,
     proximal,
-    rigid_models,
 )
-from regularize.dynamics.pinocchio.tree_states import PassiveForces, TreeStates
+from regularize.dynamics.pinocchio.tree_states import (
+    MasslessMotion,
+    PassiveForces,
+    Split,
+    Stabilization,
+    TreeStates,
+    require_mass,
+)
 from regularize.dynamics.step.compiled import Tables, compiled, which
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, no_inertia
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import PassiveJoints
-from regularize.tolerances import VANISHING, Tolerances
+from regularize.tolerances import UNNOTICED, VANISHING, Tolerances
 from regularize.validation import (
     ARRAY,
     NAMES,
@@ -71,6 +75,11 @@ class ConstrainedTree:
     reduction: Reduction
     _anchors: Sequence[Anchor] = field(repr=False)
     _coordinates: ModelCoordinates = field(repr=False)
+    #: Joints that were led before, by their names; see ``constraints``.
+    leading: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    _driven_kernels: dict[tuple[int, ...], Any] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def model(self) -> Any:
@@ -112,8 +121,7 @@ class ConstrainedTree:
         """Constraints for Pinocchio's own solvers; empty in the style ``rows``."""
         if self.style == "rows":
             return []
-        make = rigid_models if self.style == "legacy" else anchor_models
-        return make(self.model, self._anchors)
+        return constraint_models(self.model, self._anchors, rigid=self.style == "legacy")
 
     @cached_property
     def proximal_settings(self) -> Any:
@@ -150,15 +158,6 @@ class ConstrainedTree:
         """Damping, friction and springs of the mechanism's joints."""
         return PassiveForces(PassiveJoints.of(self.reduction.graph), self._coordinates, self.states)
 
-    @cached_property
-    def leading(self) -> dict[tuple[str, ...], Any]:
-        """Joints that were led before, by their names; see ``constraints``."""
-        return {}
-
-    @cached_property
-    def _driven_kernels(self) -> dict[tuple[int, ...], Any]:
-        return {(): self.kernel}
-
     @validated(velocities=several(WHOLE))
     def driven_kernel(self, velocities: Sequence[int]) -> Any:
         """Return the compiled step with a row for each of some velocities behind the others.
@@ -166,9 +165,10 @@ class ConstrainedTree:
         A row's multiplier is the force that makes the velocity what it is.
         """
         kernels, rows = self._driven_kernels, tuple(velocities)
+        if self.kernel is None or not rows:
+            return self.kernel
         if rows not in kernels:
-            absent = self.kernel is None
-            kernels[rows] = None if absent else compiled(tables_of(self.multibody[0].driven(rows)))
+            kernels[rows] = compiled(tables_of(self.multibody[0].driven(rows)))
         return kernels[rows]
 
     @property
@@ -400,9 +400,18 @@ class ConstrainedTree:
         one = self._checked(q=q)[0][None]
         return np.asarray(self.states.coordinates(self._coordinates, one)[0])
 
-    def massive_motion(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def massive_motion(self) -> Iterator[None]:
         """``NoInertia`` with names in place of ``MasslessMotion``."""
-        return naming(self.reduction, self._coordinates)
+        try:
+            yield
+        except MasslessMotion as error:
+            rates = np.abs(error.velocity)
+            columns = (rates > UNNOTICED * np.max(rates)) @ (self.joint_map != 0.0)
+            edges = [e for e in self.reduction.graph.edges if columns[[*e.columns]].any()]
+            cut = {cut.edge.joint.name for cut in self.reduction.cuts}
+            moved = [name for name in dict.fromkeys(e.joint.name for e in edges) if name not in cut]
+            raise no_inertia(self.mechanism, moved) from error
 
     @validated(velocity=WHOLE)
     def position_index(self, velocity: int) -> int:

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.closure_rows import ClosureRows
-from regularize.dynamics.pinocchio.tree import BodyCopy, Place, TreeBuilder
+from regularize.dynamics.pinocchio.constraints import ClosureRows
+from regularize.dynamics.pinocchio.spanning_tree import Place, TreeBuilder
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Rows, Transform
@@ -62,18 +62,17 @@ def row_closures(
     builder = TreeBuilder(reduction.graph, set(reduction.tree), composite=composite)
     for cut in reduction.cuts:
         builder.add_frame(f"cut frame {cut.edge.name}", builder.place[cut.node], cut.T_node_frame)
-    closures = [
-        joint_closure(builder.place, cut, cut.T_node_frame, row_covectors(cut))
-        for cut in reduction.cuts
-    ]
-    return builder, closures
+    return builder, kept_rows(builder.place, reduction)
 
 
-def row_covectors(cut: Cut) -> Rows:
-    """Return the kept rows in the cut frame, linear parts in units of 1/length."""
-    covectors = cut.rows.T.copy()
-    covectors[:, :3] /= cut.length
-    return np.asarray(covectors)
+def kept_rows(place: Mapping[NodeId, Place], reduction: Reduction) -> list[ClosureRows]:
+    """Return closures by the kept rows, linear parts in units of 1/length."""
+    closures = []
+    for cut in reduction.cuts:
+        covectors = cut.rows.T.copy()
+        covectors[:, :3] /= cut.length
+        closures.append(joint_closure(place, cut, cut.T_node_frame, covectors))
+    return closures
 
 
 def weld_closures(
@@ -92,13 +91,11 @@ def weld_closures(
             replace(w, rows=(*w.rows, 3, 4, 5), point=False) if w.point and w.implied else w
             for w in welds
         ]
-    copies = [
-        BodyCopy(w.cut.edge, w.cut.node, w.T_node_frame, w.implied if slack else ())
-        for w in welds
-        if not w.point
-    ]
-    length = max((w.cut.length for w in welds), default=1.0)
-    builder = TreeBuilder(reduction.graph, set(reduction.tree), copies, length, composite=composite)
+    cut_in_two = [w for w in welds if not w.point]
+    length, edges = max((w.cut.length for w in welds), default=1.0), set(reduction.tree)
+    builder = TreeBuilder(
+        reduction.graph, edges, cut_in_two, length, slack=slack, composite=composite
+    )
     closures, anchors = [], []
     for weld in welds:
         cut = weld.cut
@@ -155,32 +152,22 @@ class Anchor:
             met[:3, :3] = two[:3, :3]
         return replace(self, ends=(first, one, second, met))
 
-    @property
-    def places(self) -> tuple[int, Any, int, Any]:
-        """Its ends as Pinocchio takes them."""
-        first, one, second, two = self.ends
-        return first, pin.SE3(one), second, pin.SE3(two)
 
-
-def anchor_models(model: Any, anchors: Iterable[Anchor]) -> Any:
-    """Return ``ConstraintModel`` entries, for solvers that know compliances."""
-    models = pin.StdVec_ConstraintModel()
+def constraint_models(model: Any, anchors: Iterable[Anchor], *, rigid: bool) -> Any:
+    """Return ``RigidConstraintModel`` entries, or ``ConstraintModel`` entries with compliances."""
+    models = pin.StdVec_RigidConstraintModel() if rigid else pin.StdVec_ConstraintModel()
     for anchor in anchors:
-        kind = pin.PointAnchorConstraintModel if anchor.point else pin.FrameAnchorConstraintModel
-        constraint = kind(model, *anchor.places)
-        constraint.setCompliance(anchor.compliance)
-        models.append(pin.ConstraintModel(constraint))
-        models[-1].name = anchor.name
-    return models
-
-
-def rigid_models(model: Any, anchors: Iterable[Anchor]) -> Any:
-    """Return ``RigidConstraintModel`` entries, all rows rigid."""
-    models = pin.StdVec_RigidConstraintModel()
-    for anchor in anchors:
-        kind = pin.ContactType.CONTACT_3D if anchor.point else pin.ContactType.CONTACT_6D
-        local = pin.ReferenceFrame.LOCAL
-        models.append(pin.RigidConstraintModel(kind, model, *anchor.places, local))
+        first, one, second, two = anchor.ends
+        ends = model, first, pin.SE3(one), second, pin.SE3(two)
+        if rigid:
+            kind = pin.ContactType.CONTACT_3D if anchor.point else pin.ContactType.CONTACT_6D
+            made = pin.RigidConstraintModel(kind, *ends, pin.ReferenceFrame.LOCAL)
+        else:
+            kind = "Point" if anchor.point else "Frame"
+            inner = getattr(pin, f"{kind}AnchorConstraintModel")(*ends)
+            inner.setCompliance(anchor.compliance)
+            made = pin.ConstraintModel(inner)
+        models.append(made)
         models[-1].name = anchor.name
     return models
 

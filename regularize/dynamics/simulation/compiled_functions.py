@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     from scipy import LowLevelCallable
 
 _NUMBER, _DATA = ctypes.c_double, ctypes.c_void_p
-_TORQUE = ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA)
-_FORCES = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA, _DATA, _DATA)
-_MOTION = ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA)
 _THREE = _NUMBER * 3
 
 #: Signatures as ``scipy.LowLevelCallable`` writes them.
 TORQUE = "double (double, void *)"
 FORCES = "int (double, double *, double *, double *, void *)"
 MOTION = "int (double, double *, void *)"
-#: The same where C finds them, as long as there are capsules.
-_NAMES = {each: ctypes.create_string_buffer(each.encode()) for each in (TORQUE, FORCES, MOTION)}
+#: The types of functions with these signatures.
+_TYPES = {
+    TORQUE: ctypes.CFUNCTYPE(_NUMBER, _NUMBER, _DATA),
+    FORCES: ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, *[_DATA] * 4),
+    MOTION: ctypes.CFUNCTYPE(ctypes.c_int, _NUMBER, _DATA, _DATA),
+}
+#: The signatures where C finds them, as long as there are capsules.
+_NAMES = {signature: ctypes.create_string_buffer(signature.encode()) for signature in _TYPES}
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
@@ -45,38 +48,32 @@ def _owned(place: int | None, data: int | None, signature: str, owner: object) -
     return capsule, owner
 
 
-def _address(function: LowLevelCallable, what: str, signature: str) -> tuple[int, int | None]:
-    """Return addresses of a function, refused if it has another signature, and of its data."""
-    if " ".join(function.signature.replace("const ", "").split()) != signature:
-        raise ModelError(
-            f"{what} as a LowLevelCallable has the signature {signature!r}; got "
-            f"{function.signature!r}"
-        )
-    api, capsule = ctypes.pythonapi, ctypes.py_object(tuple.__getitem__(function, 0))
-    for each in (api.PyCapsule_GetPointer, api.PyCapsule_GetContext, api.PyCapsule_GetName):
-        each.restype = _DATA
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, _DATA]
-    api.PyCapsule_GetContext.argtypes = api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    name = api.PyCapsule_GetName(capsule)
-    return api.PyCapsule_GetPointer(capsule, name), api.PyCapsule_GetContext(capsule)
-
-
 class _Compiled:
-    """A compiled function; ``owned`` holds it with its data for the kernel."""
+    """A compiled function, refused if it has another signature; ``owned`` is for the kernel."""
 
     _signature: str
-    _prototype: Callable[[int], Any]
 
     def __init__(self, function: LowLevelCallable, what: str) -> None:
-        place, self._data = _address(function, what, self._signature)
+        if " ".join(function.signature.replace("const ", "").split()) != self._signature:
+            raise ModelError(
+                f"{what} as a LowLevelCallable has the signature {self._signature!r}; got "
+                f"{function.signature!r}"
+            )
+        api, capsule = ctypes.pythonapi, ctypes.py_object(tuple.__getitem__(function, 0))
+        for look_up in (api.PyCapsule_GetPointer, api.PyCapsule_GetContext, api.PyCapsule_GetName):
+            look_up.restype = _DATA
+        api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, _DATA]
+        api.PyCapsule_GetContext.argtypes = api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+        place = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+        self._data: int | None = api.PyCapsule_GetContext(capsule)
         self.owned = _owned(place, self._data, self._signature, function)
-        self._call, self._what = type(self)._prototype(place), what
+        self._call, self._what = _TYPES[self._signature](place), what
 
 
 class CompiledTorque(_Compiled):
     """A compiled torque over time, ``double torque(double t, void *data)``."""
 
-    _signature, _prototype = TORQUE, _TORQUE
+    _signature = TORQUE
 
     def __call__(self, t: float) -> float:
         """Return the torque at a time."""
@@ -90,7 +87,7 @@ class CompiledForces(_Compiled):
     returns 0; any other number ends the motion.
     """
 
-    _signature, _prototype = FORCES, _FORCES
+    _signature = FORCES
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         """Return joint forces, shape (nv,)."""
@@ -107,7 +104,7 @@ class CompiledMotion(_Compiled):
     The function writes position, rate and acceleration and returns 0; else the motion ends.
     """
 
-    _signature, _prototype = MOTION, _MOTION
+    _signature = MOTION
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return position, rate and acceleration at a time."""
@@ -122,7 +119,7 @@ class CompiledMotion(_Compiled):
 class _Callback:
     """A Python function that C code calls; ``error`` is what it raised, or None."""
 
-    def __init__(self, prototype: Any, signature: str, function: Callable[..., None]) -> None:
+    def __init__(self, signature: str, function: Callable[..., None]) -> None:
         self.error: BaseException | None = None
 
         def called(*arguments: Any) -> int:
@@ -133,7 +130,7 @@ class _Callback:
                 return 1
             return 0
 
-        thunk = prototype(called)
+        thunk = _TYPES[signature](called)
         self.owned = _owned(ctypes.cast(thunk, _DATA).value, None, signature, thunk)
 
 
@@ -144,7 +141,7 @@ class MotionCalledBack(_Callback):
         def write(t: float, motion: int, _: object) -> None:
             _THREE.from_address(motion)[:] = list(function(t))
 
-        super().__init__(_MOTION, MOTION, write)
+        super().__init__(MOTION, write)
 
 
 class CalledBack(_Callback):
@@ -160,22 +157,18 @@ class CalledBack(_Callback):
             tau[:] = function(t, q.copy(), v.copy())
             ctypes.memmove(its_tau, places[2], 8 * nv)
 
-        super().__init__(_FORCES, FORCES, write)
+        super().__init__(FORCES, write)
 
 
-def _is_compiled(function: object) -> TypeGuard[LowLevelCallable]:
-    """Return whether it is a ``LowLevelCallable``, a tuple, without loading scipy for others."""
-    if not isinstance(function, tuple):
-        return False
-    from scipy import LowLevelCallable
+def compiled_or_python(
+    function: Any, what: str, make: Callable[[LowLevelCallable, str], Any]
+) -> Any:
+    """Return a Python function as it is, a ``LowLevelCallable`` as ``make`` wraps it."""
+    if isinstance(function, tuple):  # as a LowLevelCallable is: SciPy is not loaded for others
+        from scipy import LowLevelCallable
 
-    return isinstance(function, LowLevelCallable)
-
-
-def compiled_or_own(function: Any, what: str, make: Callable[[LowLevelCallable], Any]) -> Any:
-    """Return a function, or what is made of a ``LowLevelCallable``; refuse one of ctypes."""
-    if _is_compiled(function):
-        return make(function)
-    if isinstance(function, _TORQUE.__bases__):
+        if isinstance(function, LowLevelCallable):
+            return make(function, what)
+    if isinstance(function, _TYPES[TORQUE].__bases__):
         raise ModelError(f"{what}: pass scipy.LowLevelCallable(function) of a compiled function")
     return function

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.simulation.all_coordinates import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.dormand_prince import LEAP, TOLERATED, CompiledSteps, LastStep
+from regularize.dynamics.simulation.equations import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.recording import NOTHING, ROUNDING, Counters, Sample, explained
 from regularize.errors import NoInertia, RegularizeError
 from regularize.lie.arrays import Array, Configuration, Velocity
@@ -76,7 +76,7 @@ class Integrator:
         self._atol = np.concatenate(errors)
         self._begin = self._end = start
         self.total = equations.robot.energy(start.q, start.v) - start.work
-        self._look(start)
+        self._prepare(start)
         self._kernel = CompiledSteps.of(
             equations, rtol=rtol, atol=atol, max_step=max_step, conserve=conserve
         )
@@ -101,9 +101,9 @@ class Integrator:
         """Return the times themselves: the motion is known between the ends of steps."""
         return times
 
-    def _look(self, begin: Sample) -> None:
+    def _prepare(self, begin: Sample) -> None:
         """Choose the form of the equations for the neighbourhood of a step's beginning."""
-        if self.equations.look(begin.time, begin.q, begin.v):
+        if self.equations.prepare(begin.q, begin.v):
             self.counters.crossings.append(begin.time)
         self._seen = begin.q
 
@@ -154,7 +154,7 @@ class Integrator:
                 self._begin, self._end = last.begin, last.end
                 return
         if self._seen is not begin.q:
-            self._look(begin)
+            self._prepare(begin)
         self._step(until)
         if kernel is not None:
             kernel.stuck, kernel.careful = False, self.equations.careful
@@ -231,7 +231,7 @@ class Integrator:
             # Driven coordinates, integrated like the others, are where they have to be, unless
             # their rates jump.
             if len(equations.drives) and not (
-                equations.astray(t, q, v) <= TOLERATED * (self._atol[n] + self.rtol)
+                equations.drive_error(t, q, v) <= TOLERATED * (self._atol[n] + self.rtol)
             ):
                 return None
             q, v = equations.project(t, q, v)
@@ -253,7 +253,7 @@ class Integrator:
         should have, the one with the smallest error is taken: its stages keep clear of it best.
         """
         begin, solvers = self._begin, []
-        self.equations.leaping(True)
+        self.equations.set_leaping(True)
         for length in (factor * self._usual for factor in LENGTHS):
             self._budget = self.counters.evaluations + FIRST + STAGES
             try:
@@ -269,7 +269,7 @@ class Integrator:
         passed = next(((solver, end) for solver, end in ends if end is not None), None)
         if passed is not None:
             self.counters.leaps.append(begin.time)
-        self.equations.leaping(False)
+        self.equations.set_leaping(False)
         return passed
 
     def _balanced(self, q: Configuration, v: Velocity, work: float) -> Velocity:
@@ -289,7 +289,7 @@ class Integrator:
             sample = self._kernel.sample(self._last, t, self.counters)
             if sample is not None:
                 return sample
-            self._look(self._begin)
+            self._prepare(self._begin)
             self._last = self._solver(self._last.made, end.time)
         while self._last.t < t:  # where SciPy goes over a step of the kernel
             self._last.step()

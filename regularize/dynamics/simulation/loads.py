@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.compiled_functions import (
-    CalledBack,
     CompiledForces,
     CompiledTorque,
-    compiled_or_own,
+    compiled_or_python,
 )
-from regularize.errors import ModelError, UnsupportedExport
+from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import (
     Array,
@@ -115,12 +112,12 @@ class Loads:
                     f"joint {name!r} has {len(index)} freedoms; actuate joints with one"
                 )
             what = f"the torque of joint {name!r}"
-            value = compiled_or_own(torque, what, partial(CompiledTorque, what=what))
+            value = compiled_or_python(torque, what, CompiledTorque)
             if callable(value):
                 varying.append((int(index[0]), name, value))
             else:
                 constant[index[0]] += value
-        function = compiled_or_own(forces, "forces", partial(CompiledForces, what="forces"))
+        function = compiled_or_python(forces, "forces", CompiledForces)
         bodies = tuple(_on_body(robot, name, load) for name, load in (loads or {}).items())
         return cls(robot, read_only(constant), tuple(varying), bodies, function, slip)
 
@@ -202,63 +199,3 @@ def _number(value: Any, name: str) -> float:
         with suppress(TypeError, ValueError):
             return float(value)
     raise ModelError(f"the torque of joint {name!r} is a number; the function gave {value!r:.60}")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class JointLaws:
-    """Joint forces as the kernel computes them, laid out as ``loads.c`` says."""
-
-    joints: Array  #: constants of the laws by velocities, shape (7, nv)
-    closing: Array  #: those of joints that close loops, shape (4, freedoms)
-    wrenches: Array  #: on the links, shape (links, 21)
-    functions: Array  #: numbers of functions of all joint forces, shape (2,)
-    capsules: tuple[Any, ...]  #: the functions, counted from 1
-    called: CalledBack | None  #: the Python functions among them
-
-    @property
-    def loaded(self) -> bool:
-        """Whether something acts on bodies or in joints that close loops."""
-        return bool(self.closing[:3].any() or self.wrenches.any())
-
-
-def joint_laws(loads: Loads) -> JointLaws | None:
-    """Return joint forces as numbers and functions; None where the kernel has no law for one."""
-    robot = loads.robot
-    laws = robot.passive.laws(robot.joints)
-    if laws is None:
-        return None
-    joints, closing = laws
-    joints[0], functions = loads.constant, np.zeros(2)
-    of_python, capsules = False, list[Any]()
-    for index, _, torque in loads.varying:
-        if isinstance(torque, CompiledTorque):
-            capsules.append(torque.owned)
-            joints[6, index] = len(capsules)
-        else:
-            of_python = True
-    if isinstance(loads.forces, CompiledForces):
-        capsules.append(loads.forces.owned)
-        functions[0] = len(capsules)
-    else:
-        of_python = of_python or loads.forces is not None
-    called = None
-    if of_python:
-        called = CalledBack(partial(loads.of_functions, compiled=False), robot.nq, robot.nv)
-        capsules.append(called.owned)
-        functions[1] = len(capsules)
-    return JointLaws(joints, closing, loads.on_links(), functions, tuple(capsules), called)
-
-
-def style_with_rotors(robot: Robot) -> str:
-    """Return ``anchors``, whose tree has all joints, if a closing joint has a rotor or a spring.
-
-    A rotor's inertia needs a coordinate, and a spring's angle is to be counted over whole turns.
-    """
-    passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
-    needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
-    if not np.any(needed, where=~in_tree):
-        return robot.style
-    try:
-        return to_pinocchio(robot.reduction, "anchors").style
-    except UnsupportedExport:
-        return robot.style

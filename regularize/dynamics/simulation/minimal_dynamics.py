@@ -1,36 +1,320 @@
-"""Equations of motion in minimal coordinates: how they are chosen, and how they are integrated.
+r"""Equations of motion in independent coordinates, and how these are chosen (Paul 2020, 3.2).
 
-The dependent coordinates are those that close the loops, so nothing drifts. Where they become badly
-conditioned another choice is made (Paul 2020, step 8); where no choice is good, two motions cross
-or come near to each other, and all coordinates are integrated until one is.
+The coordinates are split into independent ones u and dependent ones v. With the kept rows J, the
+coupling matrix :math:`B = -J_v^{-1} J_u` gives
+
+.. math::
+    \dot q_v = B \dot q_u, \quad \ddot q_v = B \ddot q_u + b, \quad b = -J_v^{-1} \dot J \dot q
+    \quad\text{(eq. 17 to 19)},
+
+the dependent positions follow by Newton's method (eq. 16), and
+
+.. math::
+    (M_{uu} + M_{uv} B + B^T M_{vu} + B^T M_{vv} B)\, \ddot q_u + (M_{uv} + B^T M_{vv})\, b
+    + c_u + B^T c_v - Q_u - B^T Q_v = 0 \quad\text{(eq. 20)}.
+
+The text prints the rate of :math:`q_v` for b in the second term. Coordinates are displacements from
+a reference configuration, so that quaternions need no treatment of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
+from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.simulation.all_coordinates import AllCoordinates
-from regularize.dynamics.simulation.loads import Loads
-from regularize.dynamics.simulation.partitioned import MinimalDynamics, Pose, choice_at
-from regularize.dynamics.simulation.partitioning import Choice, NotIndependent
-from regularize.dynamics.simulation.prescribed import Drives, PrescribedMotion
+from regularize.dynamics.pinocchio.tree_states import massless_velocity
+from regularize.dynamics.simulation.equations import GOOD
+from regularize.dynamics.simulation.partitioning import Choice, NotIndependent, choose
+from regularize.dynamics.simulation.prescribed import PrescribedMotion
 from regularize.errors import ClosureLost, ModelError, NotClosed, SingularConfiguration
-from regularize.lie.arrays import Acceleration, Array, Configuration, Velocity, read_only
+from regularize.lie.arrays import (
+    Acceleration,
+    Array,
+    Configuration,
+    MassMatrix,
+    Torque,
+    Velocity,
+    read_only,
+)
+from regularize.loops.constraints import ConstraintSet, View
+from regularize.loops.continuation import Continuation, drive
 from regularize.loops.kinematics import sized_loops
+from regularize.loops.projection import project
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names
+from regularize.mechanism.mechanism import no_inertia
+from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.reduce import as_reduction
+from regularize.tolerances import ROUNDING, TINY, UNNOTICED
 from regularize.validation import ARRAY, FUNCTION, NAMES, NUMBER, POSITIVE, TEXT, named, validated
 
-#: Condition number up to which velocities of dependent coordinates keep all but two digits.
-GOOD = 50.0
-#: Growth of the condition number at which another choice is looked for, and what that choice has
-#: to bring it to.
-DEGRADATION, BETTER = 10.0, 0.7
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A closed configuration with what follows from it.
+
+    The condition number is that of the Jacobian of the dependent coordinates, lengths scaled, in
+    the Frobenius norm over their number, so that it is 1 at best; ``inverse`` is its inverse.
+    """
+
+    x: Velocity  #: displacement from the reference
+    q: Configuration
+    transmission: Array  #: velocities of all coordinates by the known ones, shape (nv, known)
+    condition: float
+    inverse: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MinimalDynamics(ShortRepr):
+    """Motion and dynamics of a closed-loop mechanism by independent coordinates.
+
+    Damping, friction and springs within the joints are part of the equations. The known coordinates
+    are the independent and the forced ones, which follow prescribed motions. Displacements are
+    tangent steps from the reference configuration.
+    """
+
+    robot: Robot
+    names: tuple[str, ...]  #: of every velocity of the model
+    choice: Choice
+    forced: Mapping[str, PrescribedMotion]
+    reference: Configuration
+    locked: tuple[str, ...]  #: names that the user wants to be independent
+    rtol: float  #: relative tolerance of ranks
+    units: Array = field(repr=False)  #: of every velocity, the size of the mechanism for lengths
+    slip: float | None = None  #: rate below which dry friction falls off
+
+    @cached_property
+    def known(self) -> list[int]:
+        """Columns of the independent and the forced coordinates, increasing."""
+        return list(self.choice.independent)
+
+    @cached_property
+    def driven(self) -> list[int]:
+        """Positions of the forced coordinates among the known ones."""
+        return [i for i, c in enumerate(self.known) if self.names[c] in self.forced]
+
+    @cached_property
+    def free(self) -> list[int]:
+        """Positions of the independent coordinates among the known ones."""
+        return [i for i in range(len(self.known)) if i not in self.driven]
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the independent coordinates."""
+        return tuple(self.names[self.known[i]] for i in self.free)
+
+    @property
+    def dependent(self) -> tuple[str, ...]:
+        """Names of the dependent coordinates."""
+        return tuple(self.names[c] for c in self.choice.dependent)
+
+    @cached_property
+    def _loops(self) -> RobotConstraints:
+        """The closed loops, in displacements."""
+        return RobotConstraints(self.robot, self.units, self.reference)
+
+    @cached_property
+    def _constraints(self) -> ConstraintSet:
+        """The rows that tie the dependent coordinates."""
+        return View(self._loops, np.array(self.choice.rows, dtype=np.intp))
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """That the coordinates are not those of the motors, where nobody wanted others."""
+        if self.locked or self.forced:
+            return ()
+        motors = {*actuated_coordinates(self.robot.reduction.mechanism)}
+        chosen = self.independent
+        if motors <= {*chosen} or {*chosen} <= motors:
+            return ()
+        cut = sorted(motors.difference(self.names))
+        reason = (
+            f"at {_quoted(cut)} loops are cut, so that no coordinate is there"
+            if cut
+            else "at the start these do not determine the others well"
+        )
+        message = (
+            f"the independent coordinates are {_quoted(chosen)} and not those of the motors "
+            f"{_quoted(sorted(motors))}: {reason}"
+        )
+        return (Diagnostic("REG331", "note", message, joints=chosen),)
+
+    def chosen(self, q: Configuration, locked: tuple[str, ...]) -> MinimalDynamics:
+        """Return the best choice of coordinates at a closed configuration, some being locked."""
+        names = (*locked, *(name for name in self.forced if name not in locked))
+        choice = choice_at(self.robot, q, self.names, self.units, names, self.rtol)
+        return replace(self, choice=choice, reference=read_only(q), locked=locked)
+
+    def at(self, q: Configuration) -> MinimalDynamics:
+        """Return the same choice with displacements from a closed configuration."""
+        return replace(self, reference=read_only(q))
+
+    def close(self, displacement: Velocity) -> Pose:
+        """Solve for the dependent coordinates, a first guess, by Newton's method (eq. 16)."""
+        end = project(
+            self._constraints,
+            displacement[None],
+            held=np.isin(np.arange(self.robot.nv), self.known),
+            tolerances=self.robot.tolerances,
+            until=ROUNDING,
+        )
+        if not end.closed[0]:
+            raise ClosureLost(
+                f"the loops do not close for the given {self._listed}: the mechanism is at a limit "
+                "of its motion, or the step was too large"
+            )
+        return self.pose_of(end.q[0])
+
+    @property
+    def _listed(self) -> str:
+        """Names of the independent coordinates, for messages."""
+        return ", ".join(self.independent) or "coordinates"
+
+    def pose_of(self, x: Velocity) -> Pose:
+        """Return what follows from a displacement at which the loops are closed."""
+        q, rows = self._loops.configuration(x), list(self.choice.rows)
+        dependent, transmission = list(self.choice.dependent), np.eye(self.robot.nv)[:, self.known]
+        if not rows:
+            return Pose(x, q, transmission, 1.0, np.zeros((0, 0)))
+        jacobian, units = self.robot.jacobian(q)[rows], self.units[dependent]
+        matrix = jacobian[:, dependent]
+        try:
+            inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            inverse = np.full_like(matrix, np.inf)
+        condition = np.linalg.norm(matrix * units) * np.linalg.norm(inverse / units[:, None])
+        if not np.isfinite(condition):
+            raise ClosureLost(
+                f"{self._listed} do not determine the others at a singular configuration"
+            )
+        transmission[dependent] = -inverse @ jacobian[:, self.known]
+        return Pose(x, q, transmission, float(condition) / len(units), inverse)
+
+    def begun(self, q: Configuration, time: float) -> MinimalDynamics:
+        """Return the best choice near ``q`` with the forced joints where they have to be."""
+        columns = [self.known[i] for i in self.driven]
+        target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
+        places = [self.robot.position_index(column) for column in columns]
+        followers = [self.known[i] for i in self.free]
+        held, start = np.isin(np.arange(self.robot.nv), followers), self.pose(q).x[None]
+        continuation = Continuation(self._constraints, self.robot.tolerances, held)
+        path = drive(continuation, start, columns, (target - self.reference[places])[None])
+        if not path.reached[0]:
+            raise ClosureLost(
+                f"{', '.join(self.forced)} cannot be moved to where their motions begin: the "
+                "mechanism comes to a limit of its motion or to a singularity before"
+            )
+        return self.chosen(self.close(path.q[0]).q, self.locked)
+
+    def pose(self, q: Configuration) -> Pose:
+        """The closed configuration with the known coordinates of ``q``."""
+        return self.close(self.robot.tree.space.difference(self.reference, q))
+
+    def bias(self, pose: Pose, v: Velocity) -> Acceleration:
+        """Accelerations of all coordinates where the known ones are zero (eq. 19)."""
+        b = np.zeros(self.robot.nv)
+        rates = self.robot.bias(pose.q, v)[list(self.choice.rows)]
+        b[list(self.choice.dependent)] = -pose.inverse @ rates
+        return b
+
+    def velocity(self, pose: Pose, known: Array) -> Velocity:
+        """Velocities of all coordinates from those of the known ones (eq. 17)."""
+        return np.asarray(pose.transmission @ known)
+
+    def mass_matrix(self, pose: Pose) -> MassMatrix:
+        """Reduced mass matrix of the known coordinates (eq. 20), shape (known, known)."""
+        return self._reduced(pose, *np.zeros((2, self.robot.nv)))[0]
+
+    def forces(self, pose: Pose, v: Velocity, tau: Torque) -> Array:
+        """Reduced forces :math:`F_r` (eq. 20 and 21), shape (known,).
+
+        ``M_r @ acceleration + F_r = 0`` holds for the independent coordinates.
+        """
+        return self._reduced(pose, v, tau)[1]
+
+    def _reduced(
+        self, pose: Pose, v: Velocity, tau: Torque
+    ) -> tuple[MassMatrix, Array, Acceleration]:
+        """Return the reduced mass matrix and forces, and the accelerations of ``bias``."""
+        terms, bias, T = self.robot.states.terms(pose.q, v), self.bias(pose, v), pose.transmission
+        passive = self.robot.passive
+        within = passive.springs(pose.q) + passive.dissipative(pose.q, v, self.slip)
+        needed = terms.M @ bias + terms.needed - tau - within
+        return T.T @ terms.M @ T, T.T @ needed, bias
+
+    def acceleration(
+        self, pose: Pose, v: Velocity, tau: Torque, prescribed: Array | None = None
+    ) -> tuple[Acceleration, Array]:
+        """Accelerations of all coordinates, and forces of prescribed motions beyond ``tau``.
+
+        The motions are given by their accelerations.
+        """
+        M, F, bias = self._reduced(pose, v, tau)
+        free, driven = self.free, self.driven
+        known: Array = np.zeros(len(self.known))
+        known[driven] = 0.0 if prescribed is None else prescribed
+        idle = massless_velocity(M, np.eye(len(M))[:, free])
+        if idle is not None:
+            moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
+            raise no_inertia(self.robot.reduction.mechanism, moving)
+        rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
+        known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+        needed = (M @ known + F)[driven]
+        return pose.transmission @ known + bias, needed
+
+    def inverse_dynamics(
+        self, pose: Pose, v: Velocity, known: Array, actuated: Iterable[str] | None = None
+    ) -> Torque:
+        """Joint forces of motors for accelerations of the known coordinates.
+
+        Motors are at the joints named, by default the known ones; of more motors than freedoms the
+        forces have the smallest sum of squares.
+        """
+        columns = self.known if actuated is None else columns_of(self.names, tuple(actuated))
+        tau = np.zeros(self.robot.nv)
+        M, F, _ = self._reduced(pose, v, tau)
+        needed = M @ known + F
+        by_motors = pose.transmission[columns].T
+        tau[columns] = np.linalg.lstsq(by_motors, needed, rcond=self.rtol)[0]
+        missing = by_motors @ tau[columns] - needed
+        if np.max(np.abs(missing), initial=0.0) > UNNOTICED * np.max(np.abs(needed), initial=TINY):
+            raise ModelError(
+                f"motors at {[self.names[c] for c in columns]} cannot produce the motion: the "
+                f"mechanism has {len(self.known)} freedoms, and they act on "
+                f"{np.linalg.matrix_rank(by_motors, tol=self.rtol)}"
+            )
+        return tau
+
+
+def choice_at(
+    robot: Robot,
+    q: Configuration,
+    names: tuple[str, ...],
+    units: Array,
+    locked: Iterable[str],
+    rtol: float,
+) -> Choice:
+    """Return the best choice at a closed configuration, refused where it would not do elsewhere."""
+    mobility = robot.reduction.mobility
+    choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
+    if len(choice.dependent) < robot.nv - mobility:
+        raise SingularConfiguration(
+            f"the configuration is singular: {len(choice.independent)} coordinates could move, "
+            f"{mobility} elsewhere; start from another one"
+        )
+    return choice
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 @validated(
@@ -111,23 +395,15 @@ def dynamics_of(
     known = coordinate_names(reduction.mechanism)
     sizes = sized_loops(reduction.loops.graph, reduction.q, tree=reduction.tree).units
     units = np.array([sizes[known.index(n)] if n in known else 1.0 for n in names])
-    choice = choice_at(robot, start, names, units, (*locked, *motions), tolerance)
-    if not (locked or motions):
-        choice = _by_motors(robot, start, names, units, tolerance) or choice
+    wanted = (*locked, *motions)
+    choice = choice_at(robot, start, names, units, wanted, tolerance)
+    if not wanted:  # motors, where they determine the other coordinates well
+        motors = [n for n in actuated_coordinates(reduction.mechanism) if n in names]
+        with suppress(NotIndependent, SingularConfiguration):
+            by_motors = choice_at(robot, start, names, units, motors, tolerance)
+            choice = by_motors if motors and by_motors.condition < GOOD else choice
     dynamics = MinimalDynamics(robot, names, choice, motions, start, locked, tolerance, units, slip)
     return dynamics.begun(start, time) if motions else dynamics
-
-
-def _by_motors(
-    robot: Robot, q: Configuration, names: tuple[str, ...], units: Array, rtol: float
-) -> Choice | None:
-    """Return the choice of the motors' coordinates, if they determine the others well."""
-    motors = [n for n in actuated_coordinates(robot.reduction.mechanism) if n in names]
-    try:
-        choice = choice_at(robot, q, names, units, motors, rtol)
-    except (NotIndependent, SingularConfiguration):
-        return None
-    return choice if motors and choice.condition < GOOD else None
 
 
 def velocity_names(robot: Robot) -> tuple[str, ...]:
@@ -147,84 +423,3 @@ def velocity_names(robot: Robot) -> tuple[str, ...]:
         for k in range(robot.tree.nvs[j]):
             names[start + k] = names[start + k] or f"{robot.tree.names[j]}[{k}]"
     return tuple(names)
-
-
-class IndependentCoordinates(AllCoordinates):
-    """Equations of motion in independent coordinates, some of which may be named."""
-
-    compiled = False
-
-    def __init__(
-        self,
-        robot: Robot,
-        independent: Iterable[str],
-        loads: Loads,
-        drives: Drives,
-        q: Configuration,
-    ) -> None:
-        super().__init__(robot, loads, drives)
-        self.name = "minimal coordinates"
-        forced = dict(zip(drives.names, drives.motions, strict=True))
-        self._dynamics = dynamics_of(robot, independent, forced=forced, q=q, slip=loads.slip)
-        self._limit = 0.0
-        self._pose: Pose | None = None
-        self._before: tuple[Array, Array] | None = None
-        self._good = False
-        # Driven coordinates in the order of the user and in that of the columns.
-        self._order = np.argsort(drives.velocities)
-
-    def look(self, t: float, q: Configuration, v: Velocity) -> bool:
-        """Choose the coordinates for the neighbourhood of a configuration."""
-        super().look(t, q, v)
-        self._dynamics = self._dynamics.at(q)
-        condition = self._condition(self._dynamics)
-        if condition > self._limit:
-            try:
-                chosen = self._dynamics.chosen(q, ()) if self._limit else self._dynamics
-                reached = self._condition(chosen)
-                if reached < BETTER * condition or not self._limit:
-                    self._dynamics, condition = chosen, reached
-                    self._limit = DEGRADATION * min(reached, GOOD)
-            except SingularConfiguration:
-                pass  # until there is a choice
-        self._good = condition <= GOOD
-        self.careful = self._good or self.careful
-        return self._crossed(q, v)
-
-    def _condition(self, dynamics: MinimalDynamics) -> float:
-        """Return the condition number of the dependent coordinates at the reference."""
-        try:
-            return dynamics.pose_of(np.zeros(self.robot.nv)).condition
-        except ClosureLost:
-            return np.inf
-
-    def _crossed(self, q: Configuration, v: Velocity) -> bool:
-        """Whether two motions crossed since the last look, and this one went straight on."""
-        # There all minors of the rows change their sign at once, and so does the determinant of
-        # the products of rows before and behind it (Binet and Cauchy).
-        rows, last = self.robot.jacobian(q), self._before
-        self._before = rows, v
-        if last is None or not 0 < len(rows) == self.robot.rank:
-            return False
-        return bool(np.linalg.slogdet(last[0] @ rows.T)[0] < 0.0 and last[1] @ v > 0.0)
-
-    def project(self, t: float, q: Configuration, v: Velocity) -> tuple[Configuration, Velocity]:
-        """Return the closed configuration with these coordinates, and its velocity."""
-        if not self._good or self._leaping or not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return super().project(t, q, v)
-        q, v = self.with_drives(t, q, v)
-        try:
-            pose = self._pose = self._dynamics.pose(q)
-        except ClosureLost:  # a step that went much too far
-            return super().project(t, q, v)
-        return pose.q, self._dynamics.velocity(pose, v[self._dynamics.known])
-
-    def acceleration(self, t: float, q: Configuration, v: Velocity) -> tuple[Acceleration, float]:
-        """Return the acceleration by equation 20, and the power of joint forces and drives in W."""
-        pose, dynamics = self._pose, self._dynamics
-        if not self._good or pose is None or pose.q is not q:
-            return super().acceleration(t, q, v)
-        working, order = self.loads.working(t, q, v), self._order
-        tau = working - dynamics.dissipative(pose, v)
-        a, needed = dynamics.acceleration(pose, v, tau, self.drives.at(t)[2][order])
-        return a, float(working @ v + needed @ v[self.drives.velocities[order]])

@@ -143,19 +143,20 @@ def _add_weld(spec: Any, closure: Any, step: float) -> None:
 class MujocoEngine:
     """Steps of MuJoCo."""
 
+    name = "mujoco"
+    explained = total = np.inf
+
     def __init__(self, robot: Robot, loads: Loads, q: Array, v: Array, step: float) -> None:
         compiled = mujoco_model(robot, step)
         import mujoco
 
         self.counters = Counters()
-        self._loads, self._step, self._state = loads, step, _StateConversion(robot)
+        self._loads, self._step = loads, step
+        self._find_quaternions(robot.expanded.model)
         self._data = mujoco.MjData(compiled)
-        self._data.qpos[:], self._data.qvel[:] = self._state.to_mujoco(q, v)
+        self._data.qpos[:], self._data.qvel[:] = self._to_mujoco(q, v)
         self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
         self._q, self._v, self._work = q, v, 0.0
-
-    name = "mujoco"
-    explained = total = np.inf
 
     def ends(self, times: Array) -> Array:
         """Return the ends of steps nearest to given times."""
@@ -171,15 +172,15 @@ class MujocoEngine:
         t = self.end
         tau = self._loads.applied(t, self._q, self._v)
         power = float(self._loads.working(t, self._q, self._v) @ self._v)
-        floating = self._state.floating
-        self._data.qfrc_applied[:] = self._state.to_mujoco(self._q, tau)[1] if floating else tau
+        floating = self._floating
+        self._data.qfrc_applied[:] = self._to_mujoco(self._q, tau)[1] if floating else tau
         from regularize.adapters.mjcf.compiled import collected  # with MuJoCo, which is there now
 
         with collected() as warnings:
             self._next()
         if warnings:
             raise ModelError(f"MuJoCo warns at {t:.6g} s: {' '.join(warnings[0].split())}")
-        self._q, self._v = self._state.from_mujoco(self._data.qpos, self._data.qvel)
+        self._q, self._v = self._from_mujoco(self._data.qpos, self._data.qvel)
         power += float(self._loads.working(t + self._step, self._q, self._v) @ self._v)
         self._work += self._step * power / 2
         self.counters.steps += 1
@@ -189,42 +190,35 @@ class MujocoEngine:
         """Return the motion at the end of the last step."""
         return Sample(t, self._q, self._v, self._work)
 
-
-class _StateConversion:
-    """Conversion of states: MuJoCo's quaternions begin with the scalar.
-
-    Linear velocities of its free bodies are along the ground's axes.
-    """
-
-    def __init__(self, robot: Robot) -> None:
-        model = robot.expanded.model
-        self.quaternions, self.floating = list[int](), list[tuple[int, int]]()
+    def _find_quaternions(self, model: Any) -> None:
+        """Find the quaternions of the model, and those of free bodies with their velocities."""
+        self._quaternions, self._floating = list[int](), list[tuple[int, int]]()
         for i in range(1, model.njoints):
             short, start = model.joints[i].shortname(), int(model.idx_qs[i])
             if short == "JointModelSpherical":
-                self.quaternions.append(start)
+                self._quaternions.append(start)
             elif short == "JointModelFreeFlyer":
-                self.quaternions.append(start + 3)
-                self.floating.append((start + 3, int(model.idx_vs[i])))
+                self._quaternions.append(start + 3)
+                self._floating.append((start + 3, int(model.idx_vs[i])))
 
-    def to_mujoco(self, q: Configuration, v: Velocity) -> tuple[Array, Array]:
-        """Return MuJoCo's coordinates and velocities."""
+    def _to_mujoco(self, q: Configuration, v: Velocity) -> tuple[Array, Array]:
+        """Return coordinates and velocities of MuJoCo, whose quaternions begin with the scalar."""
         q_new, v_new = np.array(q), self._turned(q, v, back=False)
-        for start in self.quaternions:
+        for start in self._quaternions:
             q_new[start : start + 4] = q[[start + 3, start, start + 1, start + 2]]
         return q_new, v_new
 
-    def from_mujoco(self, q: Array, v: Array) -> tuple[Configuration, Velocity]:
+    def _from_mujoco(self, q: Array, v: Array) -> tuple[Configuration, Velocity]:
         """Return the configuration and the velocity of MuJoCo's coordinates."""
         q_new = np.array(q)
-        for start in self.quaternions:
+        for start in self._quaternions:
             q_new[start : start + 4] = q[[start + 1, start + 2, start + 3, start]]
         return q_new, self._turned(q_new, v, back=True)
 
     def _turned(self, q: Configuration, v: Array, *, back: bool) -> Array:
         """Return velocities with the linear ones of free bodies in ground axes, or back."""
         turned = np.array(v)
-        for quaternion, rate in self.floating:
+        for quaternion, rate in self._floating:
             R = screw.rotation_of(np.asarray(q[quaternion : quaternion + 4]))
             turned[rate : rate + 3] = (R.T if back else R) @ v[rate : rate + 3]
         return turned

@@ -128,12 +128,13 @@ def choose(
     rank = decide_rank(s, rtol)
     locked = sorted(set(locked))
     allowed = vt[rank.rank :].T
-    dependent_ones = tied(allowed[locked], rtol)
+    dependent_ones = dependent_rows(allowed[locked], rtol)
     if dependent_ones:
         raise NotIndependent([names[locked[i]] for i in dependent_ones], allowed.shape[1])
     for column in preferred:
-        if column not in locked and not tied(allowed[[*locked, column]], max(rtol, REGULAR)):
-            locked.append(column)
+        wanted = [*locked, column]
+        if column not in locked and not dependent_rows(allowed[wanted], max(rtol, REGULAR)):
+            locked = wanted
     pivots = complete_pivoting(jacobian, locked, rtol * 1e-2, cut)
     # The rank is that of the singular values: growing rounding errors are no pivots.
     dependent, rows = pivots.columns[: rank.rank], pivots.rows[: rank.rank]
@@ -147,7 +148,7 @@ def choose(
     )
 
 
-def tied(rows: Array, rtol: float) -> list[int]:
+def dependent_rows(rows: Array, rtol: float) -> list[int]:
     """Return rows of a minimal dependent set; empty where all are independent."""
     for k in range(len(rows)):
         u, s, _ = np.linalg.svd(rows[: k + 1], full_matrices=True)
@@ -158,14 +159,8 @@ def tied(rows: Array, rtol: float) -> list[int]:
 
 
 #: Names of the six closure equations of a loop, in order.
-COMPONENTS = (
-    "translation along X",
-    "translation along Y",
-    "translation along Z",
-    "rotation about X",
-    "rotation about Y",
-    "rotation about Z",
-)
+_MOVES = "translation along", "rotation about"
+COMPONENTS = [f"{move} {axis}" for move in _MOVES for axis in "XYZ"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

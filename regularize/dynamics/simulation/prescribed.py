@@ -1,10 +1,15 @@
-"""PrescribedMotion motions of joints over time, and the coordinates of a model that they fix."""
+"""Prescribed motions of joints over time, and the coordinates of a model that they fix.
+
+An expression of the time is a recorded program, differentiated by the chain rule; ``drives.c``
+evaluates it as operations on a stack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,8 +18,10 @@ from numpy.typing import ArrayLike
 from regularize.dynamics.simulation.compiled_functions import (
     CompiledMotion,
     MotionCalledBack,
-    compiled_or_own,
+    compiled_or_python,
 )
+from regularize.dynamics.tape.derivatives import Rule, derivatives
+from regularize.dynamics.tape.program import ON_NUMBERS, Number, Program, Recording, evaluate
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array, Configuration, Indices, Mask
 
@@ -23,6 +30,157 @@ if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
     from regularize.dynamics.pinocchio.robot import Robot
+
+#: Functions that expressions may use, and the operations that they are.
+FUNCTIONS = {
+    name: name
+    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log")
+}
+FUNCTIONS |= {"sqrt": "root", "abs": "absolute"}
+_OPERATORS: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+}
+#: All operations on a stack, in the order of their codes in ``drives.c``.
+OPERATIONS = ("constant", "variable", *_OPERATORS.values(), "negative", *FUNCTIONS.values(), "sign")
+#: Derivatives of functions at t.
+_SLOPES = {
+    "tan": "1/cos(t)**2",
+    "asin": "(1 - t**2)**-0.5",
+    "acos": "-(1 - t**2)**-0.5",
+    "atan": "1/(1 + t**2)",
+    "sinh": "cosh(t)",
+    "cosh": "sinh(t)",
+    "tanh": "1 - tanh(t)**2",
+    "exp": "exp(t)",
+    "log": "1/t",
+}
+_CONSTANTS = {"pi": math.pi, "e": math.e}
+#: Values that the stack of ``drives.c`` holds.
+DEEPEST = 32
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An arithmetic expression of the time, as a program of value, rate and acceleration."""
+
+    text: str
+    program: Program
+
+    @classmethod
+    def of(cls, text: str, time: Number, value: Number) -> Expression:
+        """Make an expression of a value, with its derivatives."""
+        results = [value]
+        for _ in range(2):
+            results.append(derivatives(results[-1:], [time], _RULES)[0][0])
+        return cls(text, Program((time,), tuple(results)))
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return value, rate and acceleration at a time, or refuse where there are none."""
+        functions = {**ON_NUMBERS, "root": math.sqrt}
+        try:
+            values = evaluate(self.program.lines, {"t": float(t)}, functions)
+        except (ArithmeticError, ValueError) as error:
+            raise ModelError(
+                f"{self.text!r} has no value or no rates at t = {t:g}: {error}"
+            ) from error
+        value, rate, acceleration = (values[x.index] for x in self.program.results)
+        return value, rate, acceleration
+
+    def numbers(self) -> list[float] | None:
+        """Return lengths and codes of the stack programs; None where they are too deep for C.
+
+        Each constant follows its code.
+        """
+        lengths: list[float] = []
+        codes: list[float] = []
+        for result in self.program.results:
+            depth, before = 0, len(codes)
+            for x in _on_stack(result):
+                depth += 1 - len(x.arguments)
+                if depth > DEEPEST:
+                    return None
+                codes.append(float(OPERATIONS.index(x.operation)))
+                codes += [x.constant] if x.constant is not None else []
+            lengths.append(float(len(codes) - before))
+        return lengths + codes
+
+
+def _on_stack(x: Number) -> Iterator[Number]:
+    """Yield operations that leave a number on a stack."""
+    for i in x.arguments:
+        yield from _on_stack(x.recording.numbers[i])
+    yield x
+
+
+def _power(a: Number, b: Number) -> Number:
+    return a if b.constant == 1.0 else a.recording.function("power", a, b)
+
+
+def _power_rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Number:
+    (a, b), (da, db) = arguments, rates
+    if db.constant == 0.0:
+        return b * _power(a, b - 1.0) * da
+    return x * (db * a.recording.function("log", a) + b * (da / a))
+
+
+def _slope_rule(name: str) -> Rule:
+    body = _body(_SLOPES[name])
+    return lambda x, arguments, rates: _term(body, name, arguments[0]) * rates[0]
+
+
+def parse(text: str) -> Expression:
+    """Return an expression from numbers, ``t``, ``pi``, ``e``, operators and functions."""
+    time = Recording().variable("t")
+    return Expression.of(text, time, _term(_body(text), text, time))
+
+
+def _body(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise ModelError(f"{text!r} is no arithmetic expression of the time t") from error
+
+
+def _term(node: ast.expr, text: str, time: Number) -> Number:
+    """Return the number of a part of an expression, with some number as the time."""
+    recording = time.recording
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return recording.number(node.value)
+    if isinstance(node, ast.Name) and node.id in ("t", "time"):
+        return time
+    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        return recording.number(_CONSTANTS[node.id])
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        a, b = (_term(part, text, time) for part in (node.left, node.right))
+        name = _OPERATORS[type(node.op)]
+        return _power(a, b) if name == "power" else getattr(recording, name)(a, b)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        part = _term(node.operand, text, time)
+        return -part if isinstance(node.op, ast.USub) else part
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and not node.keywords
+        and node.func.id in FUNCTIONS
+        and len(node.args) == 1
+    ):
+        return recording.function(FUNCTIONS[node.func.id], _term(node.args[0], text, time))
+    raise ModelError(
+        f"{ast.unparse(node)!r} in {text!r} is not understood; known are numbers, the time t, "
+        f"pi, e, + - * / ** and {', '.join(FUNCTIONS)}"
+    )
+
+
+_RULES: dict[str, Rule] = {name: _slope_rule(name) for name in _SLOPES}
+_RULES["power"] = _power_rate
+_RULES["absolute"] = lambda x, arguments, rates: (
+    x.recording.function("sign", arguments[0]) * rates[0]
+)
+
 
 #: A prescribed motion: time to position, velocity and acceleration.
 PrescribedMotion: TypeAlias = Callable[[float], tuple[float, float, float]]
@@ -47,13 +205,8 @@ SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
 
 def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
     """Return a prescribed motion, made of what the user writes and checked over the duration."""
-    from regularize.dynamics.simulation.expression import (  # where something is driven
-        constant,
-        parse,
-    )
-
     what = f"the motion of joint {joint!r}"
-    written = compiled_or_own(motion, what, partial(CompiledMotion, what=what))
+    written = compiled_or_python(motion, what, CompiledMotion)
     if isinstance(written, str):
         function: PrescribedMotion = parse(written)
     elif isinstance(written, CompiledMotion):
@@ -63,7 +216,7 @@ def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
     elif isinstance(written, tuple):
         function = _spline(joint, written, duration)
     else:
-        function = constant(written)
+        function = parse(repr(float(written)))
     checked = CheckedMotion(joint, function)
     for t in np.linspace(0.0, duration, 101).tolist():
         checked(t)
@@ -180,15 +333,15 @@ class Drives:
     def begun(self, robot: Robot, q: Configuration) -> Configuration:
         """Return the configuration in which the drives begin, reached from a closed one."""
         # Loaded where something is driven.
-        from regularize.dynamics.pinocchio.constraints import led
-        from regularize.dynamics.simulation.partitioning import NotIndependent, tied
+        from regularize.dynamics.pinocchio.constraints import lead_joints
+        from regularize.dynamics.simulation.partitioning import NotIndependent, dependent_rows
 
         free = robot.split(q).free
-        dependent = tied(free[self.velocities], robot.reduction.rtol)
+        dependent = dependent_rows(free[self.velocities], robot.reduction.rtol)
         if dependent:
             raise NotIndependent([self.names[i] for i in dependent], free.shape[1])
         target = self.at(0.0)[0]
-        reached, arrived = led(robot, q, self.velocities, target - q[self.positions])
+        reached, arrived = lead_joints(robot, q, self.velocities, target - q[self.positions])
         if not arrived:
             listed = [
                 ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.names, values, strict=True))
@@ -208,28 +361,21 @@ def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[Moti
     Functions are added to ``capsules``, by whose number they go.
     """
     called: list[MotionCalledBack] = []
-    result = [np.array([len(drives)], dtype=np.float64)]
-    places = zip(drives.motions, drives.velocities, drives.positions, strict=True)
-    for motion, velocity, position in places:
-        form, numbers = _form(motion, called, capsules)
-        result += [np.array([velocity, position, FORMS.index(form), len(numbers)], float), numbers]
-    return np.concatenate(result), called
-
-
-def _form(
-    motion: PrescribedMotion, called: list[MotionCalledBack], capsules: list[Any]
-) -> tuple[str, Array]:
-    """Return the form of a motion, and its numbers."""
-    from regularize.dynamics.simulation.expression import Expression  # where something is driven
-
-    function = motion.function if isinstance(motion, CheckedMotion) else motion
-    if isinstance(function, Expression) and (numbers := function.numbers()) is not None:
-        return "expression", np.array(numbers)
-    if isinstance(function, Spline):
-        return "table", np.concatenate([function.curve.x, function.curve.c.ravel()])
-    if isinstance(function, CompiledMotion):
-        capsules.append(function.owned)
-    else:
-        called.append(MotionCalledBack(motion))
-        capsules.append(called[-1].owned)
-    return "function", np.array([float(len(capsules))])
+    result = [float(len(drives))]
+    for motion, velocity, position in zip(
+        drives.motions, drives.velocities, drives.positions, strict=True
+    ):
+        function = motion.function if isinstance(motion, CheckedMotion) else motion
+        numbers = function.numbers() if isinstance(function, Expression) else None
+        form = "expression"
+        if isinstance(function, Spline):
+            form, numbers = "table", [*function.curve.x, *function.curve.c.ravel()]
+        elif numbers is None:
+            if isinstance(function, CompiledMotion):
+                capsules.append(function.owned)
+            else:
+                called.append(MotionCalledBack(motion))
+                capsules.append(called[-1].owned)
+            form, numbers = "function", [float(len(capsules))]
+        result += [velocity, position, FORMS.index(form), len(numbers), *numbers]
+    return np.array(result, dtype=np.float64), called

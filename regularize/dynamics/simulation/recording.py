@@ -76,8 +76,8 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
     speed = np.max(np.abs(rates), axis=0) - limits_of(mechanism, "velocity")
     over = np.max(coordinates, axis=0) - limits_of(mechanism, "upper")
     under = limits_of(mechanism, "lower") - np.min(coordinates, axis=0)
+    # What an integration's error adds to a bound that is met is not worth a word.
     for name, passed, fast in zip(names, np.maximum(over, under), speed, strict=True):
-        # What an integration's error adds to a bound that is met is not worth a word.
         if passed > UNNOTICED:
             beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
         if fast > UNNOTICED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -11,9 +12,9 @@ import numpy as np
 from regularize.dynamics.pinocchio.constraints import close_loops
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.split import require_mass
+from regularize.dynamics.pinocchio.tree_states import require_mass
 from regularize.dynamics.simulation import FINEST, MuJoCo, Solver
-from regularize.dynamics.simulation.all_coordinates import AllCoordinates
+from regularize.dynamics.simulation.equations import AllCoordinates, IndependentCoordinates
 from regularize.dynamics.simulation.fixed_coordinates import with_rigid_coordinates_fixed
 from regularize.dynamics.simulation.integrator import Integrator, StepTooSmall
 from regularize.dynamics.simulation.loads import (
@@ -21,7 +22,6 @@ from regularize.dynamics.simulation.loads import (
     BodyLoad,
     JointForces,
     Loads,
-    style_with_rotors,
 )
 from regularize.dynamics.simulation.prescribed import (
     Drive,
@@ -31,7 +31,7 @@ from regularize.dynamics.simulation.prescribed import (
 )
 from regularize.dynamics.simulation.recording import Engine, Sample, record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
-from regularize.errors import ModelError, NotClosed, RegularizeError
+from regularize.errors import ModelError, NotClosed, RegularizeError, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
 from regularize.mechanism.elastic import loads_on_segments, segments
@@ -294,8 +294,9 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(with_rigid_coordinates_fixed(reduction), style)
-        if plain and style == "rows" and (better := style_with_rotors(robot)) != style:
-            robot = to_pinocchio(robot.reduction, better)
+        if plain and style == "rows" and _rotors_close_loops(robot):
+            with suppress(UnsupportedExport):
+                robot = to_pinocchio(robot.reduction, "anchors")
     if robot.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly
@@ -303,6 +304,16 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
         gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
         raise NotClosed(gap.joint, gap.translation, gap.rotation)
     return robot
+
+
+def _rotors_close_loops(robot: Robot) -> bool:
+    """Whether a closing joint has a rotor or a spring, for which ``anchors`` have a coordinate.
+
+    A rotor's inertia needs one, and a spring's angle is to be counted over whole turns.
+    """
+    passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
+    needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
+    return bool(np.any(needed, where=~in_tree))
 
 
 def _start(
@@ -337,8 +348,6 @@ def _engine(
             require_mass(robot.states.terms(q, v).M, robot.split(q).free)
         return MujocoEngine(robot, loads, q, v, solver.step)
     if solver.coordinates == "minimal":
-        from regularize.dynamics.simulation.minimal_dynamics import IndependentCoordinates
-
         equations: AllCoordinates = IndependentCoordinates(
             robot, solver.independent, loads, drives, q
         )

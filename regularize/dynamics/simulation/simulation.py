@@ -149,24 +149,13 @@ class Simulation(ShortRepr, NamedColumns):
         """
         path = motion_file(path)
         if path.suffix == ".npz":
-            np.savez(
-                path,
-                time=self.time,
-                q=self.q,
-                v=self.v,
-                coordinates=self.coordinates,
-                names=np.array(self.names),
-                energy=self.energy,
-                closure=self.closure,
-                drives=np.array(self.drives),
-                drive_forces=self.drive_forces,
-                contacts=np.array(self.contacts),
-                contact_forces=self.contact_forces,
-                contact_points=self.contact_points,
-                limited=np.array(self.limited),
-                limit_forces=self.limit_forces,
-                converged=self.converged,
+            arrays = (
+                *("time", "q", "v", "coordinates", "names", "energy", "closure", "drives"),
+                *("drive_forces", "contacts", "contact_forces", "contact_points"),
+                *("limited", "limit_forces", "converged"),
             )
+            values: dict[str, Any] = {name: np.array(getattr(self, name)) for name in arrays}
+            np.savez(path, **values)
         else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]
             columns += [*self.drive_forces.T]

@@ -32,7 +32,7 @@ import numpy as np
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.constraints import close_loops
 from regularize.dynamics.pinocchio.robot import Robot
-from regularize.dynamics.pinocchio.split import Split, require_mass
+from regularize.dynamics.pinocchio.tree_states import Split, require_mass
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import Counters, Sample, record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times

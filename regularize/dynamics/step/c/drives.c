@@ -3,7 +3,7 @@
  * Of every drive there is a row, the last ones: the velocity is as prescribed, and the row's
  * multiplier is the drive's force. Drives are numbers, one behind the other: how many there are, and
  * of each the numbers below. An expression is three programs, of value, rate and acceleration, as in
- * regularize/dynamics/simulation/expression.py: their lengths, and operations on a stack; a table has n times
+ * regularize/dynamics/simulation/prescribed.py: their lengths, and operations on a stack; a table has n times
  * and 4 (n - 1) coefficients, the cubic ones first. A function is one of C by its number,
  * as in loads.c: it writes position, rate and acceleration, and returns 0, or another
  * number where there are none:
@@ -14,7 +14,7 @@
 enum { DRIVEN_VELOCITY, DRIVEN_COORDINATE, FORM, LENGTH_OF_FORM, HEAD };
 enum { EXPRESSION, TABLE, FUNCTION };
 
-/* Operations, as in expression.py: the number of a constant follows its code. */
+/* Operations, as in prescribed.py: the number of a constant follows its code. */
 enum {
     NUMBER, TIME_ITSELF, PLUS, MINUS, TIMES, BY, POWER, NEGATIVE,
     SIN, COS, TAN, ASIN, ACOS, ATAN, SINH, COSH, TANH, EXP, LOG, SQRT, ABS, SIGN

@@ -1,33 +1,49 @@
-r"""Equations of motion in all coordinates of the tree, under the rows that close its loops.
+r"""Equations of motion under the rows that close the loops, in all coordinates or independent ones.
 
-Coordinates whose motion is prescribed are given; with d for them and r for the others,
+In all coordinates of the tree, those whose motion is prescribed are given; with d for them and r
+for the others,
 
 .. math::
     M_{rr} a_r = \tau_r - n_r - M_{rd} a_d + J_r^T \lambda, \qquad
     J_r a_r = -\gamma - J_d a_d,
 
 and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lambda)_d`.
+
+In independent coordinates the others close the loops, so nothing drifts. Where they become badly
+conditioned another choice is made (Paul 2020, step 8); where no choice is good, two motions cross
+or come near to each other, and all coordinates are integrated until one is.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.solvers import AccelerationFunction
-from regularize.dynamics.pinocchio.split import MasslessMotion, Split, TreeTerms
+from regularize.dynamics.pinocchio.tree_states import MasslessMotion, Split
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.prescribed import Drives
-from regularize.errors import NotFinite
-from regularize.lie.arrays import Array
+from regularize.errors import ClosureLost, NotFinite, SingularConfiguration
+from regularize.lie.arrays import Acceleration, Array, Configuration, Velocity
 from regularize.loops.projection import project
 from regularize.tolerances import EXACT
+
+if TYPE_CHECKING:
+    from regularize.dynamics.simulation.minimal_dynamics import MinimalDynamics, Pose
 
 #: Part of the kinetic energy up to which the energy balance is corrected.
 CORRECTED = 1e-4
 #: Fraction of the best conditioning met so far below which all states are projected.
 DEPENDENT = 0.1
+#: Condition number up to which velocities of dependent coordinates keep all but two digits.
+GOOD = 50.0
+#: Growth of the condition number at which another choice is looked for, and what that choice has
+#: to bring it to.
+DEGRADATION, BETTER = 10.0, 0.7
 
 
 class AllCoordinates:
@@ -52,7 +68,7 @@ class AllCoordinates:
         self._dependent = self._leaping = False
         self.careful = True  # before it has looked
 
-    def look(self, t: float, q: Array, v: Array) -> bool:
+    def prepare(self, q: Array, v: Array) -> bool:
         """Choose the form of the acceleration near a state; returns whether two motions crossed."""
         rank = self.robot.rank
         if rank == 0:
@@ -70,7 +86,7 @@ class AllCoordinates:
         self.careful = self._dependent
         return False
 
-    def leaping(self, over: bool) -> None:
+    def set_leaping(self, over: bool) -> None:
         """Begin or end to be careful whatever the configuration."""
         self._leaping = over
         self.careful = over or self._dependent
@@ -116,7 +132,7 @@ class AllCoordinates:
             q[self.drives.positions], v[self._given] = position, rate
         return q, v
 
-    def astray(self, t: float, q: Array, v: Array) -> float:
+    def drive_error(self, t: float, q: Array, v: Array) -> float:
         """Return the relative distance of driven coordinates and rates from what is prescribed."""
         wanted = np.concatenate(self.drives.at(t)[:2])
         off = np.concatenate([q[self.drives.positions], v[self._given]]) - wanted
@@ -188,6 +204,95 @@ def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
         M, needed, jacobian, bias = robot.states.terms(q, v)
-        return TreeTerms(M, needed, combine @ jacobian, combine @ bias).acceleration(tau)
+        J = combine @ jacobian
+        system = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])
+        values = np.concatenate([tau - needed, -combine @ bias])
+        try:
+            return np.asarray(np.linalg.solve(system, values)[: len(tau)])
+        except np.linalg.LinAlgError:  # even these depend on each other
+            return np.full(len(tau), np.nan)
 
     return accelerate
+
+
+class IndependentCoordinates(AllCoordinates):
+    """Equations of motion in independent coordinates, some of which may be named."""
+
+    compiled = False
+
+    def __init__(
+        self,
+        robot: Robot,
+        independent: Iterable[str],
+        loads: Loads,
+        drives: Drives,
+        q: Configuration,
+    ) -> None:
+        from regularize.dynamics.simulation.minimal_dynamics import dynamics_of  # where wanted
+
+        super().__init__(robot, loads, drives)
+        self.name = "minimal coordinates"
+        forced = dict(zip(drives.names, drives.motions, strict=True))
+        self._dynamics = dynamics_of(robot, independent, forced=forced, q=q, slip=loads.slip)
+        self._limit = 0.0
+        self._pose: Pose | None = None
+        self._before: tuple[Array, Array] | None = None
+        self._good = False
+        # Driven coordinates in the order of the user and in that of the columns.
+        self._order = np.argsort(drives.velocities)
+
+    def prepare(self, q: Configuration, v: Velocity) -> bool:
+        """Choose the coordinates for the neighbourhood of a configuration."""
+        super().prepare(q, v)
+        self._dynamics = self._dynamics.at(q)
+        condition = self._condition(self._dynamics)
+        if condition > self._limit:
+            try:
+                chosen = self._dynamics.chosen(q, ()) if self._limit else self._dynamics
+                reached = self._condition(chosen)
+                if reached < BETTER * condition or not self._limit:
+                    self._dynamics, condition = chosen, reached
+                    self._limit = DEGRADATION * min(reached, GOOD)
+            except SingularConfiguration:
+                pass  # until there is a choice
+        self._good = condition <= GOOD
+        self.careful = self._good or self.careful
+        return self._crossed(q, v)
+
+    def _condition(self, dynamics: MinimalDynamics) -> float:
+        """Return the condition number of the dependent coordinates at the reference."""
+        try:
+            return dynamics.pose_of(np.zeros(self.robot.nv)).condition
+        except ClosureLost:
+            return np.inf
+
+    def _crossed(self, q: Configuration, v: Velocity) -> bool:
+        """Whether two motions crossed since the last look, and this one went straight on."""
+        # There all minors of the rows change their sign at once, and so does the determinant of
+        # the products of rows before and behind it (Binet and Cauchy).
+        rows, last = self.robot.jacobian(q), self._before
+        self._before = rows, v
+        if last is None or not 0 < len(rows) == self.robot.rank:
+            return False
+        return bool(np.linalg.slogdet(last[0] @ rows.T)[0] < 0.0 and last[1] @ v > 0.0)
+
+    def project(self, t: float, q: Configuration, v: Velocity) -> tuple[Configuration, Velocity]:
+        """Return the closed configuration with these coordinates, and its velocity."""
+        if not self._good or self._leaping or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return super().project(t, q, v)
+        q, v = self.with_drives(t, q, v)
+        try:
+            pose = self._pose = self._dynamics.pose(q)
+        except ClosureLost:  # a step that went much too far
+            return super().project(t, q, v)
+        return pose.q, self._dynamics.velocity(pose, v[self._dynamics.known])
+
+    def acceleration(self, t: float, q: Configuration, v: Velocity) -> tuple[Acceleration, float]:
+        """Return the acceleration by equation 20, and the power of joint forces and drives in W."""
+        pose, dynamics = self._pose, self._dynamics
+        if not self._good or pose is None or pose.q is not q:
+            return super().acceleration(t, q, v)
+        tau, order = self.loads.applied(t, q, v), self._order
+        working = tau + self.robot.passive.dissipative(q, v, self.loads.slip)
+        a, needed = dynamics.acceleration(pose, v, tau, self.drives.at(t)[2][order])
+        return a, float(working @ v + needed @ v[self.drives.velocities[order]])
