@@ -15,7 +15,7 @@ import regularize as rg
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph_building import build
-from regularize.repair.nominal.places import JointPlaces
+from regularize.repair.nominal.nearest import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

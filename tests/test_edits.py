@@ -18,7 +18,7 @@ from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 from regularize.mechanism.diagnostic import Source
-from regularize.repair.fix.comparison import unwanted
+from regularize.repair.fix.changed_files import unwanted
 from regularize.repair.fix.fix import closed_in_file
 from regularize.repair.fix.plan import FixPlan, named_kinds
 

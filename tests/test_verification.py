@@ -24,7 +24,7 @@ from regularize.repair.verification.differences import (
     differences,
     motion_differences,
 )
-from regularize.repair.verification.preparing import _reference, prepared
+from regularize.repair.verification.writing import _reference, prepared
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 

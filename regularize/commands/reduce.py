@@ -37,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the model; the exit status is 1 if something of it could not be kept."""
     from regularize.commands.reduction_file import write_reduction, written_files
-    from regularize.repair.fix.isostatic_file import isostatic_in, written_as
+    from regularize.repair.fix.advice import isostatic_in, written_as
 
     mechanism = load_model(arguments.file, arguments)
     try:

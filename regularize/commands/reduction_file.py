@@ -18,7 +18,7 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.cuts import Cut
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.isostatic_file import file_name, write_isostatic, written_as
+from regularize.repair.fix.advice import file_name, write_isostatic, written_as
 from regularize.repair.statics.isostatic import Isostatic
 from regularize.report.held_bodies import held_entries
 from regularize.version import SCHEMAS, __version__

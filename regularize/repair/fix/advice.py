@@ -1,21 +1,77 @@
-"""Advice: which joints to change first, and what the user's own file can hold, which is tried."""
+"""What to change in the user's own file, tried there: joints, and equations that can go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import shlex
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from regularize.adapters import adapter_named
+import numpy as np
+
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import RegularizeError
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model
-from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
-from regularize.repair.fix.reading import reading_words
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.isostatic import Isostatic, isostatic
+from regularize.repair.verification.writing import write_verified
+
+
+def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
+    """Read a mechanism anew, with the words of a command line that does; None without any."""
+    if mechanism.path is None or adapter_named(mechanism.format) is None:
+        return None
+    for words, options in _ways(mechanism):
+        try:
+            again = read(mechanism.path, **options)
+        except RegularizeError:  # the file is another one by now
+            continue
+        if _same(again, mechanism):
+            return again, [displayed(mechanism.path), *words]
+    return None
+
+
+def reading_words(mechanism: Mechanism) -> list[str]:
+    """Return the file of a mechanism, and the options with which it was read."""
+    plain = [displayed(mechanism.path or "MODEL")]
+    if mechanism.format not in ("urdf", "xacro"):
+        return plain
+    found = read_again(mechanism)
+    return plain if found is None else found[1]
+
+
+def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """Yield options of the command line, and of the reader, that may read a mechanism as it was."""
+    yield [], {}
+    if mechanism.format in ("urdf", "xacro"):
+        yield ["--floating"], {"floating": True}
+        for file in mechanism.files[:1]:
+            yield ["--loops", displayed(file)], {"loops": file}
+            yield ["--loops", displayed(file), "--floating"], {"loops": file, "floating": True}
+
+
+def _same(one: Mechanism, other: Mechanism) -> bool:
+    """Say whether two mechanisms have the same joints at the same places."""
+
+    def key(mechanism: Mechanism) -> list[object]:
+        return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
+
+    return key(one) == key(other) and all(
+        np.array_equal(a.T_parent_joint, b.T_parent_joint)
+        and np.array_equal(a.T_child_joint, b.T_child_joint)
+        and np.array_equal(a.position, b.position)
+        for a, b in zip(one.joints, other.joints, strict=True)
+    )
+
 
 #: Entries of a list of advice.
 MOST = 5
@@ -133,3 +189,123 @@ def _patcher(mechanism: Mechanism) -> Patcher | None:
         return None
     made = adapter.load_patcher()
     return None if made is None else made(mechanism)
+
+
+#: Closure equations up to which a model is written to see whether it can be: seconds beyond. Those
+#: that dimensions make redundant are looked for at many places, which takes longer.
+EQUATIONS, SPECIAL = 150, 24
+#: Of formats that are dialects of others.
+SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
+
+
+@dataclass(frozen=True)
+class TriedReduction:
+    """What came of dropping redundant equations."""
+
+    #: What does it, with exit status 0; empty where nothing does, or was tried.
+    command: str = ""
+    #: Warnings of what the new file does not hold, or what is not proved.
+    lost: int = 0
+    #: Equations that go.
+    dropped: int = 0
+    #: Why it cannot be done; empty where it can, and where it was not tried.
+    reason: str = ""
+
+
+class Trials(NamedTuple):
+    """What came of trying, on copies of a model's file, all that its report proposes."""
+
+    advice: tuple[Advice, ...]
+    #: Dropping the equations that are proved redundant.
+    proved: TriedReduction
+    #: Dropping more on numerical evidence.
+    numerical: TriedReduction
+
+
+def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
+    """Try joint changes and reductions, so that no report prints a command that refuses."""
+    r = reduction
+    left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
+    return Trials(
+        advise(r, known, engine=True),
+        tried_reduction(r) if r.removed and not r.numerical else TriedReduction(),
+        tried_numerically(r) if left else TriedReduction(),
+    )
+
+
+def written_as(mechanism: Mechanism) -> str:
+    """Return the format that a model came in, if it can be written, else JSON."""
+    name = mechanism.format
+    if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
+        return "urdf+"
+    adapter = adapters().get(name)
+    return name if adapter is not None and adapter.writer is not None else "json"
+
+
+def file_name(mechanism: Mechanism, format: str) -> str:
+    """Name the file of a model in a format."""
+    stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
+    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
+    return f"{stem or 'model'}{suffix}"
+
+
+def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
+    """Make the isostatic model by means that a format has."""
+    adapter = adapters().get(format)
+    coupled = None if adapter is None else adapter.coupled
+    return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
+
+
+def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
+    """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
+    found = write_verified(report.mechanism, path, format, reduction=report.result)
+    return (*report.findings, *found)
+
+
+def tried_reduction(reduction: Reduction) -> TriedReduction:
+    """Write the isostatic model into a folder that is thrown away, as the command would."""
+    if _long(reduction):
+        return TriedReduction()
+    found = read_again(reduction.mechanism)
+    if found is None:
+        return TriedReduction()
+    mechanism, words = reduction.mechanism, found[1]
+    format = written_as(mechanism)
+    try:
+        report = isostatic_in(reduction, format)
+        findings, after = report.findings, report.result
+        better = after.redundant < reduction.redundant
+        better &= after.finite_mobility == reduction.finite_mobility
+        if better and not any(each.severity == "error" for each in findings):
+            with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+                path = Path(folder) / file_name(mechanism, format)
+                findings = write_isostatic(report, path, format)
+    except RegularizeError as error:
+        return TriedReduction(reason=str(error))
+    errors = [each.message for each in findings if each.severity == "error"]
+    if errors or not better:
+        return TriedReduction(reason=(*errors, "it would be no better")[0])
+    lost = sum(each.severity == "warning" for each in findings)
+    command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
+    gone = reduction.redundant - after.redundant
+    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
+
+
+def _long(reduction: Reduction) -> bool:
+    """Say whether a trial would take longer than a reader waits."""
+    most = SPECIAL if reduction.remaining else EQUATIONS
+    return sum(cell.equations for cell in reduction.cells) > most
+
+
+def tried_numerically(reduction: Reduction) -> TriedReduction:
+    """Reduce on numerical evidence what the axes alone do not prove."""
+    if _long(reduction):
+        return TriedReduction()
+    found = read_again(reduction.mechanism)
+    plain = found is not None and len(found[1]) == 1
+    model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
+    after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
+    if after.remaining >= reduction.remaining:
+        return TriedReduction(reason="it would keep as many")
+    dropped = reduction.remaining - after.remaining
+    return TriedReduction(f"regularize.reduce({model}, numerical=True)", dropped=dropped)

@@ -27,8 +27,14 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.comparison import other_counts, other_places, unwanted
-from regularize.repair.fix.placing import Placing, placed, read_changed
+from regularize.repair.fix.changed_files import (
+    Placing,
+    other_counts,
+    other_places,
+    placed,
+    read_changed,
+    unwanted,
+)
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps

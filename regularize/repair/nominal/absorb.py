@@ -30,6 +30,7 @@ from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.nominal.nearest import (
     SHOWN,
+    JointPlaces,
     Nearby,
     Nearest,
     Unknowns,
@@ -37,7 +38,6 @@ from regularize.repair.nominal.nearest import (
     nearby,
     nearly_closed,
 )
-from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
 from regularize.validation import FUNCTION, WHOLE, validated

@@ -26,13 +26,13 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
 from regularize.repair.nominal.nearest import (
     SHOWN,
+    JointPlaces,
     Nearby,
     Nearest,
     Unknowns,
     nearby,
     nearly_closed,
 )
-from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated

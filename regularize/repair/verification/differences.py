@@ -17,7 +17,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.verification.comparison import SAME, Comparison
+from regularize.repair.verification.comparison import INSIDE, SAME, Comparison
 from regularize.repair.verification.joint_differences import (
     actuator_differences,
     freedom_differences,
@@ -26,7 +26,6 @@ from regularize.repair.verification.joint_differences import (
     numbers,
     place_differences,
 )
-from regularize.repair.verification.preparing import INSIDE
 
 #: Findings after which the joints can no longer be said to be the same ones.
 MOVING = ("REG321", "REG323", "REG327")
