@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,37 +26,25 @@ from regularize.repair.statics.isostatic import Isostatic, isostatic
 from regularize.repair.verification.writing import write_verified
 
 
-def read_again(mechanism: Mechanism) -> tuple[Mechanism, list[str]] | None:
-    """Read a mechanism anew, with the words of a command line that does; None without any."""
+def reading_words(mechanism: Mechanism) -> list[str] | None:
+    """Return the words of a command line that read a mechanism as it was; None without any."""
     if mechanism.path is None or adapter_named(mechanism.format) is None:
         return None
-    for words, options in _ways(mechanism):
+    ways: list[tuple[list[str], dict[str, Any]]] = [([], {})]
+    if mechanism.format in ("urdf", "xacro"):
+        floating = ["--floating"], {"floating": True}
+        ways.append(floating)
+        for file in mechanism.files[:1]:
+            loops = ["--loops", displayed(file)]
+            ways += [(loops, {"loops": file}), (loops + floating[0], {"loops": file} | floating[1])]
+    for words, options in ways:
         try:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
         if _same(again, mechanism):
-            return again, [displayed(mechanism.path), *words]
+            return [displayed(mechanism.path), *words]
     return None
-
-
-def reading_words(mechanism: Mechanism) -> list[str]:
-    """Return the file of a mechanism, and the options with which it was read."""
-    plain = [displayed(mechanism.path or "MODEL")]
-    if mechanism.format not in ("urdf", "xacro"):
-        return plain
-    found = read_again(mechanism)
-    return plain if found is None else found[1]
-
-
-def _ways(mechanism: Mechanism) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Yield options of the command line, and of the reader, that may read a mechanism as it was."""
-    yield [], {}
-    if mechanism.format in ("urdf", "xacro"):
-        yield ["--floating"], {"floating": True}
-        for file in mechanism.files[:1]:
-            yield ["--loops", displayed(file)], {"loops": file}
-            yield ["--loops", displayed(file), "--floating"], {"loops": file, "floating": True}
 
 
 def _same(one: Mechanism, other: Mechanism) -> bool:
@@ -92,11 +80,15 @@ def advise(
         return ()
     held = held_kinds(reduction.mechanism)
     free = [cure for cure in known if cure.freed]
-    entries = [_freed(cure) for cure in free[:MOST]]
+    entries = [
+        Advice(c.changes, r.redundant - left, left, c.mobility, False, r)
+        for c in free[:MOST]
+        for r, left in [(c.written, c.reduction.redundant)]
+    ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
     found: list[Advice] = []
-    trials = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
+    trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
     in_file = _trial(reduction, engine) if small else None
@@ -116,9 +108,11 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
     # What edits files is loaded where one is tried.
     from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
 
-    model = tuple(reading_words(reduction.mechanism))
+    mechanism = reduction.mechanism
+    words = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
+    model = tuple(words or [displayed(mechanism.path or "MODEL")])
     try:
-        patcher, options = trial_file(reduction.mechanism)
+        patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
         return lambda entry: entry
 
@@ -135,14 +129,12 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
 
 def untried_files(reduction: Reduction) -> bool:
     """Whether a model is so large that no changed file of it is tried."""
-    return sum(cell.equations for cell in reduction.cells) > LARGEST
+    return _equations(reduction) > LARGEST
 
 
-def _freed(cure: Cure) -> Advice:
-    """Return a cure of a locked mechanism as advice."""
-    left = cure.reduction.redundant
-    removes = cure.written.redundant - left
-    return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
+def _equations(reduction: Reduction) -> int:
+    """Count the closure equations of all coupled loops."""
+    return sum(cell.equations for cell in reduction.cells)
 
 
 def cures(
@@ -175,20 +167,16 @@ def cures(
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
     """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
-    try:
-        patcher = _patcher(mechanism)
-        return {} if patcher is None else {j.name: patcher.kinds(j) for j in mechanism.joints}
-    except RegularizeError:  # the file is another one by now, or its package is not installed
-        return {}
-
-
-def _patcher(mechanism: Mechanism) -> Patcher | None:
-    """Return the patcher for the file of a mechanism, if there is a file and a patcher."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
-        return None
-    made = adapter.load_patcher()
-    return None if made is None else made(mechanism)
+        return {}
+    try:
+        if (made := adapter.load_patcher()) is None:
+            return {}
+        patcher: Patcher = made(mechanism)
+        return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
+    except RegularizeError:  # the file is another one by now, or its package is not installed
+        return {}
 
 
 #: Closure equations up to which a model is written to see whether it can be: seconds beyond. Those
@@ -225,11 +213,13 @@ class Trials(NamedTuple):
 def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
     """Try joint changes and reductions, so that no report prints a command that refuses."""
     r = reduction
-    left = r.remaining > 0 and r.assembly.closed and not r.numerical and bool(r.followed)
+    # Larger ones would take longer than a reader waits.
+    small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
+    left = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
         advise(r, known, engine=True),
-        tried_reduction(r) if r.removed and not r.numerical else TriedReduction(),
-        tried_numerically(r) if left else TriedReduction(),
+        tried_reduction(r) if small and r.removed else TriedReduction(),
+        tried_numerically(r) if small and left else TriedReduction(),
     )
 
 
@@ -264,12 +254,9 @@ def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnos
 
 def tried_reduction(reduction: Reduction) -> TriedReduction:
     """Write the isostatic model into a folder that is thrown away, as the command would."""
-    if _long(reduction):
+    mechanism, words = reduction.mechanism, reading_words(reduction.mechanism)
+    if words is None:
         return TriedReduction()
-    found = read_again(reduction.mechanism)
-    if found is None:
-        return TriedReduction()
-    mechanism, words = reduction.mechanism, found[1]
     format = written_as(mechanism)
     try:
         report = isostatic_in(reduction, format)
@@ -291,18 +278,10 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
 
 
-def _long(reduction: Reduction) -> bool:
-    """Say whether a trial would take longer than a reader waits."""
-    most = SPECIAL if reduction.remaining else EQUATIONS
-    return sum(cell.equations for cell in reduction.cells) > most
-
-
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Reduce on numerical evidence what the axes alone do not prove."""
-    if _long(reduction):
-        return TriedReduction()
-    found = read_again(reduction.mechanism)
-    plain = found is not None and len(found[1]) == 1
+    words = reading_words(reduction.mechanism)
+    plain = words is not None and len(words) == 1
     model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:

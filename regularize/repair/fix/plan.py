@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -141,29 +141,16 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
     """Plan slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
     found, reason = slack_plan(reduction, kinds), ""
-    if found is not None and found.wanted.removed and not remove:
-        names = listed([f"`{joint.name}`" for joint in found.wanted.removed])
+    if found is not None and found.slack is not None and found.slack.removed and not remove:
+        names = listed([f"`{joint.name}`" for joint in found.slack.removed])
         found, reason = None, f"closing joints such as {names} are taken out with --remove alone"
-    if found is not None:
+    if found is not None and found.slack is not None:
         try:
-            patcher.slack(found.wanted)
+            patcher.slack(found.slack)
+            return found
         except UnsupportedExport as error:
-            found, reason = None, str(error)
-    if found is None:
-        raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
-    wanted = tuple(
-        replace(kind, replacement=found.expected.joint(kind.joint.name))
-        for kind in wanted_kinds(reduction.mechanism, found.changes)
-    )
-    return FixPlan(
-        reduction,
-        wanted,
-        isostatic=True,
-        findings=(*_seen(found.numerical), *_special(reduction.remaining)),
-        left=reduction.remaining,
-        slack=found.wanted,
-        expected=found.expected,
-    )
+            reason = str(error)
+    raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
 
 
 def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) -> str:
@@ -283,19 +270,6 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
     )
 
 
-class SlackPlan(NamedTuple):
-    """What makes a model isostatic where its file has too few kinds of joints."""
-
-    #: Joints that become another kind, with slack links beside them or not.
-    changes: tuple[JointChange, ...]
-    #: Slack links, and joints to take out.
-    wanted: WantedSlack
-    #: The model that the changed file is to hold.
-    expected: Mechanism
-    #: Redundant equations seen at the configurations visited, and not proved.
-    numerical: int
-
-
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
     """Take changes that gain most first, as long as each new freedom takes self-stress away."""
     stress, found = MechanismStress.of(reduction), []
@@ -306,7 +280,7 @@ def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
     return found
 
 
-def slack_plan(reduction: Reduction, kinds: Kinds) -> SlackPlan | None:
+def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
     """Plan other kinds of joints as far as they go, then slack links beside closing joints.
 
     A closing joint all of whose equations follow from others is taken out instead. None where the
@@ -333,7 +307,7 @@ def slack_plan(reduction: Reduction, kinds: Kinds) -> SlackPlan | None:
 
 def _planned(
     reduction: Reduction, first: Collection[JointChange], kept: Reduction
-) -> SlackPlan | None:
+) -> FixPlan | None:
     """Plan slack links where some joints change first, as their reduction asks for."""
     before, expected = reduction.mechanism, kept.mechanism
     changes = {change.joint: change for change in first}
@@ -374,8 +348,20 @@ def _planned(
         if one is not None and two is not None and two.mass != one.mass:
             shares[body.name] = two.mass / one.mass
     seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
-    wanted = WantedSlack(tuple(links), shares, tuple(removed))
-    return SlackPlan(tuple(changes.values()), wanted, expected, seen)
+    wanted = (
+        replace(kind, replacement=expected.joint(kind.joint.name))
+        for kind in wanted_kinds(before, changes.values())
+    )
+    left = reduction.remaining
+    return FixPlan(
+        reduction,
+        tuple(wanted),
+        isostatic=True,
+        findings=(*_seen(seen), *_special(left)),
+        left=left,
+        slack=WantedSlack(tuple(links), shares, tuple(removed)),
+        expected=expected,
+    )
 
 
 def without_implied(
