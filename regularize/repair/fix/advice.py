@@ -73,8 +73,7 @@ def advise(
 ) -> tuple[Advice, ...]:
     """Propose at most five ways to change joints, the best first; cures that free come first.
 
-    Whether the model's own file can hold a way is tried on its text in memory, and with ``engine``
-    on a temporary file that the format's own program reads too.
+    Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()

@@ -12,7 +12,6 @@ from regularize.adapters.common.edits import SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import axis_of, transform
-from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
@@ -22,10 +21,10 @@ from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held
-from regularize.repair.statics.cure import Cure, changed
+from regularize.repair.statics.cure import Cure, changed, closure_rank
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
-from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.joint_changes import JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
@@ -130,9 +129,7 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
     if found is None:
         return None
-    new = {wanted.joint.name: wanted.replacement for wanted in found.wanted}
-    joints = tuple(new.get(joint.name, joint) for joint in less.mechanism.joints)
-    expected = replace(less.mechanism, joints=joints)
+    expected = with_joints(less.mechanism, (wanted.replacement for wanted in found.wanted))
     return replace(
         found, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
     )
@@ -283,17 +280,15 @@ def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
 def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
     """Plan other kinds of joints as far as they go, then slack links beside closing joints.
 
-    A closing joint all of whose equations follow from others is taken out instead. None where the
-    plan would not keep the motion, or leave more than what special dimensions make redundant.
+    A closing joint all of whose equations follow from others is taken out instead. None where that
+    would change the motion, or leave more than what special dimensions make redundant.
     """
     gaining = gaining_changes(reduction, kinds)
     if sum(change.gain for change in gaining) > reduction.redundant:
         gaining = []
     ways: tuple[Numerical, ...] = (False, "anyway")
     for changes in (gaining, []) if gaining else ([],):
-        new = {change.joint: change.replacement for change in changes}
-        whole = reduction.mechanism
-        changed = replace(whole, joints=tuple(new.get(j.name, j) for j in whole.joints))
+        changed = with_joints(reduction.mechanism, (each.replacement for each in changes))
         for numerical in ways:
             options: dict[str, Any] = {"rtol": reduction.rtol, "seed": reduction.seed}
             kept = reduce(changed, keep_cuts=True, numerical=numerical, **options)
@@ -369,8 +364,7 @@ def without_implied(
 ) -> tuple[Reduction, tuple[Joint, ...]]:
     """Take closing joints out all of whose equations provably follow from others.
 
-    Of closing joints that do the same, one stays that can become most other kinds, the first of
-    these. ``slack_plan`` chooses rows, and which of two equal rows it keeps is up to rounding.
+    Of closing joints that do the same, one stays that can become most other kinds.
     """
     removed: list[Joint] = []
     q = np.array(reduction.q)
@@ -403,8 +397,7 @@ def _freedoms(mechanism: Mechanism, rtol: float) -> int:
     freedoms = graph.freedoms
     for cell in graph.cells:
         loops = sized_loops(graph, graph.position, cell)
-        jacobian = loops.jacobian(loops.state(graph.position[loops.columns]))[0] * loops.units
-        freedoms -= decide_rank(np.linalg.svd(jacobian, compute_uv=False), rtol).rank
+        freedoms -= closure_rank(loops, loops.state(graph.position[loops.columns]), rtol)
     return freedoms
 
 

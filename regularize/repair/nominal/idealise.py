@@ -221,9 +221,7 @@ def _explains_more(one: Reduction, other: Reduction) -> bool:
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Return singular values up to which the numbers themselves make noise likely.
 
-    They have few digits, or loops that close are stored open: of numbers that close their loops to
-    the last digit nothing is likely. What is further off is no rounding, however few digits there
-    are, and of loops that stay open that is said alone.
+    They have few digits, or loops that close are stored open.
     """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
@@ -256,12 +254,7 @@ def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
 ) -> Nearby | None:
-    """Find the nearest mechanism with so many motions, where it is near and has them.
-
-    Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
-    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
-    of one body that are as nearly one.
-    """
+    """Find the nearest mechanism with so many motions, where it is near and has them."""
     as_placed = candidate.missed > 0.0
 
     def tried(parallel: float, coaxial: float, near: float = near) -> Nearby | None:
@@ -282,6 +275,8 @@ def _accepted(
     if found is None:
         return None
     off = SHOWN * found.change.distance
+    # Axes as nearly parallel, or one, as joints had to be moved are so in a mechanism hardly
+    # further away: a planar linkage, not a spherical one about a far centre.
     if _off_line(_places(found.after, edges), off, off):
         tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
@@ -337,12 +332,7 @@ def candidates(
     proved: bool,
     cycles: Sequence[Cycle],
 ) -> list[Candidate]:
-    """Find motions that noise may have taken away, those to look for first, many before few.
-
-    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In a
-    long chain small ones follow each other closely and mean nothing. And they stay small wherever
-    the loops move to.
-    """
+    """Find motions that noise may have taken away, those to look for first, many before few."""
     least = _least(cell, proved)
     if loops.freedoms == least:
         return []
@@ -357,8 +347,7 @@ def meeting_candidates(
 ) -> list[Candidate]:
     """Find motions that loops have if their axes are meant to meet in one point.
 
-    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
-    lie is no part of the mechanism, and yet the only hint of what is small for it.
+    Where frames lie is no part of the mechanism, and yet the only hint of what is small for it.
     """
     found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
     return [replace(candidate, missed=missed) for candidate in found]
@@ -367,7 +356,10 @@ def meeting_candidates(
 def _weak(
     loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
 ) -> list[Candidate]:
-    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too."""
+    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too.
+
+    Noise makes a gap: in a long chain small singular values follow each other and mean nothing.
+    """
     n = loops.freedoms
     signs = normal_incidence(loops, loops.incidence)
     rows = loops.jacobian(loops.state(q), signs)[0] * loops.units

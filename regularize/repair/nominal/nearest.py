@@ -81,13 +81,12 @@ class JointPlaces:
         """Return the change of closure errors by moves of the frames, shape (N, 6 L, 12 joints)."""
         loops, groups = self.loops, list(self.edges.values())
         carried = screw.adjoint(state.T_world_node @ screw.inverse(self.reference.T_world_node))
-        parents = [loops.row(group[0].parent) for group in groups]
-        children = [loops.row(group[-1].child) for group in groups]
-        first = loops.edge_incidence[:, [loops.edges.index(group[0].index) for group in groups]]
-        last = loops.edge_incidence[:, [loops.edges.index(group[-1].index) for group in groups]]
-        on_parent = first[..., None, None] * (carried[:, parents] @ self._bases)[:, None]
-        on_child = last[..., None, None] * (carried[:, children] @ self._bases)[:, None]
-        total = np.concatenate([on_parent, -on_child], axis=-1)  # (N, L, joints, 6, 12)
+        sides = []
+        for k, end in ((0, "parent"), (-1, "child")):
+            nodes = [loops.row(getattr(group[k], end)) for group in groups]
+            signs = loops.edge_incidence[:, [loops.edges.index(group[k].index) for group in groups]]
+            sides.append(signs[..., None, None] * (carried[:, nodes] @ self._bases)[:, None])
+        total = np.concatenate([sides[0], -sides[1]], axis=-1)  # (N, L, joints, 6, 12)
         target = screw.cross_matrix(state.T_world_target[..., :3, 3])[:, :, None]
         total[..., :3, :] = (total[..., :3, :] - target @ total[..., 3:, :]) / loops.length
         shape = (len(state.q), 6 * len(loops.chords), 12 * len(groups))
@@ -371,8 +370,7 @@ def nearly_closed(
 ) -> tuple[LoopKinematics, Array]:
     """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
 
-    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
-    there is no pose that anybody meant. The stored one is near it.
+    Equations that noise alone keeps independent can be solved, but far from the pose that is meant.
     """
     columns = list(graph.columns(edges))
     assembled, stored = assembled[columns], graph.position[columns]

@@ -212,7 +212,6 @@ HELD = {
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a script that makes the global ``mbs``, assembled and not solved; return what it lacks.
 
-    Bodies have the names of links, reference points at their frames, and the pose as assembled.
     Rows that a reduction leaves redundant are left out on numerical evidence.
     """
     given = as_reduction(model)

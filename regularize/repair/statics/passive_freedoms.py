@@ -43,12 +43,9 @@ class PassiveBody:
 def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     """Find bodies of loops that can move while all neighbours stand still, wherever these are.
 
-    What a row of bodies can do by itself with the joints inside it at rest is the intersection of
-    the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
-    body with more than two joints has the intersection of all. What a joint of one freedom or a
-    motor moves is no passive freedom, nor is what one other body alone guides, as columns guide the
-    ram of a press, but for the spin of a rod between two balls. Three hinges through one point with
-    nothing but massless frames between them are a ball joint, as formats without one write it.
+    What a row of bodies can do by itself is what the screw spaces of the joints at its ends have in
+    common: the line of the balls of a leg S-P-S. What a joint of one freedom or a motor moves is no
+    passive freedom, nor what one other body alone guides, as columns guide the ram of a press.
     """
     if not reduction.assembly.closed:
         return
@@ -116,11 +113,7 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common
 def balls_of(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
-    """Find three hinges through one point in a row of massless frames, each with all three.
-
-    Neighbouring axes are at right angles where three hinges stand for a ball; at other angles they
-    are a leg of a spherical mechanism, which does not reach every attitude.
-    """
+    """Find three hinges that stand for a ball in a row of massless frames, each with all three."""
     hinges = {e for e in edges if graph.edges[e].joint.kind in ("revolute", "continuous")}
     inner = {
         node
@@ -145,6 +138,7 @@ def balls_of(
         point = np.linalg.lstsq(lever, arms, rcond=None)[0]
         met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
         axes = twists[3:].T
+        # Axes at other angles are a leg of a spherical mechanism, with less than all attitudes.
         across = np.abs(axes[1] @ axes[::2].T).max() <= rtol
         if met and across:
             yield from ((e, row) for e in row)

@@ -139,16 +139,14 @@ def _cleaned(axis: Array) -> Direction:
 
 
 def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
-    """List the closures of each part whose loops hold joints that are all locked.
-
-    A weld that holds a free body is meant as it is, and so is one that holds a single joint.
-    """
+    """List the closures of each part whose loops hold joints that are all locked."""
     found, graph = [], reduction.graph
     for part in reduction.parts if reduction.assembly.closed else ():
         stiff: dict[EdgeId, tuple[Block, Edge]] = {}
         for cycle in part.cycles:
             edges = [graph.edges[e] for e in cycle.edges]
             moving = [edge for edge in edges if edge.freedoms]
+            # A weld that holds a free body is meant as it is, and one that holds a single joint.
             if len(edges) > 2 and all(e.index in part.locked and e.freedoms < 6 for e in moving):
                 for edge in edges:
                     joint = edge.joint
@@ -172,11 +170,7 @@ def _joins_cut(graph: Graph, edge: Edge) -> bool:
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
-    """Find sets of changes of closures that may free what they lock, small ones first.
-
-    Of several parts all closures alike come first, for what frees one may be held by another; of
-    one part a closure alone, then all of them alike.
-    """
+    """Find sets of changes of closures that may free what they lock, small ones first."""
     parts = stiff_closures(reduction)
 
     def alike(stiff: Sequence[tuple[Block, Edge]]) -> Iterator[tuple[JointChange, ...]]:
@@ -186,7 +180,7 @@ def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
             if all(change is not None for change in first):
                 yield tuple(change for change in first if change is not None)
 
-    if len(parts) > 1:
+    if len(parts) > 1:  # what frees one may be held by another
         yield from alike([closure for stiff in parts for closure in stiff])
     for stiff in parts:
         single = [OpenClosure(reduction, part, edge, alone=True) for part, edge in stiff]

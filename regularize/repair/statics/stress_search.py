@@ -200,8 +200,7 @@ def complete_sets(
 ) -> list[tuple[JointChange, ...]]:
     """Find smallest sets of changes that take all states away, the best first.
 
-    One freedom may take none away where bodies may spin idly. Larger sets are not looked at once
-    there are enough, or after many combinations.
+    Larger ones are left out once there are enough; one idle freedom may take no state away.
     """
     every = StatesLeft(stress.count, stress.tolerances.rank, np.zeros((stress.count, 0)))
     work, by_joint = {}, dict[str, list[JointChange]]()

@@ -44,9 +44,8 @@ def differences(
 ) -> list[Diagnostic]:
     """Say what a model has lost or changed in a file (``after``), one finding for each datum.
 
-    Bodies and joints are compared by name, through the rows and halves that writers make of them;
-    places and masses in the world at the reference pose, so that frames may lie elsewhere. Findings
-    are REG320 (errors: another machine) to REG329.
+    Places and masses are compared in the world at the reference pose, so that frames may lie
+    elsewhere. Findings are REG320 (errors: another machine) to REG329.
     """
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
@@ -321,10 +320,7 @@ def motion_differences(
 
 
 def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
-    """Leave out free joints that are not in the file and hold nothing together.
-
-    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
-    """
+    """Leave out free joints that are not in the file, where other joints lead to their bodies."""
     for joint in before.joints:
         if joint.kind == "free" and not comparison.joints[joint.name]:
             rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
