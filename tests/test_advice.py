@@ -75,17 +75,6 @@ def on_hinges(body: str, left: str, right: str, *joints: tuple[Any, ...]) -> rg.
     return machine(*hinges, *joints).mechanism()
 
 
-def engine(driven: tuple[str, ...] = ()) -> rg.Mechanism:
-    return machine(
-        ("hinge", "main_a", "ground", "crank", (-0.1, 0, 0), X),
-        ("hinge", "main_b", "ground", "crank", (0.1, 0, 0), X),
-        ("hinge", "big_end", "crank", "rod", (0, 0.03, 0.04), X),
-        ("hinge", "small_end", "rod", "piston", (0, 0, 0.2), X),
-        ("slider", "bore", "ground", "piston", (0, 0, 0.2), Z),
-        driven=driven,
-    ).mechanism()
-
-
 def crank_drive(pistons: int = 1, mains: int = 1, driven: Any = ()) -> rg.Mechanism:
     """Slider-cranks on one shaft in some main bearings."""
     joints: list[tuple[Any, ...]] = [
@@ -195,8 +184,8 @@ CASES = {
         on_hinges("gate", "left", "right", *strut("", 0.6, "gate")),
         {**located("left", "right"), "head": "spherical"},
     ),
-    "engine": (engine(), located("main_a", "main_b")),
-    "engine with a starter": (engine(("main_a",)), located("main_a", "main_b")),
+    "engine": (crank_drive(1, 2), located("main0", "main1")),
+    "engine with a starter": (crank_drive(1, 2, ("main0",)), located("main0", "main1")),
     "engine with three bearings and two pistons": (
         crank_drive(2, 3),
         located("main0", "main1", "main2"),

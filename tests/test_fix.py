@@ -28,6 +28,10 @@ LOOP = """  <loop name="D" type="revolute">
     <axis xyz="0 1 0"/>
   </loop>
 """
+SECOND_PARENT = (
+    '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
+    '    <origin xyz="1.2 0 0"/><axis xyz="0 1 0"/></joint>\n'
+)
 FRAMES = (
     '  <link name="closing_x_1"/><link name="closing_x_2"/>\n'
     '  <joint name="f1" type="fixed"><parent link="rocker"/><child link="closing_x_1"/>\n'
@@ -143,8 +147,7 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     ("loop", "line"),
     [
         pytest.param(
-            '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
-            '    <origin xyz="1.2 0 0"/><axis xyz="0 1 0"/></joint>\n',
+            SECOND_PARENT,
             '+  <loop name="D" type="point_on_line">',
             id="two parents",
         ),
@@ -369,9 +372,14 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_a_file_changed_in_the_meantime_is_left_alone(tmp_path: Path) -> None:
+def test_devices_and_a_file_changed_in_the_meantime_are_left_alone(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)
+    with pytest.raises(rg.RegularizeError, match="cannot be written: /dev/null is no folder"):
+        fix.write("/dev/null/robot.urdf")
+    with pytest.raises(rg.RegularizeError, match="is no file that could be replaced"):
+        fix.write("/dev/null")
+    assert [*tmp_path.iterdir()] == [path]
     path.write_bytes(path.read_bytes() + b"<!-- later -->")
     with pytest.raises(rg.ModelError, match="was changed since it was read"):
         fix.write(path)
@@ -413,11 +421,7 @@ def test_a_closing_joint_of_gazebo_is_written_as_in_sdf(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_second_parent_is_no_screw(tmp_path: Path) -> None:
-    loop = (
-        '  <joint name="D" type="continuous"><parent link="ground"/><child link="rocker"/>\n'
-        '    <origin xyz="1.5 0 0.9"/><axis xyz="0 1 0"/></joint>\n'
-    )
-    path = robot(tmp_path, loop)
+    path = robot(tmp_path, SECOND_PARENT.replace("1.2 0 0", "1.5 0 0.9"))
     with pytest.raises(rg.ModelError, match=r"'D' cannot become helical as a URDF\+ <loop>"):
         rg.fix(path, {"D": "helical:0.01"})
     fix = rg.fix(path, {"D": "point_on_line"})
@@ -476,18 +480,6 @@ def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> Non
     assert link.is_symlink()
     expected = text.replace('"D" type="revolute"', '"D" type="point_on_line"').encode(encoding)
     assert real.read_bytes() == expected
-
-
-@pytest.mark.slow
-def test_files_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
-    path = robot(tmp_path)
-    fix = rg.fix(path)
-    (tmp_path / "device").mkdir()
-    with pytest.raises(rg.RegularizeError, match="cannot be written: /dev/null is no folder"):
-        fix.write("/dev/null/robot.urdf")
-    with pytest.raises(rg.RegularizeError, match="is no file that could be replaced"):
-        fix.write("/dev/null")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "robot.urdf"]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan
 from regularize.repair.verification.comparison import SAME
@@ -36,8 +36,11 @@ class Placing:
 
     patcher: Patcher
     edits: Sequence[Edit]
-    #: The model file as it was read.
-    main: str
+
+    @property
+    def main(self) -> str:
+        """The model file as it was read."""
+        return str(self.patcher.mechanism.path)
 
     def diff(self) -> str:
         """Return what changes, as a unified difference of texts."""
@@ -131,18 +134,16 @@ def _same(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def placed(patcher: Patcher, main: str, edits: Sequence[Edit]) -> Iterator[str]:
+def placed(patcher: Patcher, edits: Sequence[Edit]) -> Iterator[str]:
     """Write the model with some edits into a folder that is thrown away; its path there."""
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
-        Placing(patcher, edits, main).write(Path(folder))
-        yield str(Path(folder) / Path(main).name)
+        yield str([*Placing(patcher, edits).write(Path(folder))][-1])
 
 
 @contextmanager
-def read_changed(
-    placing: Placing, before: Mechanism, options: Mapping[str, Any]
-) -> Iterator[Mechanism]:
+def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mechanism]:
     """Read the changed model elsewhere, with the user's files as sources; raises ``ModelError``."""
+    before = placing.patcher.mechanism
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         files = placing.write(Path(folder))
         target = Path(folder) / Path(placing.main).name
@@ -153,15 +154,13 @@ def read_changed(
             again["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
             after = read(target, **again)
-            if _reads(Path(str(before.path)), before.format):
+            if _reads(Path(placing.main), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
             raise ModelError(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
-        known = {
-            Path(path).name: path for path in (*placing.patcher.mechanism.files[::-1], placing.main)
-        }
+        known = {Path(path).name: path for path in (*before.files[::-1], placing.main)}
         origins = {str(place): known.get(place.name, placing.main) for place in files}
 
         def named(source: Source | None) -> Source | None:
@@ -263,7 +262,14 @@ def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) ->
         one, other = body.inertia, bodies.get(body.name)
         if (one is None) != (other is None):
             wrong.append(f"body `{body.name}` gained or lost its mass properties")
-        elif one is None or other is None or _close(_numbers(one), _numbers(other)):
+        elif (
+            one is None
+            or other is None
+            or all(
+                _close(np.asarray(getattr(one, what)), np.asarray(getattr(other, what)))
+                for what in ("mass", "center", "matrix")
+            )
+        ):
             continue
         elif body.name not in slack or not np.isclose(one.mass, other.mass):
             wrong.append(f"body `{body.name}` has other mass properties")
@@ -280,10 +286,6 @@ def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) ->
         ):
             wrong.append(f"joint `{joint.name}` stands or points elsewhere")
     return wrong
-
-
-def _numbers(inertia: Inertia) -> Array:
-    return np.concatenate([[inertia.mass], inertia.center, inertia.matrix.ravel()])
 
 
 def _close(one: Array, other: Array, within: float = SAME) -> bool:

@@ -192,14 +192,14 @@ def fix(
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
-        elsewhere = partial(placed, patcher, str(before.path))
+        elsewhere = partial(placed, patcher)
         wanted = planned.wanted
         patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
     if planned.slack is not None:
         put = patcher.slack(planned.slack)
         patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
     patch.edits += moving_edits(patcher, closed, patch.edits)
-    placing = Placing(patcher, patch.edits, str(before.path))
+    placing = Placing(patcher, patch.edits)
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
@@ -281,7 +281,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     for finding in patch.findings:
         if finding.severity != "note":
             raise UnsupportedExport(f"{before.path}: {finding.message}")
-    placing = Placing(patcher, patch.edits, str(before.path))
+    placing = Placing(patcher, patch.edits)
 
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
@@ -290,7 +290,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
         _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
 
     if engine:
-        with read_changed(placing, before, options) as after:
+        with read_changed(placing, options) as after:
             check(after)
     elif before.format in IN_MEMORY:
         with replaced_content(placing.files(Path(placing.main))):
@@ -353,7 +353,7 @@ def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
     """Return the changed model and its analysis; raises ``ModelError`` if it is not as meant."""
-    with read_changed(placing, before, options) as after:
+    with read_changed(placing, options) as after:
         reduction = reduce(after)
         if planned.placed:
             wrong = other_places(after, planned.wanted)

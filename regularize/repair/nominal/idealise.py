@@ -151,7 +151,7 @@ def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: in
         searched = [candidate for candidate in offered if candidate.searched]
         every = _nearby(best, cell.edges, q, searched, near)
         chosen = _chosen(every)
-        if chosen is None or (hidden and not _explains_more(every[chosen].after, best)):
+        if chosen is None or (hidden and _explained(every[chosen].after) <= _explained(best)):
             likely = _likely(written, loops)
             first = [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             found = replace(found, undecided=(*found.undecided, *first))
@@ -210,12 +210,9 @@ def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     return float(both[0]), float(both[1])
 
 
-def _explains_more(one: Reduction, other: Reduction) -> bool:
-    """Say whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
-    if one.remaining != other.remaining:
-        return one.remaining < other.remaining
-    rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
-    return next(rows) > next(rows)
+def _explained(reduction: Reduction) -> tuple[int, int]:
+    """Return how much of the redundancy is explained: less the rows left, then by theorems."""
+    return -reduction.remaining, sum(each.rows for each in special_lengths(reduction))
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:

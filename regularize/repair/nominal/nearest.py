@@ -289,23 +289,17 @@ def nearest(
         found = Nearest(changed, moves, places, error)
         if near is not None and found.too_far(near):
             break
-    closed = _closed_as_stored if unknowns.stored else _closed
-    return Nearest(closed(changed, loops, visited[0]), moves, places, error)
+    closed = _closed(changed, loops, visited[0], unknowns.stored)
+    return Nearest(closed, moves, places, error)
 
 
-def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """Store coordinates of the loops in the mechanism."""
-    position = np.array(loops.graph.position)
-    position[loops.columns] = q
-    return with_coordinates(mechanism, position)
-
-
-def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """Close loops at stored coordinates that are near: frames on parents take up the difference."""
+def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array, stored: bool) -> Mechanism:
+    """Store coordinates of the loops; of ``stored`` ones nearby frames take up the difference."""
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
-    found = _closed(mechanism, loops, q)
-    if not off.max() <= SLIGHT:
+    position[loops.columns] = q
+    found = with_coordinates(mechanism, position)
+    if not stored or not off.max() <= SLIGHT:
         return found
     joints = []
     for new, old in zip(found.joints, mechanism.joints, strict=True):

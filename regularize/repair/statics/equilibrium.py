@@ -29,7 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Mask, Point, Transform, Wrench, read_only
+from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, read_only
 from regularize.lie.directions import Direction, directions
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
@@ -84,6 +84,12 @@ class Equilibrium:
         u, s, _ = np.linalg.svd(self.jacobian * self.loops.units, full_matrices=True)
         return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
 
+    def circulating(self, edges: Sequence[EdgeId]) -> Space:
+        """Return the wrenches that all joints of a loop can transmit, shape (6, states)."""
+        screws = np.vstack([self.screws[self.loops.local(e)] for e in edges])
+        u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
+        return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
+
     def motion(self, v: Array, a: Array) -> tuple[Array, Array]:
         """Return twist and acceleration of every node about the origin, shapes (nodes, 6)."""
         screws = self.state.screws
@@ -122,9 +128,8 @@ class Equilibrium:
 
     def _at_center(self, wrench: Wrench, point: Point) -> Wrench:
         """Return a wrench at a point as the scaled wrench about the centre."""
-        force = wrench[:3]
-        moment = wrench[3:] + np.cross(point - self.loops.center, force)
-        return np.concatenate([force * self.loops.length, moment])
+        moment = wrench[3:] + np.cross(point - self.loops.center, wrench[:3])
+        return np.concatenate([wrench[:3] * self.loops.length, moment])
 
     def about(self, wrenches: Array, point: Array) -> Array:
         """Return scaled wrenches about the centre, shape (6, k), as those about a point."""
@@ -246,9 +251,7 @@ def _project(columns: Array, onto: Array) -> Array:
 def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
     """Find states within one loop and their wrench fields, shape (edges * 6,)."""
     loops, graph = equilibrium.loops, equilibrium.graph
-    screws = np.vstack([equilibrium.screws[loops.local(e)] for e in cycle.edges])
-    u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
-    space = u[:, decide_rank(s, equilibrium.rtol).rank :]
+    space = equilibrium.circulating(cycle.edges)
     if not space.shape[1]:
         return
     point = _common_point(equilibrium, cycle)

@@ -55,8 +55,8 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
         here = spinning(reduction.graph, part.edges, part.screws, reduction.tolerances.rtol)
         for nodes, ends, common in here:
             elsewhere = _elsewhere(reduction, part) if elsewhere is None else elsewhere
-            spaces = (_spaces(ends, screws) for screws in elsewhere)
-            always = min(_common(each, reduction.tolerances.rtol).shape[1] for each in spaces)
+            rtol = reduction.tolerances.rtol
+            always = min(_common(ends, screws, rtol).shape[1] for screws in elsewhere)
             for twist in common.T[:always]:
                 rates = _rates(reduction.graph, part, nodes, ends, twist)
                 if np.linalg.matrix_rank(np.vstack([known, rates]), tol=UNNOTICED) == len(known):
@@ -90,7 +90,7 @@ def spinning(
             (len(end) == 1 and graph.edges[end[0]].joint.freedoms < 2) or not end for end in ends
         ):
             continue
-        common = _common(_spaces(ends, screws), rtol)
+        common = _common(ends, screws, rtol)
         if common.shape[1] and not _guided(graph, nodes, ends, common):
             yield nodes, tuple(ends), common
 
@@ -162,11 +162,6 @@ def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
     return ()
 
 
-def _spaces(ends: Sequence[End], screws: Mapping[EdgeId, Space]) -> list[Space]:
-    """Return the screws that each of some joints leaves free."""
-    return [np.hstack([screws[e] for e in end]) for end in ends]
-
-
 def _rows(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
@@ -201,11 +196,12 @@ def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
     return [{e: own[loops.local(e)].T for e in part.edges} for own in screws]
 
 
-def _common(spaces: list[Space], rtol: float) -> Space:
-    """Return what screw spaces have in common, translations first."""
+def _common(ends: Sequence[End], screws: Mapping[EdgeId, Space], rtol: float) -> Space:
+    """Return what the screws that joints leave free have in common, translations first."""
     common = subalgebra.FULL
-    for space in spaces:
-        common = subalgebra.intersection(common, subalgebra.span(space), rtol)
+    for end in ends:
+        space = subalgebra.span(np.hstack([screws[e] for e in end]))
+        common = subalgebra.intersection(common, space, rtol)
     shifts = np.array(subalgebra.intersection(common, subalgebra.FULL[:, :3], rtol))
     shifts[3:] = 0.0
     turns = subalgebra.span(subalgebra.residual(shifts, common)) if shifts.size else common
@@ -218,7 +214,7 @@ def _rates(
     """Return the rates of all coordinates while a row moves by itself."""
     rates = np.zeros(graph.freedoms)
     for end in ends:
-        (space,) = _spaces([end], part.screws)
+        space = np.hstack([part.screws[e] for e in end])
         own, near = np.linalg.lstsq(space, twist, rcond=None)[0], set(nodes)
         for e in end:
             edge = graph.edges[e]

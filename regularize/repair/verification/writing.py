@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -311,8 +311,14 @@ def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
     """Give a model names, meshes and a pose that a format can hold, with findings of changes."""
-    bodies = _body_names(mechanism, adapter)
-    joints = _joint_names(mechanism, adapter, bodies)
+    names, ground = {body.name for body in mechanism.bodies}, mechanism.ground
+    stems = {name: f"{name}_body" for name in (names & adapter.reserved) - {ground}}
+    if adapter.name.startswith("urdf"):
+        stems |= {name: f"frame_{name}" for name in _idle_marks(mechanism)}
+    bodies = _renamed([b.name for b in mechanism.bodies], adapter.reserved, stems)
+    others = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
+    stems = {name: f"{name}_joint" for name in others}
+    joints = _renamed([joint.name for joint in mechanism.joints], others, stems)
     findings = [
         Diagnostic("REG321", "warning", f"{adapter.label}: {what} `{old}` is called `{new}`")
         for what, names in (("body", bodies), ("joint", joints))
@@ -327,20 +333,15 @@ def prepared(
     return mechanism, findings
 
 
-def _body_names(mechanism: Mechanism, adapter: Adapter) -> dict[str, str]:
-    """Return the names that bodies get in a file."""
-    taken = {body.name for body in mechanism.bodies} | adapter.reserved
-    marks = _idle_marks(mechanism) if adapter.name.startswith("urdf") else set()
-    names = {}
-    for body in mechanism.bodies:
-        new = body.name
-        if body.name in marks:
-            new = unique(f"frame_{body.name}", taken)
-        elif body.name in adapter.reserved and body.name != mechanism.ground:
-            new = unique(f"{body.name}_body", taken)
-        names[body.name] = new
-        taken.add(new)
-    return names
+def _renamed(
+    names: Sequence[str], others: Collection[str], stems: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the names that things get in a file: those with stems new ones, unlike all others."""
+    taken, found = {*names, *others}, {}
+    for name in names:
+        found[name] = unique(stems[name], taken) if name in stems else name
+        taken.add(found[name])
+    return found
 
 
 def _idle_marks(mechanism: Mechanism) -> set[str]:
@@ -353,20 +354,6 @@ def _idle_marks(mechanism: Mechanism) -> set[str]:
             pair = {first, f"closing_{match[1]}_2"}
             found |= pair if pair <= names and frozenset(pair) not in closed else set()
     return found
-
-
-def _joint_names(
-    mechanism: Mechanism, adapter: Adapter, bodies: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the names that joints get in a file."""
-    others = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
-    taken = others | {joint.name for joint in mechanism.joints}
-    names = {}
-    for joint in mechanism.joints:
-        new = unique(f"{joint.name}_joint", taken) if joint.name in others else joint.name
-        names[joint.name] = new
-        taken.add(new)
-    return names
 
 
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:
