@@ -91,10 +91,10 @@ if TYPE_CHECKING:
     from regularize.repair.nominal.idealise import idealise as idealise
     from regularize.repair.statics.absolute_rows import absolute_rows as absolute_rows
     from regularize.repair.statics.cures import cure as cure
+    from regularize.repair.statics.equilibrium import self_stress as self_stress
     from regularize.repair.statics.isostatic import isostatic as isostatic
-    from regularize.repair.statics.joint_loads import joint_forces as joint_forces
+    from regularize.repair.statics.reactions import joint_forces as joint_forces
     from regularize.repair.statics.reactions import reactions as reactions
-    from regularize.repair.statics.reactions import self_stress as self_stress
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
     from regularize.report.report import Report as Report
@@ -155,8 +155,8 @@ _HOMES = {
     "dynamics.simulation": "MuJoCo Solver",
     "repair.statics.absolute_rows": "absolute_rows",
     "repair.statics.cures": "cure",
-    "repair.statics.joint_loads": "joint_forces",
-    "repair.statics.reactions": "reactions self_stress",
+    "repair.statics.equilibrium": "self_stress",
+    "repair.statics.reactions": "joint_forces reactions",
 }
 #: What has gone, and what does the same.
 _REPLACED = {"Path": "simulate", "path": "simulate"}

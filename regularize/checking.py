@@ -89,7 +89,7 @@ def check(
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
     if trials:
-        from regularize.repair.fix.isostatic_file import tried_all  # what writes files
+        from regularize.repair.fix.advice import tried_all  # what writes files
 
         if progress is not None:
             progress(0.8)

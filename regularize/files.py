@@ -101,7 +101,7 @@ def save(
             is for refuses the file; nothing is written then.
     """
     if format == "exudyn":
-        from regularize.repair.statics.exudyn_script import write_exudyn
+        from regularize.repair.statics.absolute_rows import write_exudyn
 
         return write_exudyn(model, path)
     mechanism = as_mechanism(model)

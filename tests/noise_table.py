@@ -24,7 +24,7 @@ from mechanisms import Z
 import regularize as rg
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph_building import build
-from regularize.repair.nominal.places import JointPlaces
+from regularize.repair.nominal.nearest import JointPlaces
 from regularize.report.nearly import NearlySpecial, nearly_special
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -46,12 +46,6 @@ def fourbar(rng: np.random.Generator) -> rg.Mechanism:
     return mechanisms.single_loop("four-bar", "RRRR", [Y] * 4, points)
 
 
-def cranks(rng: np.random.Generator) -> rg.Mechanism:
-    """Three equal cranks."""
-    del rng
-    return mechanisms.three_cranks()
-
-
 def bennett(rng: np.random.Generator) -> rg.Mechanism:
     """A linkage of Bennett."""
     return mechanisms.bennett(rng.uniform(0.4, 0.7), rng.uniform(1.0, 1.3), rng.uniform(0.5, 0.9))
@@ -59,12 +53,8 @@ def bennett(rng: np.random.Generator) -> rg.Mechanism:
 
 def slider(rng: np.random.Generator) -> rg.Mechanism:
     """A slider-crank."""
-    points = [
-        (0, 0, 0),
-        (*rng.uniform(0.2, 0.4, size=2), 0),
-        (1.2, rng.uniform(0, 0.2), 0),
-        (2, 0, 0),
-    ]
+    knee, end = rng.uniform(0.2, 0.4, size=2), rng.uniform(0, 0.2)
+    points = [(0, 0, 0), (*knee, 0), (1.2, end, 0), (2, 0, 0)]
     return mechanisms.single_loop("slider-crank", "RRRP", [Z, Z, Z, (1, 0, 0)], points)
 
 
@@ -77,7 +67,7 @@ def spherical(rng: np.random.Generator) -> rg.Mechanism:
 
 FAMILIES: tuple[Callable[[np.random.Generator], rg.Mechanism], ...] = (
     fourbar,
-    cranks,
+    lambda rng: mechanisms.three_cranks(),
     bennett,
     slider,
     spherical,

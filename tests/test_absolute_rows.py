@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
+from screws import adjoint, body_poses, exp, inverse
 
 import regularize as rg
 
@@ -28,33 +28,15 @@ def reduced(name: str) -> rg.Reduction:
     return rg.reduce(reduction.mechanism, numerical="anyway") if reduction.remaining else reduction
 
 
-def cross(x):
-    """The matrix of the vector product."""
-    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
-
-
-def adjoint(T):
-    """Twists (v, ω) in one frame to those in another."""
-    R, p = T[:3, :3], T[:3, 3]
-    return np.block([[R, cross(p) @ R], [np.zeros((3, 3)), R]])
-
-
-def moved(twist):
-    """The motion of a twist."""
-    matrix = np.zeros((4, 4))
-    matrix[:3, :3], matrix[:3, 3] = cross(twist[3:]), twist[:3]
-    return expm(matrix)
-
-
-def motion(joint, q):
-    """The child's joint frame in the parent's, and the screws there, shape (6, f)."""
-    if joint.kind in ("spherical", "free"):
-        return moved(joint.screws @ q), joint.screws
+def screws_at(joint, q):
+    """The screws of a joint in its frame on its parent, shape (6, f)."""
+    if joint.group:
+        return joint.screws
     T, columns = np.eye(4), []
     for column, value in zip(joint.screws.T, q, strict=True):
         columns.append(adjoint(T) @ column)
-        T = T @ moved(column * value)
-    return T, np.reshape(columns, (-1, 6)).T
+        T = T @ exp(column * value)
+    return np.reshape(columns, (-1, 6)).T
 
 
 def walked(reduction: rg.Reduction, count: int = 3) -> list[np.ndarray]:
@@ -77,7 +59,7 @@ def absolute_jacobian(mechanism, poses, rows):
     blocks = []
     for joint in mechanism.joints:
         T = poses[joint.parent] @ joint.T_parent_joint
-        to_joint = rows[joint.name].T @ adjoint(np.linalg.inv(T))
+        to_joint = rows[joint.name].T @ adjoint(inverse(T))
         block = np.zeros((len(to_joint), 6 * len(bodies)))
         for name, sign in ((joint.child, 1.0), (joint.parent, -1.0)):
             if name != mechanism.ground:
@@ -92,26 +74,12 @@ def coordinates(mechanism, q):
     return {j.name: q[a : a + j.freedoms] for j, a in zip(mechanism.joints, ends, strict=False)}
 
 
-def poses_at(mechanism, q):
-    """Poses of all bodies, by the joints alone."""
-    values = coordinates(mechanism, q)
-    poses = {mechanism.ground: np.eye(4)}
-    while len(poses) < len(mechanism.bodies):
-        for j in mechanism.joints:
-            step = j.T_parent_joint @ motion(j, values[j.name])[0] @ np.linalg.inv(j.T_child_joint)
-            if j.parent in poses and j.child not in poses:
-                poses[j.child] = poses[j.parent] @ step
-            elif j.child in poses and j.parent not in poses:
-                poses[j.parent] = poses[j.child] @ np.linalg.inv(step)
-    return poses
-
-
 def own_rows(mechanism, q):
     """All rows of all joints, nothing reduced: what vanishes on the joint's own screws."""
     rows = {}
     for name, value in coordinates(mechanism, q).items():
         joint = mechanism.joint(name)
-        u = np.linalg.svd(np.hstack([motion(joint, value)[1], np.zeros((6, 1))]))[0]
+        u = np.linalg.svd(np.hstack([screws_at(joint, value), np.zeros((6, 1))]))[0]
         rows[name] = u[:, joint.freedoms :]
     return rows
 
@@ -122,7 +90,7 @@ def test_full_rank_and_nothing_lost(name):
     reduction = reduced(name)
     mechanism = reduction.mechanism
     for q in walked(reduction):
-        poses = poses_at(mechanism, q)
+        poses = body_poses(mechanism.with_positions(coordinates(mechanism, q)))
         rows = rg.absolute_rows(reduction, q)
         assert list(rows) == [joint.name for joint in mechanism.joints]
         kept = absolute_jacobian(mechanism, poses, rows)

@@ -75,17 +75,6 @@ def on_hinges(body: str, left: str, right: str, *joints: tuple[Any, ...]) -> rg.
     return machine(*hinges, *joints).mechanism()
 
 
-def engine(driven: tuple[str, ...] = ()) -> rg.Mechanism:
-    return machine(
-        ("hinge", "main_a", "ground", "crank", (-0.1, 0, 0), X),
-        ("hinge", "main_b", "ground", "crank", (0.1, 0, 0), X),
-        ("hinge", "big_end", "crank", "rod", (0, 0.03, 0.04), X),
-        ("hinge", "small_end", "rod", "piston", (0, 0, 0.2), X),
-        ("slider", "bore", "ground", "piston", (0, 0, 0.2), Z),
-        driven=driven,
-    ).mechanism()
-
-
 def crank_drive(pistons: int = 1, mains: int = 1, driven: Any = ()) -> rg.Mechanism:
     """Slider-cranks on one shaft in some main bearings."""
     joints: list[tuple[Any, ...]] = [
@@ -195,8 +184,8 @@ CASES = {
         on_hinges("gate", "left", "right", *strut("", 0.6, "gate")),
         {**located("left", "right"), "head": "spherical"},
     ),
-    "engine": (engine(), located("main_a", "main_b")),
-    "engine with a starter": (engine(("main_a",)), located("main_a", "main_b")),
+    "engine": (crank_drive(1, 2), located("main0", "main1")),
+    "engine with a starter": (crank_drive(1, 2, ("main0",)), located("main0", "main1")),
     "engine with three bearings and two pistons": (
         crank_drive(2, 3),
         located("main0", "main1", "main2"),
@@ -206,10 +195,6 @@ CASES = {
         {"main1": "point_on_line", "main2": "point_on_line"},
     ),
     "slider-crank": (crank_drive(), {"bore0": "cylindrical", "big0": "spherical"}),
-    "door on three hinges": (
-        body_on("hinge", {"top": (0, 0, 2), "middle": (0, 0, 1), "bottom": (0, 0, 0)}, Z),
-        located("top", "middle", "bottom"),
-    ),
     "spindle": (
         body_on("hinge", {"front": (0, 0, 0), "rear": (0.3, 0, 0)}, X, ("front",)),
         {"rear": "point_on_line"},
@@ -256,6 +241,13 @@ WORDS_OF_FORMATS = {
 }
 
 
+def changed(mechanism: rg.Mechanism, advice: Any) -> rg.Mechanism:
+    """The mechanism with the changes of an advice made."""
+    new = {change.joint: change.replacement for change in advice.changes}
+    assert new.keys() <= {joint.name for joint in mechanism.joints}
+    return replace(mechanism, joints=tuple(new.get(j.name, j) for j in mechanism.joints))
+
+
 def kinds_of(advice: list[dict[str, Any]]) -> list[dict[str, str]]:
     return [{c["joint"]: c["to"].partition(":")[0] for c in e["changes"]} for e in advice]
 
@@ -270,15 +262,14 @@ def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
     assert 0 < len(found) <= 5
     kinds = kinds_of(found)
     assert any(textbook.items() <= each.items() for each in kinds[:3]), kinds
+    assert not {*kinds[0]} & {joint.name for joint in mechanism.joints if joint.actuated}
     for entry, asked in zip(found, report.advice, strict=True):
         assert entry["verified"] and not entry["in_file"] and entry["command"] is None
         assert entry["removes"] + entry["left"] == before.redundant and entry["removes"] > 0
         # The changed mechanism, analysed by itself.
-        new = {change.joint: change.replacement for change in asked.changes}
-        joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
-        after = rg.reduce(replace(mechanism, joints=joints))
+        after = rg.reduce(changed(mechanism, asked))
         assert (after.redundant, after.mobility) == (entry["left"], before.mobility)
-        assert entry["mobility"] == before.mobility and len(joints) == len(mechanism.joints)
+        assert entry["mobility"] == before.mobility
 
 
 @pytest.mark.slow
@@ -324,11 +315,6 @@ def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
         asked = {c["joint"]: c["to"] for c in entry["changes"]}
         if entry["in_file"]:
             assert all(f.severity == "note" for f in rg.fix(path, asked).findings)
-
-
-def test_motors_are_the_last_joints_to_exchange() -> None:
-    first, *_ = rg.check(engine(("main_a",))).as_dict()["advice"]
-    assert "main_a" not in [change["joint"] for change in first["changes"]]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Any
 
 import mechanisms
 import noise_table
-import numpy as np
 import pytest
 
 import regularize as rg
@@ -19,15 +18,11 @@ OFF = 3e-4
 def door() -> rg.Mechanism:
     """Three hinges on one line, the middle one aside."""
     places = {"low": (0, 0, 0), "middle": (OFF, 0, 1), "high": (0, 0, 2)}
-    return rg.Mechanism.of_joints(
-        "door",
-        [
-            rg.Joint.in_world(
-                name, "ground", "leaf", "revolute", mechanisms.Z, np.array(place, dtype=float)
-            )
-            for name, place in places.items()
-        ],
-    )
+    joints = [
+        rg.Joint.in_world(name, "ground", "leaf", "revolute", mechanisms.Z, place)
+        for name, place in places.items()
+    ]
+    return rg.Mechanism.of_joints("door", joints)
 
 
 def bound(

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pinocchio_cases import massive
+from screws import transform
+from test_absorb import off
 from test_fix import FRAMES, LOOP, PIN, robot
 
 import regularize as rg
@@ -18,7 +21,7 @@ from regularize.adapters.common.xml import XmlDocument
 from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 from regularize.mechanism.diagnostic import Source
-from regularize.repair.fix.comparison import unwanted
+from regularize.repair.fix.changed_files import unwanted
 from regularize.repair.fix.fix import closed_in_file
 from regularize.repair.fix.plan import FixPlan, named_kinds
 
@@ -33,45 +36,31 @@ def places(text: str) -> XmlDocument:
 def torn() -> rg.Mechanism:
     """A four-bar whose closing joint is 50 m away from where its loop could be closed."""
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    shift = np.eye(4)
-    shift[0, 3] = 50.0
-    joints = [
-        replace(joint, T_parent_joint=joint.T_parent_joint @ shift) if joint.closure else joint
-        for joint in mechanism.joints
-    ]
-    return replace(mechanism, joints=tuple(joints))
+    [closing] = (joint for joint in mechanism.joints if joint.closure)
+    return off(mechanism, closing.name, (50.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("text", "after"),
+    ("change", "text", "after"),
     [
-        ("<a><b/></a>", '<a><b x="1"/></a>'),
-        ("<a><b /></a>", '<a><b x="1" /></a>'),
-        ("<a><b y='2' ></b></a>", "<a><b y='2' x=\"1\" ></b></a>"),
-        ("<a><b x='2'/></a>", "<a><b x='1'/></a>"),
+        ("with_attribute", "<a><b/></a>", '<a><b x="1"/></a>'),
+        ("with_attribute", "<a><b /></a>", '<a><b x="1" /></a>'),
+        ("with_attribute", "<a><b y='2' ></b></a>", "<a><b y='2' x=\"1\" ></b></a>"),
+        ("with_attribute", "<a><b x='2'/></a>", "<a><b x='1'/></a>"),
+        ("inside", "<a><b/></a>", "<a><b><c/></b></a>"),
+        ("inside", "<a><b><d/></b></a>", "<a><b><c/><d/></b></a>"),
+        ("removed", "<a>\n  <b/>\n</a>", "<a>\n</a>"),
+        ("removed", "<a>\n  <b/> </a>", "<a>\n   </a>"),
     ],
 )
-def test_an_attribute_is_put_where_the_others_end(text: str, after: str) -> None:
-    edit = places(text).root.nodes[0].with_attribute("x", "1")
-    assert text[: edit.start] + edit.text + text[edit.end :] == after
-
-
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [("<a><b/></a>", "<a><b><c/></b></a>"), ("<a><b><d/></b></a>", "<a><b><c/><d/></b></a>")],
-)
-def test_an_element_is_put_first_inside(text: str, after: str) -> None:
+def test_edits_of_an_element(change: str, text: str, after: str) -> None:
+    """Attributes after the others, elements first inside; with one goes a line it leaves empty."""
     document = places(text)
-    edit = document.root.nodes[0].inside("<c/>")
+    given = {"with_attribute": ("x", "1"), "inside": ("<c/>",), "removed": ()}[change]
+    edit = getattr(document.root.nodes[0], change)(*given)
     assert text[: edit.start] + edit.text + text[edit.end :] == after
     with pytest.raises(rg.RegularizeError, match=r"a\.xml: two changes meet at one place"):
         document.source.with_edits([document.root.removed(), document.root.nodes[0].removed()])
-
-
-def test_an_element_goes_with_the_line_that_it_leaves_empty() -> None:
-    for text, after in (("<a>\n  <b/>\n</a>", "<a>\n</a>"), ("<a>\n  <b/> </a>", "<a>\n   </a>")):
-        edit = places(text).root.nodes[0].removed()
-        assert text[: edit.start] + edit.text + text[edit.end :] == after
 
 
 def test_texts_that_are_no_xml_and_elements_that_are_gone() -> None:
@@ -100,12 +89,7 @@ def test_a_link_that_an_element_names_twice_is_not_replaced() -> None:
 @pytest.fixture(scope="module")
 def bars() -> rg.Mechanism:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
-    weighed = rg.Inertia(1.0, np.zeros(3), np.eye(3))
-    bodies = [
-        replace(body, inertia=None if body.name == mechanism.ground else weighed)
-        for body in mechanism.bodies
-    ]
-    return replace(mechanism, bodies=tuple(bodies))
+    return massive(mechanism)
 
 
 @pytest.mark.slow
@@ -113,7 +97,7 @@ def test_what_nobody_wanted_is_told(bars: rg.Mechanism) -> None:
     before = rg.reduce(bars)
     planned = FixPlan(before, (), isostatic=False)
     assert unwanted(bars, bars, planned, before) == []
-    body, joint = bars.bodies[-1], bars.joints[0]
+    body, (joint, *others) = bars.bodies[-1], bars.joints
 
     def told(after: rg.Mechanism) -> str:
         return "; ".join(unwanted(bars, after, planned, before))
@@ -126,16 +110,12 @@ def test_what_nobody_wanted_is_told(bars: rg.Mechanism) -> None:
     heavy = rg.Inertia(9.0, np.zeros(3), np.eye(3))
     assert f"body `{body.name}` has other mass properties" in told(with_inertia(heavy))
     turned = replace(joint, parent=joint.child, child=joint.parent)
-    others = bars.joints[1:]
-    assert f"joint `{joint.name}` is revolute between other bodies" in told(
-        replace(bars, joints=(turned, *others))
-    )
-    shift = np.eye(4)
-    shift[1, 3] = 1e-3
-    moved = replace(joint, T_parent_joint=joint.T_parent_joint @ shift)
-    assert f"joint `{joint.name}` stands or points elsewhere" in told(
-        replace(bars, joints=(moved, *others))
-    )
+    moved = replace(joint, T_parent_joint=joint.T_parent_joint @ transform(None, (0, 1e-3, 0)))
+    for other, words in (
+        (turned, "is revolute between other bodies"),
+        (moved, "stands or points elsewhere"),
+    ):
+        assert f"joint `{joint.name}` {words}" in told(replace(bars, joints=(other, *others)))
 
 
 def test_an_isostatic_plan_leaves_nothing_redundant_and_the_motion_as_it_was(

@@ -72,8 +72,7 @@ def test_other_members_of_a_freecad_document_stay_to_the_byte(tmp_path: Path) ->
 def test_a_freecad_slider_crank_checked_fixed_and_checked_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asset = ASSETS / "crank_slider.FCStd"
-    path = asset if asset.exists() else write_fixture("freecad", "slider_crank", tmp_path)
+    path = ASSETS / "crank_slider.FCStd"
     assert main(["check", str(path)]) == 1
     report = capsys.readouterr().out
     command = next(line for line in report.splitlines() if "regularize fix" in line)

@@ -6,6 +6,7 @@ import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import noise_table
 import numpy as np
 import pytest
 import rounding_table
+from numpy.typing import ArrayLike
 from pinocchio_cases import massive
 
 import regularize as rg
@@ -23,12 +25,6 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SLID = (
     *("planar_fourbar", "spherical_fourbar", "slider_crank", "bennett", "bricard", "sarrus"),
     *("three_prrr", "three_cranks", "delta_parallelograms", "agile_eye"),
-)
-RIGID = mechanisms.single_loop(
-    "rigid",
-    "RRRRRR",
-    np.random.default_rng(5).normal(size=(6, 3)),
-    np.random.default_rng(6).normal(size=(6, 3)),
 )
 
 
@@ -50,6 +46,16 @@ def said(mechanism: rg.Mechanism) -> tuple[Any, ...]:
     nearly = [(special.joint, special.family.name) for special in noise_table.nearly(reduction)]
     mobility = reduction.mobility, reduction.finite_mobility, reduction.finite_evidence
     return *counts, *mobility, nearly
+
+
+def with_last_off(
+    mechanism: rg.Mechanism, shift: ArrayLike, side: str = "T_child_joint"
+) -> rg.Mechanism:
+    """One frame of the last joint moved, in its own axes of the body."""
+    *others, last = mechanism.joints
+    T = np.array(getattr(last, side))
+    T[:3, 3] += shift
+    return replace(mechanism, joints=(*others, replace(last, **{side: T})))
 
 
 def slid(mechanism: rg.Mechanism, sizes: float, seed: int) -> rg.Mechanism:
@@ -101,9 +107,10 @@ def test_what_noisy_frames_were_meant_to_be_does_not_change_where_they_are_slid(
     assert distances[1] == pytest.approx(distances[0], rel=0.25)
 
 
-@pytest.mark.parametrize("sizes", [1000.0])
-def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie(sizes: float) -> None:
-    report = rg.check(slid(RIGID, sizes, 7), configurations=4)
+def test_a_rigid_loop_stays_rigid_wherever_its_frames_lie() -> None:
+    axes, points = (np.random.default_rng(seed).normal(size=(6, 3)) for seed in (5, 6))
+    rigid = mechanisms.single_loop("rigid", "RRRRRR", axes, points)
+    report = rg.check(slid(rigid, 1000.0, 7), configurations=4)
     assert report.as_dict()["mobility"]["finite"] == 0
     assert not {d.code for d in report.diagnostics} & {"REG204", "REG219"}
 
@@ -131,18 +138,12 @@ def test_far_from_the_origin(name: str, sizes: float) -> None:
 @pytest.mark.parametrize("wrong", [0.0, -1e-5, float("nan"), float("inf"), "1e-5", None])
 def test_tolerances_are_positive_numbers(wrong: Any) -> None:
     error = rg.ModelError if isinstance(wrong, float) else TypeError
-    for call, argument in (
-        (rg.reduce, "rtol"),
-        (rg.check, "rtol"),
-        (rg.check, "near"),
-        (rg.idealise, "near"),
-        (rg.idealise, "rtol"),
-    ):
+    calls = [*product((rg.reduce, rg.check, rg.idealise), ("rtol",))]
+    calls += [(rg.check, "near"), (rg.idealise, "near")]
+    calls += [] if wrong is None else [(rg.reduce, "length_scale")]
+    for call, argument in calls:
         with pytest.raises(error, match=argument):
             call(made("bennett"), **{argument: wrong})
-    if wrong is not None:
-        with pytest.raises(error, match="length_scale"):
-            rg.reduce(made("bennett"), length_scale=wrong)
 
 
 @pytest.mark.slow
@@ -180,16 +181,10 @@ def test_no_file_is_believed_that_its_numbers_say_next_to_nothing(
     assert rg.load(path).digits is None
 
 
-def rounded_schmidt() -> rg.Mechanism:
-    """A Schmidt coupling off by what a CAD solver leaves open, with mass."""
-    noisy = noise_table.noisy(noise_table.schmidt(), 5e-7)
-    inertia = rg.Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
-    bodies = [b if b.name == noisy.ground else replace(b, inertia=inertia) for b in noisy.bodies]
-    return replace(noisy, bodies=tuple(bodies), gravity=np.zeros(3))
-
-
 def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
-    report = rg.check(rounded_schmidt(), configurations=2)
+    """A Schmidt coupling off by what a CAD solver leaves open."""
+    noisy = noise_table.noisy(noise_table.schmidt(), 5e-7)
+    report = rg.check(replace(massive(noisy), gravity=np.zeros(3)), configurations=2)
     assert "of the size are noise of the numbers" in str(report)
     assert 1e-6 < report.as_dict()["assembly"]["noise"] < 1e-4
     assert rg.check(made("bennett"), configurations=2).as_dict()["assembly"]["noise"] < 1e-11
@@ -205,34 +200,22 @@ def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1])
 def test_one_of_three_cranks_is_off(axis: int) -> None:
-    exact = mechanisms.three_cranks()
     for off in (1e-7, 1e-6, 1e-5, 1e-4)[2 * axis :]:
-        *others, last = exact.joints
-        T = np.array(last.T_parent_joint)
-        T[axis, 3] += off
-        report = rg.check(
-            replace(exact, joints=(*others, replace(last, T_parent_joint=T))), configurations=2
-        )
+        moved = with_last_off(mechanisms.three_cranks(), off * np.eye(3)[axis], "T_parent_joint")
+        report = rg.check(moved, configurations=2)
         assert report.reduction.assembly.closed or report.meant is not None
-        answers = {report.reduction.finite_mobility}
+        found = report.reduction
         if report.meant is not None:
             found = report.meant.reduction
-            assert (found.mobility, found.finite_mobility) == (1, 1)
-            assert off / 10 < report.meant.distance[0] < off
-            answers = {1}
-        assert answers == {1}, off
+            assert found.mobility == 1 and off / 10 < report.meant.distance[0] < off
+        assert found.finite_mobility == 1, off
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 8e-6, 1e-3])
 def test_check_and_simulate_agree_on_what_is_closed(gap: float) -> None:
-    fourbar = mechanisms.planar_fourbar()
-    *others, last = fourbar.joints
-    T = np.array(last.T_child_joint)
-    T[2, 3] += gap * noise_table.size(fourbar)
-    inertia = rg.Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
-    bodies = [b if b.name == "ground" else replace(b, inertia=inertia) for b in fourbar.bodies]
-    off = replace(fourbar, bodies=tuple(bodies), joints=(*others, replace(last, T_child_joint=T)))
+    fourbar = massive(mechanisms.planar_fourbar())
+    off = with_last_off(fourbar, (0, 0, gap * noise_table.size(fourbar)))
     report = rg.check(off, configurations=0)
     closed = gap < 1e-5
     assert report.as_dict()["assembly"]["closed"] is closed
@@ -319,10 +302,7 @@ def test_axes_alone_tell_no_length_from_rounding() -> None:
     off_once = rounding_table.one_off(elsewhere, 1e-17, np.random.default_rng(5002))
     assert said(off_once)[:6] == said(elsewhere)[:6]
     for off in (1e-7, 1e-6):  # nearly along the axis
-        *others, last = rounding_table.drawn(5191).joints
-        T = np.array(last.T_child_joint)
-        T[0, 3] += off
-        off_along = rg.Mechanism.of_joints("off", [*others, replace(last, T_child_joint=T)])
+        off_along = with_last_off(rounding_table.drawn(5191), (off, 0, 0))
         assert said(off_along)[:6] == said(rounding_table.drawn(5191))[:6]
 
 
@@ -378,10 +358,7 @@ def test_one_level_says_everything_of_a_rounded_delta() -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_closing_stays_near(off: float, axis: int) -> None:
     """One hole of three equal cranks is off: they stay where they are, closed or not."""
-    *others, last = mechanisms.three_cranks().joints
-    T = np.array(last.T_parent_joint)
-    T[axis, 3] += off
-    cranks = rg.Mechanism.of_joints("cranks", [*others, replace(last, T_parent_joint=T)])
+    cranks = with_last_off(mechanisms.three_cranks(), off * np.eye(3)[axis], "T_parent_joint")
     assembly = rg.assemble(cranks)
     assert np.abs(assembly.q - np.concatenate([j.position for j in cranks.joints])).max() < 0.02
     assert assembly.worst_after[0] <= 1.01 * off
@@ -392,10 +369,8 @@ def test_closing_stays_near(off: float, axis: int) -> None:
 
 @pytest.mark.slow
 def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
-    *others, last = mechanisms.planar_fourbar().joints
-    T = np.array(last.T_child_joint)
-    T[2, 3] += 0.0105
-    report = rg.check(rg.Mechanism.of_joints("gap", [*others, replace(last, T_child_joint=T)]))
+    gap = with_last_off(mechanisms.planar_fourbar(), (0, 0, 0.0105))
+    report = rg.check(gap)
     text, said = str(report), report.as_dict()
     (loop,) = said["loops"]
     assert loop["class"] is None
@@ -406,21 +381,7 @@ def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     assert "REG205" in words and "Redundant:" not in words and "paradoxical" not in words
     assert "the two frames of `D` miss each other by 10.5 mm along Z" in words
     assert "move that on `link 3` by (0, 0, 10.5) mm" in words
-    moved = np.array(last.T_parent_joint)
-    moved[2, 3] += 0.0105
-    closed = [*others, replace(last, T_child_joint=T, T_parent_joint=moved)]
-    assert rg.assemble(rg.Mechanism.of_joints("moved", closed)).closed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_what_is_proved_of_rounded_numbers_is_proved_of_the_exact_ones(seed: int) -> None:
-    exact = rg.reduce(noise_table.schmidt())
-    assert (exact.removed, exact.remaining) == (15, 2)
-    found = rg.idealise(noise_table.noisy(noise_table.schmidt(), 1e-5, seed)).reduction
-    assert (found.removed, found.remaining) == (15, 2)
-    assert [p.trivial for p in found.parts] == [p.trivial for p in exact.parts]
-    assert not rg.prove(found)["undecided"]
+    assert rg.assemble(with_last_off(gap, (0, 0, 0.0105), "T_parent_joint")).closed
 
 
 @pytest.mark.slow
@@ -434,15 +395,6 @@ def test_what_four_decimals_leave_open_is_as_designed() -> None:
     assert 0.0 < report.meant.distance[0] < 4e-4
     (said,) = [d for d in report.diagnostics if d.code == "REG219"]
     assert "its loops stay open; as designed" in said.message and said.severity == "note"
-
-
-@pytest.mark.slow
-def test_rounded_numbers_are_proved_as_they_were_meant() -> None:
-    mechanism, rng = rounding_table.drawn(100), np.random.default_rng(100)
-    report = rg.check(rounding_table.written(mechanism, (6, ".json"), rng), configurations=2)
-    (found,) = report.special
-    assert found.family == "Bennett" and 1e-8 < found.distance < 1e-4
-    assert {"REG230", "REG202"} & {d.code for d in report.diagnostics} == {"REG230"}
 
 
 @pytest.mark.slow
@@ -501,10 +453,7 @@ def test_a_spatial_loop_that_stays_open_has_one_gap_and_no_idle_direction() -> N
     shafts.hinge("input", "ground", "driver", at=(0, 0, 0), axis=(0, 0, 1))
     shafts.universal("cross", "driver", "driven", at=(0, 0.1, 2), axes=((1, 0, 0), (0, 1, 0)))
     shafts.cylindrical("output", "driven", "ground", at=(3, 0, 4), axis=(1, 0, 1))
-    *others, last = shafts.mechanism().joints
-    T = np.array(last.T_child_joint)
-    T[:3, 3] += 0.5, 0.0, -0.5
-    report = rg.check(rg.Mechanism.of_joints("shafts", [*others, replace(last, T_child_joint=T)]))
+    report = rg.check(with_last_off(shafts.mechanism(), (0.5, 0.0, -0.5)))
     (error,) = [d for d in report.diagnostics if d.severity == "error"]
     assert error.code == "REG205" and "does not matter" not in error.help[0]
     amount = error.message.split("; ")[1].split(" stay open")[0].split(" and ")[0]
@@ -521,6 +470,9 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
     report = rg.check(mechanism, configurations=4)
     codes = {finding.code for finding in report.diagnostics}
     assert "REG230" in codes and "REG202" not in codes
+    if seed == 5084:
+        (found,) = report.special
+        assert found.family == "Bennett" and 1e-8 < found.distance < 1e-4
     kinds = {body.body: body.motion.name for body in report.moving}
     assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
     proof = rg.prove(rg.reduce(mechanism, numerical=True))

@@ -96,7 +96,7 @@ def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
 ) -> None:
     path = assets / "bennett.urdf"
     assert any(each.command for each in rg.check(path, trials=True).trials[1:])
-    monkeypatch.setattr("regularize.repair.fix.isostatic_file.SPECIAL", 5)
+    monkeypatch.setattr("regularize.repair.fix.advice.SPECIAL", 5)
     trials = rg.check(path, trials=True).trials[1:]
     assert not any(each.command or each.reason for each in trials)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from test_augment import dense_acceleration, state
+from test_fix import LOOP, robot
 from test_pinocchio_import import GROUND_PIVOT, closures, open_fourbar
 
 import regularize as rg
@@ -121,27 +122,10 @@ def test_what_is_meant_to_be_welded_is_no_finding(kind: str) -> None:
     assert "REG218" not in {d.code for d in report.diagnostics}
 
 
-URDF = """<robot name="fourbar">
-<link name="ground"/>{links}
-{joints}
-<loop name="D" type="fixed">
-<predecessor link="ground"><origin xyz="1 0 0"/></predecessor>
-<successor link="l3"><origin xyz="0.4 0 -0.6"/></successor></loop>
-</robot>"""
-
-
 @pytest.mark.slow
 def test_files_are_told_the_command(tmp_path: Path) -> None:
-    links = "".join(f'<link name="l{k}"/>' for k in (1, 2, 3))
-    points = ["0 0 0", "0.1 0 0.35", "0.5 0 0.25"]
-    ends = ("ground", "l1", "l2", "l3")
-    joints = "".join(
-        f'<joint name="{name}" type="continuous"><parent link="{ends[k]}"/>'
-        f'<child link="{ends[k + 1]}"/><origin xyz="{points[k]}"/><axis xyz="0 1 0"/></joint>'
-        for k, name in enumerate("ABC")
-    )
-    path = tmp_path / "bar.urdf"
-    path.write_text(URDF.format(links=links, joints=joints))
+    loop = LOOP.replace("revolute", "fixed").replace('    <axis xyz="0 1 0"/>\n', "")
+    path = robot(tmp_path, loop)
     report = rg.check(rg.load(path))
     (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
     assert "`D` is a weld; a hinge along Y there gives mobility 1" in finding.message
@@ -150,8 +134,9 @@ def test_files_are_told_the_command(tmp_path: Path) -> None:
     # The command that is proposed.
     _, *arguments = shlex.split(finding.help[0].rpartition(": ")[2])
     assert main([*arguments[:-1], str(tmp_path / "free.urdf")]) == 0
-    assert rg.reduce(rg.load(tmp_path / "free.urdf")).mobility == 1
-    assert '<axis xyz="0 1 0"/></loop>' in (tmp_path / "free.urdf").read_text()
+    reduction = rg.reduce(rg.load(tmp_path / "free.urdf"))
+    assert (reduction.mobility, reduction.redundant) == (1, 3)
+    assert '<axis xyz="0 1 0"/>' in (tmp_path / "free.urdf").read_text().partition("<loop")[2]
 
 
 @pytest.mark.slow

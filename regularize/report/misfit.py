@@ -21,8 +21,8 @@ from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
 from regularize.mechanism.source import Model
 from regularize.reduction.cuts import independent_rows, outside
 from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
 from regularize.repair.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
-from regularize.repair.statics.reactions import StressedJoints, stressed_joints
 from regularize.report.loop_report import LoopReport, loop_reports
 
 #: A direction, what the states do on it, and the same with lengths scaled.

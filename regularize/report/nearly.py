@@ -27,7 +27,7 @@ from regularize.mechanism.quantity import STIFFNESS
 from regularize.reduction.block import Block
 from regularize.reduction.mobility import CellMobility
 from regularize.repair.nominal.idealise import Idealised
-from regularize.repair.nominal.places import JointPlaces
+from regularize.repair.nominal.nearest import JointPlaces
 from regularize.repair.nominal.relations import AxisRelation
 from regularize.repair.statics.per_joint import PerJoint, per_joint
 from regularize.tolerances import EXACT, RTOL

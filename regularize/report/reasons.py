@@ -33,8 +33,7 @@ from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.repair.statics.equilibrium import node_incidence
-from regularize.repair.statics.reactions import self_stress
+from regularize.repair.statics.equilibrium import node_incidence, self_stress
 from regularize.words import counted, names, point_words
 
 

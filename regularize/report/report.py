@@ -43,7 +43,7 @@ from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, counted
 
 if TYPE_CHECKING:
-    from regularize.repair.fix.isostatic_file import Trials
+    from regularize.repair.fix.advice import Trials
 
 #: Changes of joint types that are proposed.
 CURES = 3

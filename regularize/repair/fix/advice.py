@@ -1,21 +1,65 @@
-"""Advice: which joints to change first, and what the user's own file can hold, which is tried."""
+"""What to change in the user's own file, tried there: joints, and equations that can go."""
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from regularize.adapters import adapter_named
+import numpy as np
+
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import RegularizeError
+from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model
-from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
-from regularize.repair.fix.reading import reading_words
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.isostatic import Isostatic, isostatic
+from regularize.repair.verification.writing import write_verified
+
+
+def reading_words(mechanism: Mechanism) -> list[str] | None:
+    """Return the words of a command line that read a mechanism as it was; None without any."""
+    if mechanism.path is None or adapter_named(mechanism.format) is None:
+        return None
+    ways: list[tuple[list[str], dict[str, Any]]] = [([], {})]
+    if mechanism.format in ("urdf", "xacro"):
+        floating = ["--floating"], {"floating": True}
+        ways.append(floating)
+        for file in mechanism.files[:1]:
+            loops = ["--loops", displayed(file)]
+            ways += [(loops, {"loops": file}), (loops + floating[0], {"loops": file} | floating[1])]
+    for words, options in ways:
+        try:
+            again = read(mechanism.path, **options)
+        except RegularizeError:  # the file is another one by now
+            continue
+        if _same(again, mechanism):
+            return [displayed(mechanism.path), *words]
+    return None
+
+
+def _same(one: Mechanism, other: Mechanism) -> bool:
+    """Say whether two mechanisms have the same joints at the same places."""
+
+    def key(mechanism: Mechanism) -> list[object]:
+        return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
+
+    return key(one) == key(other) and all(
+        np.array_equal(a.T_parent_joint, b.T_parent_joint)
+        and np.array_equal(a.T_child_joint, b.T_child_joint)
+        and np.array_equal(a.position, b.position)
+        for a, b in zip(one.joints, other.joints, strict=True)
+    )
+
 
 #: Entries of a list of advice.
 MOST = 5
@@ -29,18 +73,21 @@ def advise(
 ) -> tuple[Advice, ...]:
     """Propose at most five ways to change joints, the best first; cures that free come first.
 
-    Whether the model's own file can hold a way is tried on its text in memory, and with ``engine``
-    on a temporary file that the format's own program reads too.
+    Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
     held = held_kinds(reduction.mechanism)
     free = [cure for cure in known if cure.freed]
-    entries = [_freed(cure) for cure in free[:MOST]]
+    entries = [
+        Advice(c.changes, r.redundant - left, left, c.mobility, False, r)
+        for c in free[:MOST]
+        for r, left in [(c.written, c.reduction.redundant)]
+    ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
     found: list[Advice] = []
-    trials = FILES if sum(cell.equations for cell in reduction.cells) < LARGE else 1
+    trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
     in_file = _trial(reduction, engine) if small else None
@@ -60,9 +107,11 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
     # What edits files is loaded where one is tried.
     from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
 
-    model = tuple(reading_words(reduction.mechanism))
+    mechanism = reduction.mechanism
+    words = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
+    model = tuple(words or [displayed(mechanism.path or "MODEL")])
     try:
-        patcher, options = trial_file(reduction.mechanism)
+        patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
         return lambda entry: entry
 
@@ -79,14 +128,12 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
 
 def untried_files(reduction: Reduction) -> bool:
     """Whether a model is so large that no changed file of it is tried."""
-    return sum(cell.equations for cell in reduction.cells) > LARGEST
+    return _equations(reduction) > LARGEST
 
 
-def _freed(cure: Cure) -> Advice:
-    """Return a cure of a locked mechanism as advice."""
-    left = cure.reduction.redundant
-    removes = cure.written.redundant - left
-    return Advice(cure.changes, removes, left, cure.mobility, False, cure.written)
+def _equations(reduction: Reduction) -> int:
+    """Count the closure equations of all coupled loops."""
+    return sum(cell.equations for cell in reduction.cells)
 
 
 def cures(
@@ -119,17 +166,124 @@ def cures(
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
     """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
+    adapter = adapter_named(mechanism.format)
+    if mechanism.path is None or adapter is None or not adapter.installed:
+        return {}
     try:
-        patcher = _patcher(mechanism)
-        return {} if patcher is None else {j.name: patcher.kinds(j) for j in mechanism.joints}
+        if (made := adapter.load_patcher()) is None:
+            return {}
+        patcher: Patcher = made(mechanism)
+        return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
 
 
-def _patcher(mechanism: Mechanism) -> Patcher | None:
-    """Return the patcher for the file of a mechanism, if there is a file and a patcher."""
-    adapter = adapter_named(mechanism.format)
-    if mechanism.path is None or adapter is None or not adapter.installed:
-        return None
-    made = adapter.load_patcher()
-    return None if made is None else made(mechanism)
+#: Closure equations up to which a model is written to see whether it can be: seconds beyond. Those
+#: that dimensions make redundant are looked for at many places, which takes longer.
+EQUATIONS, SPECIAL = 150, 24
+#: Of formats that are dialects of others.
+SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
+
+
+@dataclass(frozen=True)
+class TriedReduction:
+    """What came of dropping redundant equations."""
+
+    #: What does it, with exit status 0; empty where nothing does, or was tried.
+    command: str = ""
+    #: Warnings of what the new file does not hold, or what is not proved.
+    lost: int = 0
+    #: Equations that go.
+    dropped: int = 0
+    #: Why it cannot be done; empty where it can, and where it was not tried.
+    reason: str = ""
+
+
+class Trials(NamedTuple):
+    """What came of trying, on copies of a model's file, all that its report proposes."""
+
+    advice: tuple[Advice, ...]
+    #: Dropping the equations that are proved redundant.
+    proved: TriedReduction
+    #: Dropping more on numerical evidence.
+    numerical: TriedReduction
+
+
+def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
+    """Try joint changes and reductions, so that no report prints a command that refuses."""
+    r = reduction
+    # Larger ones would take longer than a reader waits.
+    small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
+    left = r.remaining > 0 and r.assembly.closed and bool(r.followed)
+    return Trials(
+        advise(r, known, engine=True),
+        tried_reduction(r) if small and r.removed else TriedReduction(),
+        tried_numerically(r) if small and left else TriedReduction(),
+    )
+
+
+def written_as(mechanism: Mechanism) -> str:
+    """Return the format that a model came in, if it can be written, else JSON."""
+    name = mechanism.format
+    if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
+        return "urdf+"
+    adapter = adapters().get(name)
+    return name if adapter is not None and adapter.writer is not None else "json"
+
+
+def file_name(mechanism: Mechanism, format: str) -> str:
+    """Name the file of a model in a format."""
+    stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
+    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
+    return f"{stem or 'model'}{suffix}"
+
+
+def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
+    """Make the isostatic model by means that a format has."""
+    adapter = adapters().get(format)
+    coupled = None if adapter is None else adapter.coupled
+    return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
+
+
+def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
+    """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
+    found = write_verified(report.mechanism, path, format, reduction=report.result)
+    return (*report.findings, *found)
+
+
+def tried_reduction(reduction: Reduction) -> TriedReduction:
+    """Write the isostatic model into a folder that is thrown away, as the command would."""
+    mechanism, words = reduction.mechanism, reading_words(reduction.mechanism)
+    if words is None:
+        return TriedReduction()
+    format = written_as(mechanism)
+    try:
+        report = isostatic_in(reduction, format)
+        findings, after = report.findings, report.result
+        better = after.redundant < reduction.redundant
+        better &= after.finite_mobility == reduction.finite_mobility
+        if better and not any(each.severity == "error" for each in findings):
+            with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+                path = Path(folder) / file_name(mechanism, format)
+                findings = write_isostatic(report, path, format)
+    except RegularizeError as error:
+        return TriedReduction(reason=str(error))
+    errors = [each.message for each in findings if each.severity == "error"]
+    if errors or not better:
+        return TriedReduction(reason=(*errors, "it would be no better")[0])
+    lost = sum(each.severity == "warning" for each in findings)
+    command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
+    gone = reduction.redundant - after.redundant
+    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
+
+
+def tried_numerically(reduction: Reduction) -> TriedReduction:
+    """Reduce on numerical evidence what the axes alone do not prove."""
+    words = reading_words(reduction.mechanism)
+    plain = words is not None and len(words) == 1
+    model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
+    after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
+    if after.remaining >= reduction.remaining:
+        return TriedReduction(reason="it would keep as many")
+    dropped = reduction.remaining - after.remaining
+    return TriedReduction(f"regularize.reduce({model}, numerical=True)", dropped=dropped)

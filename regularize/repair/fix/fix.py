@@ -27,8 +27,14 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.source import Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.comparison import other_counts, other_places, unwanted
-from regularize.repair.fix.placing import Placing, placed, read_changed
+from regularize.repair.fix.changed_files import (
+    Placing,
+    other_counts,
+    other_places,
+    placed,
+    read_changed,
+    unwanted,
+)
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
@@ -186,14 +192,14 @@ def fix(
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
-        elsewhere = partial(placed, patcher, str(before.path))
+        elsewhere = partial(placed, patcher)
         wanted = planned.wanted
         patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
     if planned.slack is not None:
         put = patcher.slack(planned.slack)
         patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
     patch.edits += moving_edits(patcher, closed, patch.edits)
-    placing = Placing(patcher, patch.edits, str(before.path))
+    placing = Placing(patcher, patch.edits)
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
@@ -275,7 +281,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     for finding in patch.findings:
         if finding.severity != "note":
             raise UnsupportedExport(f"{before.path}: {finding.message}")
-    placing = Placing(patcher, patch.edits, str(before.path))
+    placing = Placing(patcher, patch.edits)
 
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
@@ -284,7 +290,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
         _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
 
     if engine:
-        with read_changed(placing, before, options) as after:
+        with read_changed(placing, options) as after:
             check(after)
     elif before.format in IN_MEMORY:
         with replaced_content(placing.files(Path(placing.main))):
@@ -347,7 +353,7 @@ def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
     """Return the changed model and its analysis; raises ``ModelError`` if it is not as meant."""
-    with read_changed(placing, before, options) as after:
+    with read_changed(placing, options) as after:
         reduction = reduce(after)
         if planned.placed:
             wrong = other_places(after, planned.wanted)

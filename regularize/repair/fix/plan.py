@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.edits import WantedKind, WantedSlack
+from regularize.adapters.common.edits import SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.screw import axis_of, transform
+from regularize.loops.assembly import with_coordinates
+from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import HIGHER_PAIRS, changed_joint, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held
-from regularize.repair.fix.slack import gaining_changes, slack_plan, without_implied
-from regularize.repair.statics.cure import Cure, changed
+from regularize.repair.statics.cure import Cure, changed, closure_rank
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
-from regularize.repair.statics.isostatic import same_motion
-from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
+from regularize.repair.statics.joint_changes import JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
+from regularize.repair.statics.stress_search import MechanismStress, independent_changes
+from regularize.repair.statics.welds import chosen_welds
 from regularize.words import LISTED, counted, listed
 
 
@@ -123,9 +129,7 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
     if found is None:
         return None
-    new = {wanted.joint.name: wanted.replacement for wanted in found.wanted}
-    joints = tuple(new.get(joint.name, joint) for joint in less.mechanism.joints)
-    expected = replace(less.mechanism, joints=joints)
+    expected = with_joints(less.mechanism, (wanted.replacement for wanted in found.wanted))
     return replace(
         found, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
     )
@@ -134,29 +138,16 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
     """Plan slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
     found, reason = slack_plan(reduction, kinds), ""
-    if found is not None and found.wanted.removed and not remove:
-        names = listed([f"`{joint.name}`" for joint in found.wanted.removed])
+    if found is not None and found.slack is not None and found.slack.removed and not remove:
+        names = listed([f"`{joint.name}`" for joint in found.slack.removed])
         found, reason = None, f"closing joints such as {names} are taken out with --remove alone"
-    if found is not None:
+    if found is not None and found.slack is not None:
         try:
-            patcher.slack(found.wanted)
+            patcher.slack(found.slack)
+            return found
         except UnsupportedExport as error:
-            found, reason = None, str(error)
-    if found is None:
-        raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
-    wanted = tuple(
-        replace(kind, replacement=found.expected.joint(kind.joint.name))
-        for kind in wanted_kinds(reduction.mechanism, found.changes)
-    )
-    return FixPlan(
-        reduction,
-        wanted,
-        isostatic=True,
-        findings=(*_seen(found.numerical), *_special(reduction.remaining)),
-        left=reduction.remaining,
-        slack=found.wanted,
-        expected=found.expected,
-    )
+            reason = str(error)
+    raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
 
 
 def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) -> str:
@@ -274,3 +265,145 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
     return changed_joint(
         joint, kind, screws, transform(None, np.zeros(3) if point is None else point)
     )
+
+
+def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
+    """Take changes that gain most first, as long as each new freedom takes self-stress away."""
+    stress, found = MechanismStress.of(reduction), []
+    for cell in (cell for cell in reduction.cells if cell.redundant):
+        options = stress.changes(reversed(cell.edges), kinds)
+        options.sort(key=lambda option: -option.gain)
+        found += independent_changes(stress.cell(cell), options)
+    return found
+
+
+def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
+    """Plan other kinds of joints as far as they go, then slack links beside closing joints.
+
+    A closing joint all of whose equations follow from others is taken out instead. None where that
+    would change the motion, or leave more than what special dimensions make redundant.
+    """
+    gaining = gaining_changes(reduction, kinds)
+    if sum(change.gain for change in gaining) > reduction.redundant:
+        gaining = []
+    ways: tuple[Numerical, ...] = (False, "anyway")
+    for changes in (gaining, []) if gaining else ([],):
+        changed = with_joints(reduction.mechanism, (each.replacement for each in changes))
+        for numerical in ways:
+            options: dict[str, Any] = {"rtol": reduction.rtol, "seed": reduction.seed}
+            kept = reduce(changed, keep_cuts=True, numerical=numerical, **options)
+            found = _planned(reduction, changes, kept)
+            if found is not None:
+                return found
+            if kept.remaining == 0:
+                break  # there is nothing that numbers alone could tell
+    return None
+
+
+def _planned(
+    reduction: Reduction, first: Collection[JointChange], kept: Reduction
+) -> FixPlan | None:
+    """Plan slack links where some joints change first, as their reduction asks for."""
+    before, expected = reduction.mechanism, kept.mechanism
+    changes = {change.joint: change for change in first}
+    made: list[ClosureChange] = []
+    removed: list[Joint] = []
+    chosen = chosen_welds(kept)
+    for weld in chosen:
+        cut = weld.cut.edge.joint
+        joint = before.joint(cut.name)
+        # A cut joint without rows of its own holds nothing that other joints do not hold.
+        idle = len(weld.rows) == (0 if weld.point else cut.freedoms)
+        if joint.closure and idle and not _referred(before, joint):
+            removed.append(joint)
+            changes.pop(joint.name, None)
+        elif weld.implied:
+            try:
+                expected, change = slack(expected, kept, weld, [])
+            except UnsupportedExport:  # inside a joint of several freedoms
+                return None
+            made.append(change)
+    for joint in removed:
+        expected = _without(expected, joint)
+    after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
+    same = same_motion(after, reduction)
+    if not same or after.redundant > reduction.remaining or not (made or removed):
+        return None
+    bodies = {body.name for body in before.bodies}
+    links = []
+    for change in made:
+        joints = tuple(expected.joint(name) for name in change.added)
+        new = {name for joint in joints for name in (joint.parent, joint.child)} - bodies
+        own = tuple(body for body in expected.bodies if body.name in new)
+        old, closing = before.joint(change.joint), expected.joint(change.joint)
+        links.append(SlackLinks(old, closing, change.before, own, joints))
+    shares = {}
+    for body in before.bodies:
+        one, two = body.inertia, expected.body(body.name).inertia
+        if one is not None and two is not None and two.mass != one.mass:
+            shares[body.name] = two.mass / one.mass
+    seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
+    wanted = (
+        replace(kind, replacement=expected.joint(kind.joint.name))
+        for kind in wanted_kinds(before, changes.values())
+    )
+    left = reduction.remaining
+    return FixPlan(
+        reduction,
+        tuple(wanted),
+        isostatic=True,
+        findings=(*_seen(seen), *_special(left)),
+        left=left,
+        slack=WantedSlack(tuple(links), shares, tuple(removed)),
+        expected=expected,
+    )
+
+
+def without_implied(
+    reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
+) -> tuple[Reduction, tuple[Joint, ...]]:
+    """Take closing joints out all of whose equations provably follow from others.
+
+    Of closing joints that do the same, one stays that can become most other kinds.
+    """
+    removed: list[Joint] = []
+    q = np.array(reduction.q)
+    for cell in reduction.cells:
+        q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
+    placed = with_coordinates(reduction.mechanism, q)
+    free = _freedoms(placed, reduction.rtol)
+    joints = reduction.mechanism.joints[::-1]
+    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
+        count, mechanism = 6 - joint.freedoms, reduction.mechanism
+        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+            continue
+        without = _without(placed, joint)
+        if not removable(joint) or _freedoms(without, reduction.rtol) > free:
+            continue
+        less = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
+        if same_motion(less, reduction) and less.removed == reduction.removed - count:
+            reduction, placed = less, without
+            removed.append(joint)
+    return reduction, tuple(removed)
+
+
+def _without(mechanism: Mechanism, joint: Joint) -> Mechanism:
+    return replace(mechanism, joints=tuple(j for j in mechanism.joints if j.name != joint.name))
+
+
+def _freedoms(mechanism: Mechanism, rtol: float) -> int:
+    """Count the velocities that are possible where a mechanism is stored."""
+    graph = build(mechanism)
+    freedoms = graph.freedoms
+    for cell in graph.cells:
+        loops = sized_loops(graph, graph.position, cell)
+        freedoms -= closure_rank(loops, loops.state(graph.position[loops.columns]), rtol)
+    return freedoms
+
+
+def _referred(mechanism: Mechanism, joint: Joint) -> bool:
+    """Say whether anything else in the model names a joint."""
+    names = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
+    names += [actuator.joint for actuator in mechanism.actuators]
+    names += [motion.joint for motion in mechanism.motions]
+    return joint.name in names

@@ -1,9 +1,4 @@
-"""Proposals: which joints to change, of any number of loops.
-
-Proposals are made for each coupled component of loops under a budget of work: the changes whose new
-freedoms all take states of self-stress away, standard solutions first. Each is verified on the
-changed mechanism.
-"""
+"""Proposals: which joints to change, standard solutions first, under a budget of work."""
 
 from __future__ import annotations
 
@@ -151,8 +146,7 @@ def proposals(
 ) -> list[Advice]:
     """Find changes that keep the motion and take something away, in no order, beside known cures.
 
-    Joints become the kinds of the sources, one after the other: by default what textbooks propose,
-    what the file can hold (``held``), and all.
+    Joints become the kinds of each source: by default what textbooks propose, ``held``, and all.
     """
     mobility = reduction.mobility
     if reduction.finite_mobility != mobility:

@@ -30,6 +30,7 @@ from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.nominal.nearest import (
     SHOWN,
+    JointPlaces,
     Nearby,
     Nearest,
     Unknowns,
@@ -37,7 +38,6 @@ from regularize.repair.nominal.nearest import (
     nearby,
     nearly_closed,
 )
-from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
 from regularize.validation import FUNCTION, WHOLE, validated
@@ -78,13 +78,10 @@ class Absorbed(ShortRepr):
     def findings(self) -> Iterator[Diagnostic]:
         """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
 
-        def finding(
-            code: str, severity: Severity, message: str, joints: tuple[str, ...], help: list[str]
-        ) -> Diagnostic:
+        def finding(code: str, message: str, joints: tuple[str, ...], *help: str) -> Diagnostic:
+            severity: Severity = "note" if code == "REG225" else "warning"
             source = self.mechanism.joint(joints[0]).source
-            return Diagnostic(
-                code, severity, message, joints=joints, source=source, help=tuple(help)
-            )
+            return Diagnostic(code, severity, message, joints=joints, source=source, help=help)
 
         if self.changed:
             furthest = [max(sizes) for sizes in zip(*self.moves.values(), strict=True)]
@@ -95,8 +92,8 @@ class Absorbed(ShortRepr):
                 f"{sum(each.redundant for each in self.closed)} of their equations are redundant"
             )
             joints = tuple(gap.joint for gap in self.gaps)
-            help = [f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items()]
-            yield finding("REG225", "note", message, joints, help)
+            help = (f"`{name}`: {_sizes(*sizes)}" for name, sizes in self.moves.items())
+            yield finding("REG225", message, joints, *help)
         for each in self.closed:
             if each.meant > each.motions:
                 message = (
@@ -104,16 +101,16 @@ class Absorbed(ShortRepr):
                     f"mobility {each.motions}, and {each.meant} may have been meant: what forbids "
                     "more is weak, and the gaps do not tell whether noise makes it count"
                 )
-                help = ["look for the mechanism that was meant: --absorb-gaps --as-designed"]
-                yield finding("REG229", "warning", message, each.joints, help)
+                way_out = "look for the mechanism that was meant: --absorb-gaps --as-designed"
+                yield finding("REG229", message, each.joints, way_out)
         if self.left:
             message = (
                 f"{_open(self.left)} do not lie in redundant directions and are not absorbed: the "
                 "loops do not fit together at any position of their joints"
             )
             joints = tuple(gap.joint for gap in self.left)
-            help = ["correct the lengths of the links of these loops"]
-            yield finding("REG226", "warning", message, joints, help)
+            way_out = "correct the lengths of the links of these loops"
+            yield finding("REG226", message, joints, way_out)
 
 
 def _open(gaps: Sequence[Gap]) -> str:
@@ -190,18 +187,17 @@ def _closed(
 ) -> tuple[Nearby, int] | None:
     """Find the least change after which some loops close, and the motions they may be meant for.
 
-    Least changes of all frames can make another special mechanism of a planar or a spherical one.
-    So of two ways that which leaves more axes parallel and meeting is what was meant: shifts, with
-    axes made parallel, where they are not much larger; or moves of the closing joints alone. Any
-    moves are made where neither closes the loops.
+    Shifts, with axes made parallel, or moves of the closing joints alone: what leaves more axes
+    parallel and meeting was meant, unless it is much larger. Any moves are made where neither
+    closes the loops, for they can make another special mechanism.
     """
-    counts = motions_meant(loops, q)
+    counts, gap = motions_meant(loops, q), float(np.linalg.norm(loops.residual(loops.state(q))))
     as_placed = bool(build(mechanism).missed)
 
     def unknowns(mask: Mask, aligned: tuple[float, float] | None = None) -> Unknowns:
         return Unknowns(mask, aligned, stored=False, as_placed=as_placed, ways=(1.0,))
 
-    shifts = unknowns(_mask(loops, q, movable, shifts=True), (_gap(loops, q), 0.0))
+    shifts = unknowns(_mask(loops, q, movable, shifts=True), (gap, 0.0))
     closing = unknowns(_mask(loops, q, movable, closing=True))
     anything = unknowns(_mask(loops, q, movable))
     for motions in dict.fromkeys(counts):
@@ -230,28 +226,20 @@ def _relations(after: Reduction, loops: LoopKinematics) -> tuple[int, int]:
     return parallel, sum(axes.gap(i, j) < EXACT.same * loops.length for i, j in pairs)
 
 
-def _gap(loops: LoopKinematics, q: Array) -> float:
-    """Return the size of the closure errors, lengths scaled."""
-    return float(np.linalg.norm(loops.residual(loops.state(q))))
-
-
 def motions_meant(loops: LoopKinematics, q: Array) -> list[int]:
-    """Return numbers of motions that loops may have when they close, what was likely meant first.
-
-    Noise makes a gap in singular values, and a gap of the loops tilts axes, so that singular values
-    as small as itself say nothing.
-    """
-    s = np.linalg.svd(loops.residual_jacobian(loops.state(q))[0] * loops.units, compute_uv=False)[
-        : loops.freedoms
-    ]
+    """Return numbers of motions that loops may have when they close, the likely one first."""
+    rows = loops.residual_jacobian(loops.state(q))[0] * loops.units
+    s = np.linalg.svd(rows, compute_uv=False)[: loops.freedoms]
     largest = float(s[0]) if len(s) else 0.0
     missing = loops.freedoms - len(s)
-    weak = [
+    weak = [  # below a gap in singular values, which noise makes
         len(s) - i
         for i in range(1, len(s))
         if s[i] <= min(s[i - 1] / SHOWN, SHOWN * SLIGHT * largest)
     ]
-    cuts = (max(RTOL, _gap(loops, q)), RTOL)
+    # A gap of the loops tilts axes: singular values as small as itself say nothing.
+    gap = float(np.linalg.norm(loops.residual(loops.state(q))))
+    cuts = (max(RTOL, gap), RTOL)
     counts = [*weak[:1], *(int(np.sum(s <= cut * largest)) for cut in cuts)]
     return [missing + count for count in counts]
 

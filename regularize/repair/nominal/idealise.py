@@ -26,13 +26,13 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
 from regularize.repair.nominal.nearest import (
     SHOWN,
+    JointPlaces,
     Nearby,
     Nearest,
     Unknowns,
     nearby,
     nearly_closed,
 )
-from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
@@ -151,7 +151,7 @@ def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: in
         searched = [candidate for candidate in offered if candidate.searched]
         every = _nearby(best, cell.edges, q, searched, near)
         chosen = _chosen(every)
-        if chosen is None or (hidden and not _explains_more(every[chosen].after, best)):
+        if chosen is None or (hidden and _explained(every[chosen].after) <= _explained(best)):
             likely = _likely(written, loops)
             first = [c for c in offered[:1] if c.joints and (c.missed or c.size <= likely)]
             found = replace(found, undecided=(*found.undecided, *first))
@@ -210,20 +210,15 @@ def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     return float(both[0]), float(both[1])
 
 
-def _explains_more(one: Reduction, other: Reduction) -> bool:
-    """Say whether fewer redundant rows are left by a theorem, or by theorems and proofs."""
-    if one.remaining != other.remaining:
-        return one.remaining < other.remaining
-    rows = (sum(each.rows for each in special_lengths(r)) for r in (one, other))
-    return next(rows) > next(rows)
+def _explained(reduction: Reduction) -> tuple[int, int]:
+    """Return how much of the redundancy is explained: less the rows left, then by theorems."""
+    return -reduction.remaining, sum(each.rows for each in special_lengths(reduction))
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Return singular values up to which the numbers themselves make noise likely.
 
-    They have few digits, or loops that close are stored open: of numbers that close their loops to
-    the last digit nothing is likely. What is further off is no rounding, however few digits there
-    are, and of loops that stay open that is said alone.
+    They have few digits, or loops that close are stored open.
     """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
@@ -256,12 +251,7 @@ def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
 ) -> Nearby | None:
-    """Find the nearest mechanism with so many motions, where it is near and has them.
-
-    Axes that are as nearly parallel as the joints had to be moved are parallel in a mechanism that
-    is hardly further away: a planar linkage, not a spherical one about a far centre. So are those
-    of one body that are as nearly one.
-    """
+    """Find the nearest mechanism with so many motions, where it is near and has them."""
     as_placed = candidate.missed > 0.0
 
     def tried(parallel: float, coaxial: float, near: float = near) -> Nearby | None:
@@ -282,6 +272,8 @@ def _accepted(
     if found is None:
         return None
     off = SHOWN * found.change.distance
+    # Axes as nearly parallel, or one, as joints had to be moved are so in a mechanism hardly
+    # further away: a planar linkage, not a spherical one about a far centre.
     if _off_line(_places(found.after, edges), off, off):
         tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
@@ -337,12 +329,7 @@ def candidates(
     proved: bool,
     cycles: Sequence[Cycle],
 ) -> list[Candidate]:
-    """Find motions that noise may have taken away, those to look for first, many before few.
-
-    Noise makes a gap: singular values that it alone keeps from zero lie well below the others. In a
-    long chain small ones follow each other closely and mean nothing. And they stay small wherever
-    the loops move to.
-    """
+    """Find motions that noise may have taken away, those to look for first, many before few."""
     least = _least(cell, proved)
     if loops.freedoms == least:
         return []
@@ -357,8 +344,7 @@ def meeting_candidates(
 ) -> list[Candidate]:
     """Find motions that loops have if their axes are meant to meet in one point.
 
-    Lengths between axes that nearly meet are as small as what they miss the point by. Where frames
-    lie is no part of the mechanism, and yet the only hint of what is small for it.
+    Where frames lie is no part of the mechanism, and yet the only hint of what is small for it.
     """
     found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
     return [replace(candidate, missed=missed) for candidate in found]
@@ -367,7 +353,10 @@ def meeting_candidates(
 def _weak(
     loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
 ) -> list[Candidate]:
-    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too."""
+    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too.
+
+    Noise makes a gap: in a long chain small singular values follow each other and mean nothing.
+    """
     n = loops.freedoms
     signs = normal_incidence(loops, loops.incidence)
     rows = loops.jacobian(loops.state(q), signs)[0] * loops.units

@@ -11,30 +11,141 @@ with :math:`U_k` the directions in which no coordinate can close configuration k
 the derivative of its closure errors by the places. Both are improved in turn, first along a short
 way, then along longer ones. Singular values of these equations that the errors themselves make
 uncertain are left out until the errors are smaller.
+
+A joint has a frame on each of its two bodies, and both can be off. Where the bodies have moved by
+D and D' since the assembled pose, moving the frames by twists δ and δ' there changes the closure
+error of a loop through the joint by Ad(D) δ - Ad(D') δ'. Where both are moved alike, the pose stays
+closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Mask
+from regularize.lie.arrays import Array, Coordinates, Mask, Point, Transform
 from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
-from regularize.loops.kinematics import LoopKinematics, sized_loops
+from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import IMPROVED, project
-from regularize.mechanism.graph import SUBGROUP_KINDS, EdgeId, Graph
+from regularize.mechanism.connections import joined
+from regularize.mechanism.graph import SUBGROUP_KINDS, Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import motion
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.nominal.places import JointPlaces, Tie
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
+
+#: Frames, two of each joint, that have one axis, and the projector (3, 3) across it.
+Tie: TypeAlias = tuple[list[int], Array]
+
+
+class JointPlaces:
+    """Joints of loops as things that can be moved, about points of their axes or their origins."""
+
+    def __init__(
+        self, loops: LoopKinematics, reference: State, *, at_origins: bool = False
+    ) -> None:
+        self.loops, self.reference = loops, reference
+        edges: dict[str, list[Edge]] = {}
+        for e in loops.edges:
+            edge = loops.graph.edges[e]
+            edges.setdefault(edge.joint.name, []).append(edge)
+        self.edges = edges
+        self.joints: tuple[Joint, ...] = tuple(group[0].joint for group in edges.values())
+        points = [self._point(group[0], at_origins) for group in edges.values()]
+        self._points = np.array(points).reshape(-1, 3)
+        #: World twists of unit moves and turns about the points of the joints.
+        self._bases = np.tile(np.eye(6), (len(points), 1, 1))
+        self._bases[:, :3, :3] *= loops.length
+        self._bases[:, :3, 3:] = screw.cross_matrix(self._points)
+
+    def _pose(self, node: NodeId) -> Transform:
+        return np.asarray(self.reference.T_world_node[0, self.loops.row(node)])
+
+    def _point(self, edge: Edge, at_origin: bool) -> Point:
+        """Return the point of a joint that it is moved and turned about."""
+        point = (self._pose(edge.parent) @ edge.T_parent)[:3, 3]
+        if edge.freedoms == 1 and not at_origin:
+            axis = self.reference.screws[0, self.loops.local(edge.index)][0, 3:]
+            if np.any(axis):
+                point = point + axis * (axis @ (self.loops.center - point)) / (axis @ axis)
+        return np.asarray(point)
+
+    def derivative(self, state: State) -> Array:
+        """Return the change of closure errors by moves of the frames, shape (N, 6 L, 12 joints)."""
+        loops, groups = self.loops, list(self.edges.values())
+        carried = screw.adjoint(state.T_world_node @ screw.inverse(self.reference.T_world_node))
+        sides = []
+        for k, end in ((0, "parent"), (-1, "child")):
+            nodes = [loops.row(getattr(group[k], end)) for group in groups]
+            signs = loops.edge_incidence[:, [loops.edges.index(group[k].index) for group in groups]]
+            sides.append(signs[..., None, None] * (carried[:, nodes] @ self._bases)[:, None])
+        total = np.concatenate([sides[0], -sides[1]], axis=-1)  # (N, L, joints, 6, 12)
+        target = screw.cross_matrix(state.T_world_target[..., :3, 3])[:, :, None]
+        total[..., :3, :] = (total[..., :3, :] - target @ total[..., 3:, :]) / loops.length
+        shape = (len(state.q), 6 * len(loops.chords), 12 * len(groups))
+        return np.swapaxes(total, 2, 3).reshape(shape)
+
+    def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
+        """Return moves that make nearly parallel axes of a body parallel or one, and the latter."""
+        axes, owners, bodies, points = [], [], [], []
+        for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
+            edge = group[0]
+            if len(group) == 1 and edge.freedoms == 1:
+                hinged = edge.screws[3:].any()
+                axis = edge.screws[3:, 0] if hinged else edge.screws[:3, 0]
+                for node, T in ((edge.parent, edge.T_parent), (edge.child, edge.T_child)):
+                    axes.append(screw.unit((self._pose(node) @ T)[:3, :3] @ axis))
+                    bodies.append(node)
+                    points.append(point if hinged else np.full(3, np.nan))
+                owners += [2 * k, 2 * k + 1]
+        moves, ties = np.zeros((2 * len(self.joints), 2, 3)), list[Tie]()
+        directions, places = np.array(axes).reshape(-1, 3), np.array(points).reshape(-1, 3)
+        close = np.linalg.norm(np.cross(directions[:, None], directions), axis=-1) <= parallel
+        # A body that is turned as a whole takes its axes along: they need not point anywhere.
+        close &= np.equal.outer(bodies, bodies)
+        for together in joined(np.argwhere(np.triu(close, 1)).tolist()):
+            _, _, vt = np.linalg.svd(directions[together])
+            for i in together:
+                mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]
+                moves[owners[i], 1] = np.cross(directions[i], mean)
+            across = np.eye(3) - np.outer(vt[0], vt[0])
+            aside = places[together] @ across / self.loops.length
+            near = np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial
+            for one in joined(np.argwhere(np.triu(near, 1)).tolist()):
+                ties.append(([owners[together[i]] for i in one], across))
+                moves[ties[-1][0], 0] = aside[one].mean(axis=0) - aside[one]
+        return moves.reshape(-1), ties
+
+    def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
+        """Return the mechanism with the frames of its joints moved."""
+        changed = {}
+        pairs = zip(self.edges.items(), self._bases, moves.reshape(-1, 2, 6), strict=True)
+        for (name, group), basis, move in pairs:
+            joint, on_body = group[0].joint, self.loops.graph.T_node_body
+            frames = []
+            for D, node, body, T in (
+                (screw.exp(basis @ move[0]), group[0].parent, joint.parent, joint.T_parent_joint),
+                (screw.exp(basis @ move[1]), group[-1].child, joint.child, joint.T_child_joint),
+            ):
+                place = self._pose(node) @ on_body[body]
+                # On its own body, where it may lie off along its axis.
+                frames.append(screw.inverse(place) @ D @ place @ T)
+            changed[name] = replace(joint, T_parent_joint=frames[0], T_child_joint=frames[1])
+        joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
+        return replace(mechanism, joints=joints, digits=None)
+
+    def sizes(self, moves: Array) -> tuple[Array, Array]:
+        """Return by how many metres and radians every joint moves."""
+        moved = np.linalg.norm(moves.reshape(-1, 2, 2, 3), axis=3).max(axis=1)
+        return self.loops.length * moved[:, 0], moved[:, 1]
+
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the
 #: largest, and in angles between axes that are meant to be parallel.
@@ -178,23 +289,17 @@ def nearest(
         found = Nearest(changed, moves, places, error)
         if near is not None and found.too_far(near):
             break
-    closed = _closed_as_stored if unknowns.stored else _closed
-    return Nearest(closed(changed, loops, visited[0]), moves, places, error)
+    closed = _closed(changed, loops, visited[0], unknowns.stored)
+    return Nearest(closed, moves, places, error)
 
 
-def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """Store coordinates of the loops in the mechanism."""
-    position = np.array(loops.graph.position)
-    position[loops.columns] = q
-    return with_coordinates(mechanism, position)
-
-
-def _closed_as_stored(mechanism: Mechanism, loops: LoopKinematics, q: Array) -> Mechanism:
-    """Close loops at stored coordinates that are near: frames on parents take up the difference."""
+def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array, stored: bool) -> Mechanism:
+    """Store coordinates of the loops; of ``stored`` ones nearby frames take up the difference."""
     position = np.array(loops.graph.position)
     off = np.abs(q - position[loops.columns]) / loops.units
-    found = _closed(mechanism, loops, q)
-    if not off.max() <= SLIGHT:
+    position[loops.columns] = q
+    found = with_coordinates(mechanism, position)
+    if not stored or not off.max() <= SLIGHT:
         return found
     joints = []
     for new, old in zip(found.joints, mechanism.joints, strict=True):
@@ -259,8 +364,7 @@ def nearly_closed(
 ) -> tuple[LoopKinematics, Array]:
     """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
 
-    Equations that noise alone keeps independent can be solved, but far away: where the loops meet
-    there is no pose that anybody meant. The stored one is near it.
+    Equations that noise alone keeps independent can be solved, but far from the pose that is meant.
     """
     columns = list(graph.columns(edges))
     assembled, stored = assembled[columns], graph.position[columns]

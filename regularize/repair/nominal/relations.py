@@ -70,6 +70,10 @@ class Axes:
         across = np.linalg.norm(np.cross(self.directions[i], self.directions[j]))
         return float(np.arctan2(across, abs(self.directions[i] @ self.directions[j])))
 
+    def cosine(self, i: int, j: int) -> float:
+        """Return the cosine of the angle between two axes as lines."""
+        return abs(float(self.directions[i] @ self.directions[j]))
+
     def gap(self, i: int, j: int) -> float:
         """Return the distance of two axes as lines, metres; not a number for slides."""
         between = self.points[j] - self.points[i]
@@ -94,7 +98,8 @@ class Axes:
 
 def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
     """Find what holds of the axes that were meant and does not of those that were written."""
-    pairs = [(i, j) for i, j in combinations(range(len(meant.names)), 2)]
+    pairs = [*combinations(range(len(meant.names)), 2)]
+    linked = [p for p in pairs if meant.bodies[p[0]] & meant.bodies[p[1]]]
     found: list[AxisRelation] = []
 
     def missed(kind: str, groups: Iterable[Sequence[int]], off: Miss) -> None:
@@ -109,19 +114,10 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
 
     parallel = _groups(pairs, lambda i, j: meant.angle(i, j) < SAME)
     missed("parallel axes", parallel, lambda i, j: (0.0, written.angle(i, j)))
-    normal = [p for p in pairs if abs(meant.directions[p[0]] @ meant.directions[p[1]]) < SAME]
-    adjacent = [p for p in normal if meant.bodies[p[0]] & meant.bodies[p[1]]]
-    missed(
-        "normal axes",
-        adjacent,
-        lambda i, j: (0.0, abs(float(written.directions[i] @ written.directions[j]))),
-    )
-    meeting = [p for p in pairs if meant.gap(*p) < SAME * length]
-    crossing = [
-        p for p in meeting if meant.angle(*p) > SAME and meant.bodies[p[0]] & meant.bodies[p[1]]
-    ]
+    normal = [p for p in linked if meant.cosine(*p) < SAME]
+    missed("normal axes", normal, lambda i, j: (0.0, written.cosine(i, j)))
+    crossing = [p for p in linked if meant.gap(*p) < SAME * length and meant.angle(*p) > SAME]
     missed("meeting axes", crossing, lambda i, j: (written.gap(i, j) / length, 0.0))
-    linked = [p for p in pairs if meant.bodies[p[0]] & meant.bodies[p[1]]]
     coaxial = _groups(
         linked, lambda i, j: meant.angle(i, j) < SAME and meant.aside(i, j) < SAME * length
     )

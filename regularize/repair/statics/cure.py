@@ -20,7 +20,7 @@ from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.statics.joint_changes import JointChange, own_freedom
+from regularize.repair.statics.joint_changes import JointChange, own_freedom, with_joints
 from regularize.repair.statics.passive_freedoms import passive_bodies
 from regularize.tolerances import EXACT
 
@@ -82,23 +82,20 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     """Return the mechanism with the changes made, stored in its assembled pose."""
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
     new = {change.joint: change.replacement for change in changes}
-    joints = tuple(new.get(joint.name, joint) for joint in mechanism.joints)
     actuators = []
     for actuator in mechanism.actuators:
-        if actuator.joint not in new:
-            actuators.append(actuator)
-            continue
-        freedom = own_freedom(mechanism.joint(actuator.joint), new[actuator.joint].screws)
+        freedom: int | None = actuator.freedom
+        if actuator.joint in new:
+            freedom = own_freedom(mechanism.joint(actuator.joint), new[actuator.joint].screws)
         actuators += [] if freedom is None else [replace(actuator, freedom=freedom)]
-    return replace(mechanism, joints=joints, actuators=tuple(actuators))
+    return replace(with_joints(mechanism, new.values()), actuators=tuple(actuators))
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
     """Return the cure that some changes are, or why they are none.
 
-    Nothing may be redundant in the changed mechanism, and nothing but idle freedoms may move that
-    did not move before. Where several motions meet at the assembled pose, one of those of the
-    highest rank is enough.
+    Nothing may be redundant, and nothing but idle freedoms may move that did not move before: on
+    one motion of the highest rank, where several meet at the assembled pose.
     """
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
@@ -137,11 +134,7 @@ def _judged(
 
 
 def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
-    """Put the changed mechanism on each motion of the highest rank that the original has there.
-
-    Where several meet, each change would have to find all of them again. Where the pose is singular
-    and only one is there, ranks are told where a walk came to.
-    """
+    """Put the changed mechanism on each motion of the highest rank that the original has there."""
     mechanism = changed(reduction, changes)
     new = {change.joint: change.replacement for change in changes}
     telling = _telling(reduction)
@@ -164,7 +157,10 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
 
 
 def _telling(reduction: Reduction) -> list[list[Array]]:
-    """Return configurations of each cell that tell its rank; none where the assembled pose does."""
+    """Return configurations of each cell that tell its rank; none where the assembled pose does.
+
+    Where the pose is singular and only one motion is there, that is where a walk came to.
+    """
     ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
     return [
         [branch.local.q for branch in cell.branches if branch.rank == rank]
@@ -217,14 +213,14 @@ def left_here(
                 q, assembled = assembly.q, True
                 loops = sized_loops(graph, q, cell)
                 state = loops.state(q[loops.columns])
-            ranks[key] = _rank(loops, state, reduction.rtol)
+            ranks[key] = closure_rank(loops, state, reduction.rtol)
         rank += ranks[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
     return 6 * graph.loops + len(graph.couplings) - rank
 
 
-def _rank(loops: LoopKinematics, state: State, rtol: float) -> int:
+def closure_rank(loops: LoopKinematics, state: State, rtol: float) -> int:
     """Return the rank of the closure equations of a coupled component at a configuration."""
     if len(loops.chords) > MANY_LOOPS:
         from regularize.reduction.many_loops import LoopRanks  # loaded where there are many

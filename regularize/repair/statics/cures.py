@@ -1,9 +1,4 @@
-r"""Changes of joint types that make a mechanism isostatic without adding mobility.
-
-Every redundant equation is a state of self-stress; a joint that gives way along it takes it away. A
-set of changes cures the mechanism where its new freedoms, seen by the self-stress states N, form a
-matrix :math:`N^T A` of full rank. Every proposal is verified by analysing the changed model.
-"""
+"""Changes of joint types that make a mechanism isostatic without adding mobility, each verified."""
 
 from __future__ import annotations
 

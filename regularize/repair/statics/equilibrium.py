@@ -1,28 +1,48 @@
-r"""Equilibrium of all bodies of a mechanism, with every joint as a constraint.
+r"""Equilibrium of all bodies of a mechanism, with every joint as a constraint, and self-stress.
 
 The wrench in a joint of the spanning tree is what the bodies behind it need, less what the chords
 bring there. So all joint wrenches follow from those of the chords, :math:`w = w_0 - C X`, and the
 joints' freedoms, along which only motors act, give the equations :math:`J^T X = S^T w_0 - \tau`
-with the closure Jacobian J. Self-stress, the null space of :math:`J^T`, is what they leave open.
-Wrenches are about ``loops.center``, world axes, forces times ``loops.length``, so that they are
-dual to the scaled twists of ``LoopKinematics``.
+with the closure Jacobian J. Wrenches are about ``loops.center``, world axes, forces times
+``loops.length``, so that they are dual to the scaled twists of ``LoopKinematics``.
+
+States of self-stress, the null space of :math:`J^T`, are wrenches that circulate around loops; they
+are as many as redundant equations. In words, states that stay within one short loop come first,
+for they are the easiest to picture; what is left runs through several loops at once.
+
+A joint whose two frames are off by a small twist e against each other opens the loops through it.
+Coordinates take up all of the gap but what states of self-stress X do work on,
+
+.. math:: m = X^T \delta = \sum_j w_j^T e_j ,
+
+with :math:`w_j` the wrench of the state in joint j (virtual work, as in the method of Kutzbach for
+lack of fit). Where joints give way by compliances :math:`K_j^{-1}`, the state of least elastic
+energy closes the gap (Castigliano): :math:`\lambda = -(\sum_j w_j^T K_j^{-1} w_j)^{-1} m`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Mask, Point, Transform, Wrench
+from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, read_only
+from regularize.lie.directions import Direction, directions
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.loop_tree import LoopTree
 from regularize.mechanism.mechanism import Inertia
-from regularize.reduction.reduce import Reduction
+from regularize.mechanism.named_columns import ShortRepr
+from regularize.mechanism.source import Model
+from regularize.reduction.mobility import CellMobility
+from regularize.reduction.reduce import Reduction, as_reduction
+from regularize.tolerances import VANISHING
+from regularize.validation import ARRAY, validated, vector
 
 
 def node_incidence(loops: LoopTree) -> Array:
@@ -64,6 +84,12 @@ class Equilibrium:
         u, s, _ = np.linalg.svd(self.jacobian * self.loops.units, full_matrices=True)
         return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
 
+    def circulating(self, edges: Sequence[EdgeId]) -> Space:
+        """Return the wrenches that all joints of a loop can transmit, shape (6, states)."""
+        screws = np.vstack([self.screws[self.loops.local(e)] for e in edges])
+        u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
+        return np.asarray(u[:, decide_rank(s, self.rtol).rank :])
+
     def motion(self, v: Array, a: Array) -> tuple[Array, Array]:
         """Return twist and acceleration of every node about the origin, shapes (nodes, 6)."""
         screws = self.state.screws
@@ -102,9 +128,8 @@ class Equilibrium:
 
     def _at_center(self, wrench: Wrench, point: Point) -> Wrench:
         """Return a wrench at a point as the scaled wrench about the centre."""
-        force = wrench[:3]
-        moment = wrench[3:] + np.cross(point - self.loops.center, force)
-        return np.concatenate([force * self.loops.length, moment])
+        moment = wrench[3:] + np.cross(point - self.loops.center, wrench[:3])
+        return np.concatenate([wrench[:3] * self.loops.length, moment])
 
     def about(self, wrenches: Array, point: Array) -> Array:
         """Return scaled wrenches about the centre, shape (6, k), as those about a point."""
@@ -165,3 +190,158 @@ def _inertia_wrench(inertia: Inertia, twist: Array, acceleration: Array, gravity
     force = inertia.mass * (at_c - gravity)
     moment = inertia.matrix @ acceleration[3:] + np.cross(w, inertia.matrix @ w)
     return np.concatenate([force, moment])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelfStress(ShortRepr):
+    """One state of self-stress."""
+
+    joints: tuple[str, ...]
+    #: The wrench in the first of them about ``point``, ground axes.
+    direction: Direction
+    point: Point
+    #: Whether it circulates in one short loop, the same wrench through every joint.
+    one_loop: bool
+
+    def __str__(self) -> str:
+        """One phrase, for example ``a force along Y circulates through A, B, C, D``."""
+        wrench = self.direction.words("force", "moment")
+        if self.one_loop:
+            return f"a {wrench} circulates through {', '.join(self.joints)}"
+        return f"a {wrench} in {self.joints[0]} is balanced by {', '.join(self.joints[1:])}"
+
+
+@validated(q=ARRAY)
+def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
+    """A readable basis of the self-stress of a mechanism.
+
+    Args:
+        model: From ``regularize.reduce``.
+        q: Closed coordinates of all joints, shape (n,); by default the assembled ones.
+    """
+    reduction = as_reduction(model)
+    if not reduction.redundant:
+        return ()
+    q = reduction.q if q is None else vector("q", q, len(reduction.q))
+    equilibrium = Equilibrium(reduction, q)
+    fields = equilibrium.fields(equilibrium.self_stress)
+    total = fields.reshape(-1, fields.shape[2])
+    found: list[SelfStress] = []
+    explained = np.zeros((len(total), 0))
+    for part in reduction.parts:
+        for cycle in part.cycles:
+            for state, field in _of_cycle(equilibrium, cycle):
+                new = field - _project(explained, field)
+                if np.linalg.norm(new) < equilibrium.absent * np.linalg.norm(field):
+                    continue  # neighbouring loops say so already
+                found.append(state)
+                explained = np.column_stack([explained, field])
+    u, _, _ = np.linalg.svd(total - _project(explained, total), full_matrices=False)
+    for column in u.T[: max(total.shape[1] - len(found), 0)]:
+        found.append(_across(equilibrium, column.reshape(-1, 6)))
+    return tuple(found)
+
+
+def _project(columns: Array, onto: Array) -> Array:
+    """Project orthogonally on the space of the columns."""
+    basis = np.linalg.qr(columns)[0]
+    return np.asarray(basis @ (basis.T @ onto))
+
+
+def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
+    """Find states within one loop and their wrench fields, shape (edges * 6,)."""
+    loops, graph = equilibrium.loops, equilibrium.graph
+    space = equilibrium.circulating(cycle.edges)
+    if not space.shape[1]:
+        return
+    point = _common_point(equilibrium, cycle)
+    names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
+    for direction in directions(equilibrium.about(space, point)):
+        wrench = direction.covector.copy()
+        wrench[3:] += np.cross((point - loops.center) / loops.length, wrench[:3])
+        field = np.zeros((len(loops.edges), 6))
+        for e, node in zip(cycle.edges, cycle.nodes, strict=True):
+            sign = 1.0 if node == graph.edges[e].parent else -1.0
+            field[loops.edges.index(e)] = sign * wrench
+        yield SelfStress(names, direction, read_only(point), True), field.ravel()
+
+
+def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Point:
+    """Return the point nearest to all axes of rotation of a loop."""
+    normal, moment = np.zeros((3, 3)), np.zeros(3)
+    for e in cycle.edges:
+        for twist in equilibrium.state.screws[0, equilibrium.loops.local(e)]:
+            axis, point, _ = screw.axis_of(twist)
+            if point is not None:
+                across = np.eye(3) - np.outer(axis, axis)
+                normal, moment = normal + across, moment + across @ point
+    center = np.asarray(equilibrium.loops.center)
+    return center + np.linalg.lstsq(normal, moment - normal @ center, rcond=VANISHING)[0]
+
+
+def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
+    """Describe a state that runs through several loops, seen from its first joint."""
+    loops, graph = equilibrium.loops, equilibrium.graph
+    sizes = np.max(np.abs(field), axis=1)
+    taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
+    first = taking[0]
+    origin = equilibrium.origin(loops.edges[first])[:3, 3]
+    wrench = equilibrium.about(field[first][:, None], origin)
+    names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
+    wrench /= np.linalg.norm(wrench)
+    return SelfStress(names, directions(wrench)[0], read_only(origin), False)
+
+
+@dataclass(frozen=True, eq=False)
+class StressedJoints:
+    """States of self-stress of a cell as wrenches in its joints."""
+
+    names: tuple[str, ...]
+    #: The frame of each on its parent, shape (joints, 4, 4).
+    places: Transform
+    #: In every joint at its place along the axes of its frame, in N and N m, (joints, 6, states).
+    wrenches: Array
+    #: In the closing joints, by edge: about the origin, axes of the world, as the bodies that carry
+    #: the cut frames stand at the assembled pose, shape (6, states).
+    chords: dict[EdgeId, Array]
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.wrenches.shape[2])
+
+    def mixed(self, amounts: Array) -> StressedJoints:
+        """Return other states, made of some amounts of these, shape (states, k)."""
+        chords = {e: wrench @ amounts for e, wrench in self.chords.items()}
+        return StressedJoints(self.names, self.places, self.wrenches @ amounts, chords)
+
+
+def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
+    """Return the states of self-stress of a cell, at the pose or where it is least singular."""
+    q = np.asarray(reduction.q[reduction.graph.columns(cell.edges)])
+    if cell.here.rank < cell.generic.rank:
+        loops = Equilibrium(reduction, q, cell.edges).loops
+        rows = loops.jacobian(loops.state(cell.configurations)) * loops.units
+        s = np.linalg.svd(rows, compute_uv=False)
+        q = cell.configurations[int(np.argmax(s[:, cell.generic.rank - 1] / s[:, 0]))]
+    equilibrium = Equilibrium(reduction, q, cell.edges)
+    loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
+    unknowns = equilibrium.self_stress
+    reference, every = reduction.reference.T_world_node[0], reduction.loops
+    T_world_root = reference[every.row(loops.roots[0])]
+    places: dict[str, Transform] = {}
+    wrenches = []
+    for e, field in zip(loops.edges, equilibrium.fields(unknowns), strict=True):
+        name, pose = graph.edges[e].joint.name, equilibrium.origin(e)
+        if name not in places:  # in series: what one of them transmits, all do
+            places[name] = T_world_root @ pose
+            wrench = equilibrium.at_point(field, pose[:3, 3])
+            wrenches.append(np.kron(np.eye(2), pose[:3, :3].T) @ wrench)
+    chords = {}
+    cuts = {cut.edge.index: cut for cut in reduction.cuts}
+    for k, e in enumerate(loops.chords):
+        node = cuts[e].node
+        T = reference[every.row(node)] @ screw.inverse(state.T_world_node[0, loops.row(node)])
+        own = equilibrium.at_point(unknowns[6 * k : 6 * k + 6], np.zeros(3))
+        chords[e] = screw.adjoint(screw.inverse(T)).T @ own
+    return StressedJoints(tuple(places), np.array([*places.values()]), np.array(wrenches), chords)

@@ -26,6 +26,7 @@ from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.statics.joint_changes import with_joints
 from regularize.repair.statics.welds import Weld, chosen_welds, twist_space
 from regularize.validation import FLAG, WHOLE, validated
 from regularize.words import slack_name
@@ -168,8 +169,7 @@ def _lowered(
     removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
     changes: list[ClosureChange] = []
     for joint in mechanism.joints:
-        fewer = removed.get(joint.kind)
-        if fewer is None or not joint.closure or reduction.redundant < fewer:
+        if not joint.closure or reduction.redundant < removed.get(joint.kind, np.inf):
             continue
         ball = replace(
             joint,
@@ -179,8 +179,7 @@ def _lowered(
             limits=None,
             dynamics=JointDynamics(),
         )
-        joints = tuple(ball if j.name == joint.name else j for j in mechanism.joints)
-        candidate = replace(mechanism, joints=joints)
+        candidate = with_joints(mechanism, [ball])
         found = again(candidate)
         if found.assembly.closed and same_motion(found, reduction):
             mechanism, reduction = candidate, found

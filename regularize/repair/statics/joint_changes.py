@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from regularize.mechanism.joint import (
     motion,
     perpendiculars,
 )
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.tolerances import VANISHING
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
@@ -111,6 +111,12 @@ class JointChange:
     def __str__(self) -> str:
         """For example ``D: revolute to spherical``."""
         return f"{self.joint}: {self.before} to {self.words}"
+
+
+def with_joints(mechanism: Mechanism, joints: Iterable[Joint]) -> Mechanism:
+    """Return a mechanism with these joints in place of those of the same names."""
+    new = {joint.name: joint for joint in joints}
+    return replace(mechanism, joints=tuple(new.get(j.name, j) for j in mechanism.joints))
 
 
 class Replacement(NamedTuple):

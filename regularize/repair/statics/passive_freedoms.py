@@ -43,12 +43,9 @@ class PassiveBody:
 def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     """Find bodies of loops that can move while all neighbours stand still, wherever these are.
 
-    What a row of bodies can do by itself with the joints inside it at rest is the intersection of
-    the screw spaces of the joints at its ends: the line of the balls of a leg S-P-S or S-U-S. A
-    body with more than two joints has the intersection of all. What a joint of one freedom or a
-    motor moves is no passive freedom, nor is what one other body alone guides, as columns guide the
-    ram of a press, but for the spin of a rod between two balls. Three hinges through one point with
-    nothing but massless frames between them are a ball joint, as formats without one write it.
+    What a row of bodies can do by itself is what the screw spaces of the joints at its ends have in
+    common: the line of the balls of a leg S-P-S. What a joint of one freedom or a motor moves is no
+    passive freedom, nor what one other body alone guides, as columns guide the ram of a press.
     """
     if not reduction.assembly.closed:
         return
@@ -58,8 +55,8 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
         here = spinning(reduction.graph, part.edges, part.screws, reduction.tolerances.rtol)
         for nodes, ends, common in here:
             elsewhere = _elsewhere(reduction, part) if elsewhere is None else elsewhere
-            spaces = (_spaces(ends, screws) for screws in elsewhere)
-            always = min(_common(each, reduction.tolerances.rtol).shape[1] for each in spaces)
+            rtol = reduction.tolerances.rtol
+            always = min(_common(ends, screws, rtol).shape[1] for screws in elsewhere)
             for twist in common.T[:always]:
                 rates = _rates(reduction.graph, part, nodes, ends, twist)
                 if np.linalg.matrix_rank(np.vstack([known, rates]), tol=UNNOTICED) == len(known):
@@ -93,7 +90,7 @@ def spinning(
             (len(end) == 1 and graph.edges[end[0]].joint.freedoms < 2) or not end for end in ends
         ):
             continue
-        common = _common(_spaces(ends, screws), rtol)
+        common = _common(ends, screws, rtol)
         if common.shape[1] and not _guided(graph, nodes, ends, common):
             yield nodes, tuple(ends), common
 
@@ -116,11 +113,7 @@ def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common
 def balls_of(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
 ) -> Iterator[tuple[EdgeId, End]]:
-    """Find three hinges through one point in a row of massless frames, each with all three.
-
-    Neighbouring axes are at right angles where three hinges stand for a ball; at other angles they
-    are a leg of a spherical mechanism, which does not reach every attitude.
-    """
+    """Find three hinges that stand for a ball in a row of massless frames, each with all three."""
     hinges = {e for e in edges if graph.edges[e].joint.kind in ("revolute", "continuous")}
     inner = {
         node
@@ -145,6 +138,7 @@ def balls_of(
         point = np.linalg.lstsq(lever, arms, rcond=None)[0]
         met = np.linalg.norm(lever @ point - arms) <= rtol * max(1.0, float(np.linalg.norm(arms)))
         axes = twists[3:].T
+        # Axes at other angles are a leg of a spherical mechanism, with less than all attitudes.
         across = np.abs(axes[1] @ axes[::2].T).max() <= rtol
         if met and across:
             yield from ((e, row) for e in row)
@@ -166,11 +160,6 @@ def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
         if touched[0].intersection(nodes) and not set().union(*touched[1:]).intersection(nodes):
             return edges
     return ()
-
-
-def _spaces(ends: Sequence[End], screws: Mapping[EdgeId, Space]) -> list[Space]:
-    """Return the screws that each of some joints leaves free."""
-    return [np.hstack([screws[e] for e in end]) for end in ends]
 
 
 def _rows(
@@ -207,11 +196,12 @@ def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
     return [{e: own[loops.local(e)].T for e in part.edges} for own in screws]
 
 
-def _common(spaces: list[Space], rtol: float) -> Space:
-    """Return what screw spaces have in common, translations first."""
+def _common(ends: Sequence[End], screws: Mapping[EdgeId, Space], rtol: float) -> Space:
+    """Return what the screws that joints leave free have in common, translations first."""
     common = subalgebra.FULL
-    for space in spaces:
-        common = subalgebra.intersection(common, subalgebra.span(space), rtol)
+    for end in ends:
+        space = subalgebra.span(np.hstack([screws[e] for e in end]))
+        common = subalgebra.intersection(common, space, rtol)
     shifts = np.array(subalgebra.intersection(common, subalgebra.FULL[:, :3], rtol))
     shifts[3:] = 0.0
     turns = subalgebra.span(subalgebra.residual(shifts, common)) if shifts.size else common
@@ -224,7 +214,7 @@ def _rates(
     """Return the rates of all coordinates while a row moves by itself."""
     rates = np.zeros(graph.freedoms)
     for end in ends:
-        (space,) = _spaces([end], part.screws)
+        space = np.hstack([part.screws[e] for e in end])
         own, near = np.linalg.lstsq(space, twist, rcond=None)[0], set(nodes)
         for e in end:
             edge = graph.edges[e]

@@ -1,46 +1,36 @@
-r"""Which joint reactions the model determines, and which it leaves open.
+r"""Joint reactions: which of them the model determines, and their values.
 
-In equilibrium the wrenches in the joints of a loop may be changed by a wrench that circulates
-around it, as long as no joint has a freedom that would give way. Such *self-stress* states form the
-left null space of the loops' closure equations; their number is the number of redundant equations.
-A reaction is unique exactly where no self-stress state has a component (Wojtyra 2005).
-
-In words, states that stay within one short loop come first, for they are the easiest to picture;
-what is left runs through several loops at once.
-
-A joint whose two frames are off by a small twist e against each other opens the loops through it.
-Coordinates take up all of the gap but what states of self-stress X do work on,
-
-.. math:: m = X^T \delta = \sum_j w_j^T e_j ,
-
-with :math:`w_j` the wrench of the state in joint j (virtual work; the left null space of the
-closure Jacobian, as in the method of Kutzbach for lack of fit). Along its own freedoms a joint
-transmits nothing, so errors there do not count. Where joints give way by compliances
-:math:`K_j^{-1}`, the state of least elastic energy closes the gap (Castigliano):
-
-.. math:: \lambda = -\left(\sum_j w_j^T K_j^{-1} w_j\right)^{-1} m .
+In equilibrium the wrenches in the joints of a loop may be changed by a state of self-stress. A
+reaction is unique exactly where no such state has a component (Wojtyra 2005). What equilibrium
+leaves open is settled by the smallest norm, or, where stiffnesses are known, by the smallest
+elastic energy (Castigliano's theorem: a structure without prestress). The forces in the constraints
+that a reduction removed are among the results: that is what the thesis of Paul (2020) left for
+later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Point, Space, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Space, Wrench, read_only
 from regularize.lie.directions import Direction, directions, directions_of_each
-from regularize.lie.subalgebra import decide_rank
-from regularize.mechanism.cycles import MANY_LOOPS, Cycle
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.cycles import MANY_LOOPS
+from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import Equilibrium
-from regularize.tolerances import VANISHING
-from regularize.validation import ARRAY, validated, vector
+from regularize.repair.statics.passive_joints import PassiveJoints
+from regularize.tolerances import NEGLIGIBLE, TINY, UNNOTICED
+from regularize.validation import ARRAY, MAPPING, NAMES, NUMBER, named, validated, vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,158 +99,247 @@ def _fields(
     yield from zip(loops.edges, equilibrium.fields(equilibrium.self_stress), strict=True)
 
 
+#: A pair of stiffnesses (N/m and N m/rad) or a matrix in the joint or body frame, shape (6, 6).
+Stiffness: TypeAlias = "float | tuple[float, float] | Array"
+
+
+def settle(
+    equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
+) -> Array:
+    """Return amounts of the self-stress states: of least energy, then of least norm, (states,)."""
+    amounts: Array = np.zeros(free.shape[2])
+    unsettled: Array = np.eye(len(amounts))
+    if not len(amounts):
+        return amounts
+    loads = np.concatenate([fields[..., None], free], axis=2)
+    loaded = list(zip(equilibrium.loops.edges, loads, strict=True))
+    rows = []
+    for e, wrenches in loaded:
+        pose = equilibrium.origin(e)
+        for root in compliances.get(e, ()):
+            # Square roots of the compliances turn the energy into a sum of squares.
+            rotated = root @ np.kron(np.eye(2), pose[:3, :3].T)
+            rows.append(rotated @ equilibrium.at_point(wrenches, pose[:3, 3]))
+    if rows:
+        energy = np.vstack(rows)
+        amounts += np.linalg.lstsq(energy[:, 1:], -energy[:, 0], rcond=NEGLIGIBLE)[0]
+        _, s, vt = np.linalg.svd(energy[:, 1:], full_matrices=True)
+        unsettled = vt[int(np.sum(s > NEGLIGIBLE * max(float(s[0]), TINY))) :].T
+    if unsettled.shape[1]:
+        norm = np.vstack([equilibrium.about(w, equilibrium.origin(e)[:3, 3]) for e, w in loaded])
+        settled = norm[:, 0] + norm[:, 1:] @ amounts
+        amounts += unsettled @ np.linalg.lstsq(norm[:, 1:] @ unsettled, -settled, rcond=None)[0]
+    return np.asarray(amounts)
+
+
+def compliance_roots(
+    reduction: Reduction, stiffness: Mapping[str, Stiffness]
+) -> dict[EdgeId, list[Array]]:
+    """Return square roots of compliance matrices in the frame of each edge on its parent."""
+    graph = reduction.graph
+    found: dict[EdgeId, list[Array]] = {}
+    for name, value in stiffness.items():
+        matrix = np.asarray(value, dtype=np.float64)
+        if matrix.ndim == 0 or matrix.shape == (2,):
+            matrix = np.repeat(matrix, 6 // matrix.size)
+        matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
+        if matrix.shape != (6, 6) or np.any(np.linalg.eigvalsh(matrix) <= 0.0):
+            raise ModelError(
+                f"stiffness of {name!r}: expected a pair (N/m, N m/rad) or a symmetric positive "
+                f"definite 6 by 6 matrix, got {np.asarray(value).tolist()}"
+            )
+        edges = [e.index for e in graph.edges if e.joint.name == name]
+        if not edges:
+            node = graph.node_of[reduction.mechanism.body(name).name]
+            edges = [e.index for e in graph.edges if e.child == node]
+        if not edges:
+            raise ModelError(f"body {name!r} has no joint on its parent side to load it")
+        found.setdefault(edges[0], []).append(np.linalg.inv(np.linalg.cholesky(matrix)))
+    return found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SelfStress(ShortRepr):
-    """One state of self-stress."""
+class JointForce(Reaction):
+    """The wrench that a joint transmits, and in which directions equilibrium leaves it open."""
 
-    joints: tuple[str, ...]
-    #: The wrench in the first of them about ``point``, ground axes.
+    #: From parent to child at the origin of the joint frame on the parent, ground axes.
+    wrench: Wrench
+    #: Forces of motors along the joint's freedoms. ``wrench`` includes them, and what acts within
+    #: the joint: damping, dry friction, springs, and rotors.
+    motor: Array
+    #: The part of ``wrench`` that equilibrium determines.
+    determined: Wrench
+
+
+@dataclass(frozen=True, eq=False)
+class EliminatedForce:
+    """Force in a constraint that the reduction removed."""
+
+    joint: str
+    #: Of the constraint at the joint's origin, ground axes.
     direction: Direction
-    point: Point
-    #: Whether it circulates in one short loop, the same wrench through every joint.
-    one_loop: bool
-
-    def __str__(self) -> str:
-        """One phrase, for example ``a force along Y circulates through A, B, C, D``."""
-        wrench = self.direction.words("force", "moment")
-        if self.one_loop:
-            return f"a {wrench} circulates through {', '.join(self.joints)}"
-        return f"a {wrench} in {self.joints[0]} is balanced by {', '.join(self.joints[1:])}"
+    #: In newtons, or newton metres of a moment.
+    value: float
 
 
-@validated(q=ARRAY)
-def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
-    """A readable basis of the self-stress of a mechanism.
+@dataclass(frozen=True, eq=False, repr=False)
+class JointForces(ShortRepr):
+    """Wrenches in all joints that move or close a loop, in balance with motion and loads."""
+
+    joints: tuple[JointForce, ...]
+    eliminated: tuple[EliminatedForce, ...]
+    #: Number of independent self-stress states.
+    states: int
+    #: ``unique``, ``minimum norm`` or ``elastic``: how the open part was settled.
+    method: str
+    #: Forces along all coordinates, those of the held ones included.
+    tau: Coordinates
+
+    def __getitem__(self, joint: str) -> JointForce:
+        """The entry of that name; raises ``ModelError`` naming those there are."""
+        for entry in self.joints:
+            if entry.joint == joint:
+                return entry
+        raise ModelError(f"there is no joint {joint!r} in {[j.joint for j in self.joints]}")
+
+
+@validated(
+    q=ARRAY,
+    v=ARRAY,
+    a=ARRAY,
+    tau=named(NUMBER),
+    held=NAMES,
+    loads=named(ARRAY),
+    stiffness=MAPPING,
+    balance=NUMBER,
+)
+def joint_forces(
+    model: Model,
+    q: Array | None = None,
+    v: Array | None = None,
+    a: Array | None = None,
+    *,
+    tau: Mapping[str, float] | None = None,
+    held: Iterable[str] = (),
+    loads: Mapping[str, ArrayLike] | None = None,
+    stiffness: Mapping[str, Stiffness] | None = None,
+    balance: float = UNNOTICED,
+) -> JointForces:
+    """Wrenches in all joints.
 
     Args:
         model: From ``regularize.reduce``.
         q: Closed coordinates of all joints, shape (n,); by default the assembled ones.
+        v: Velocities of all coordinates, shape (n,); those of the cuts are replaced by what
+            the others imply. By default at rest.
+        a: Accelerations in the same way; by default zero.
+        tau: Known motor forces by coordinate name, zero elsewhere.
+        held: Coordinates that are held or driven by whatever force that needs.
+        loads: Wrenches on bodies at the origin of the body frame, ground axes, force first.
+        stiffness: By joint or body name. What is not named is rigid. A body passes on what its
+            parent-side joint transmits. Without any, the smallest norm is taken.
+        balance: Imbalance along a freedom that is accepted, relative to the largest wrench.
+
+    Raises:
+        ModelError: A name is unknown, or forces and accelerations do not fit each other.
     """
     reduction = as_reduction(model)
-    if not reduction.redundant:
-        return ()
-    q = reduction.q if q is None else vector("q", q, len(reduction.q))
+    graph, n = reduction.graph, reduction.graph.freedoms
+    q, v, a = (
+        np.zeros(n) if value is None else vector(name, value, n)
+        for name, value in (("q", reduction.q if q is None else q), ("v", v), ("a", a))
+    )
     equilibrium = Equilibrium(reduction, q)
-    fields = equilibrium.fields(equilibrium.self_stress)
-    total = fields.reshape(-1, fields.shape[2])
-    found: list[SelfStress] = []
-    explained = np.zeros((len(total), 0))
-    for part in reduction.parts:
-        for cycle in part.cycles:
-            for state, field in _of_cycle(equilibrium, cycle):
-                new = field - _project(explained, field)
-                if np.linalg.norm(new) < equilibrium.absent * np.linalg.norm(field):
-                    continue  # neighbouring loops say so already
-                found.append(state)
-                explained = np.column_stack([explained, field])
-    u, _, _ = np.linalg.svd(total - _project(explained, total), full_matrices=False)
-    for column in u.T[: max(total.shape[1] - len(found), 0)]:
-        found.append(_across(equilibrium, column.reshape(-1, 6)))
+    names = coordinate_names(graph.mechanism)
+    forces, takes_any = np.zeros(n), np.zeros(n, dtype=bool)
+    forces[columns_of(names, tau or {})] = list((tau or {}).values())
+    takes_any[columns_of(names, held)] = True
+    applied = {
+        graph.mechanism.body(name).name: np.asarray(load, dtype=np.float64)
+        for name, load in (loads or {}).items()
+    }
+    given = np.ones(n, dtype=bool)
+    for cut in reduction.cuts:
+        given[list(cut.edge.columns)] = False
+    v, a = equilibrium.complete(v, a, given)
+    passive = PassiveJoints.of(graph)
+    within = passive.dissipative(v) + passive.springs(q) - passive.armature * a
+    tree = equilibrium.open_tree(equilibrium.needed(v, a, applied))
+    solution, stress, missing = equilibrium.solve(tree, forces + within, takes_any)
+    scale = max(np.max(np.abs(x), initial=0.0) for x in (tree, forces))
+    missed = np.abs(missing * equilibrium.loops.units)
+    if np.max(missed, initial=0.0) > balance * max(scale, NEGLIGIBLE):
+        worst = int(np.argmax(missed))
+        words = f"balance {abs(missing[worst]):.3g} along {names[worst]!r}"
+        if not reduction.followed:
+            raise ModelError(
+                f"no finite forces in the joints {words}: the mechanism is shaky, its loops hold "
+                "that to second order only; change a length, or hold the coordinate with held="
+            )
+        raise ModelError(
+            f"nothing {words.replace('balance', 'balances')}: the accelerations do not fit the "
+            "forces; give the motor forces with tau=, or name with held= the coordinates that are "
+            "held or driven"
+        )
+    fields = tree + equilibrium.fields(solution[:, None])[..., 0]
+    free = equilibrium.fields(stress)
+    compliances = compliance_roots(reduction, stiffness or {})
+    settled = fields + free @ settle(equilibrium, fields, free, compliances)
+    # A held coordinate's force is what the wrench has along it; elsewhere it was given.
+    motor = np.where(takes_any, equilibrium.along_freedoms(settled) - within, forces)
+    method = "unique" if not stress.shape[1] else "elastic" if compliances else "minimum norm"
+    joints = _joints(equilibrium, settled, free, motor)
+    eliminated = _eliminated(reduction, equilibrium, settled)
+    return JointForces(joints, eliminated, stress.shape[1], method, read_only(motor))
+
+
+def _joints(
+    equilibrium: Equilibrium, fields: Array, free: Array, tau: Coordinates
+) -> tuple[JointForce, ...]:
+    """Return the entry of each joint."""
+    loops, graph = equilibrium.loops, equilibrium.graph
+    found: dict[str, JointForce] = {}
+    for i, e in enumerate(loops.edges):
+        joint = graph.edges[e].joint
+        if joint.name in found:  # the other parts of a split joint transmit the same
+            continue
+        origin = equilibrium.origin(e)[:3, 3]
+        wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
+        scaled = equilibrium.about(free[i], origin)
+        indeterminate: tuple[Direction, ...] = ()
+        determined = wrench
+        if np.max(np.abs(scaled), initial=0.0) > equilibrium.absent:
+            indeterminate = tuple(directions(scaled))
+            weights = np.repeat([loops.length, 1.0], 3)
+            basis = np.linalg.svd(scaled, full_matrices=False)[0][:, : len(indeterminate)]
+            determined = wrench - basis @ (basis.T @ (weights * wrench)) / weights
+        columns = [c for other in graph.edges if other.joint is joint for c in other.columns]
+        numbers = (read_only(x) for x in (wrench, tau[columns], determined))
+        found[joint.name] = JointForce(joint.name, indeterminate, *numbers)
+    return tuple(found.values())
+
+
+def _eliminated(
+    reduction: Reduction, equilibrium: Equilibrium, fields: Array
+) -> tuple[EliminatedForce, ...]:
+    """Return the forces in the constraints that the reduction removed."""
+    loops, found = equilibrium.loops, []
+    for cut in reduction.cuts:
+        removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
+        if not removed.shape[1]:
+            continue
+        e = cut.edge.index
+        origin = equilibrium.origin(e)[:3, 3]
+        wrench = equilibrium.at_point(fields[loops.edges.index(e)][:, None], origin)[:, 0]
+        pose = equilibrium.state.T_world_node[0, loops.row(cut.node)] @ cut.T_node_frame
+        # Covectors of the cut frame, first as wrenches at the joint's origin in ground axes.
+        force, moment = pose[:3, :3] @ removed[:3], pose[:3, :3] @ removed[3:]
+        arm = pose[:3, 3] - origin
+        covectors = np.vstack([force, moment + np.cross(arm, force / cut.length, axisb=0, axisc=0)])
+        weights = np.repeat([cut.length, 1.0], 3)
+        for direction in directions(covectors):
+            value = float(direction.covector @ (weights * wrench))
+            if direction.kind == "linear":
+                value /= cut.length
+            found.append(EliminatedForce(cut.edge.joint.name, direction, value))
     return tuple(found)
-
-
-def _project(columns: Array, onto: Array) -> Array:
-    """Project orthogonally on the space of the columns."""
-    basis = np.linalg.qr(columns)[0]
-    return np.asarray(basis @ (basis.T @ onto))
-
-
-def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
-    """Find states within one loop and their wrench fields, shape (edges * 6,)."""
-    loops, graph = equilibrium.loops, equilibrium.graph
-    screws = np.vstack([equilibrium.screws[loops.local(e)] for e in cycle.edges])
-    u, s, _ = np.linalg.svd(screws.T, full_matrices=True)
-    space = u[:, decide_rank(s, equilibrium.rtol).rank :]
-    if not space.shape[1]:
-        return
-    point = _common_point(equilibrium, cycle)
-    names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
-    for direction in directions(equilibrium.about(space, point)):
-        wrench = direction.covector.copy()
-        wrench[3:] += np.cross((point - loops.center) / loops.length, wrench[:3])
-        field = np.zeros((len(loops.edges), 6))
-        for e, node in zip(cycle.edges, cycle.nodes, strict=True):
-            sign = 1.0 if node == graph.edges[e].parent else -1.0
-            field[loops.edges.index(e)] = sign * wrench
-        yield SelfStress(names, direction, read_only(point), True), field.ravel()
-
-
-def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Point:
-    """Return the point nearest to all axes of rotation of a loop."""
-    normal, moment = np.zeros((3, 3)), np.zeros(3)
-    for e in cycle.edges:
-        for twist in equilibrium.state.screws[0, equilibrium.loops.local(e)]:
-            axis, point, _ = screw.axis_of(twist)
-            if point is not None:
-                across = np.eye(3) - np.outer(axis, axis)
-                normal, moment = normal + across, moment + across @ point
-    center = np.asarray(equilibrium.loops.center)
-    return center + np.linalg.lstsq(normal, moment - normal @ center, rcond=VANISHING)[0]
-
-
-def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
-    """Describe a state that runs through several loops, seen from its first joint."""
-    loops, graph = equilibrium.loops, equilibrium.graph
-    sizes = np.max(np.abs(field), axis=1)
-    taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
-    first = taking[0]
-    origin = equilibrium.origin(loops.edges[first])[:3, 3]
-    wrench = equilibrium.about(field[first][:, None], origin)
-    names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
-    wrench /= np.linalg.norm(wrench)
-    return SelfStress(names, directions(wrench)[0], read_only(origin), False)
-
-
-@dataclass(frozen=True, eq=False)
-class StressedJoints:
-    """States of self-stress of a cell as wrenches in its joints."""
-
-    names: tuple[str, ...]
-    #: The frame of each on its parent, shape (joints, 4, 4).
-    places: Transform
-    #: In every joint at its place along the axes of its frame, in N and N m, (joints, 6, states).
-    wrenches: Array
-    #: In the closing joints, by edge: about the origin, axes of the world, as the bodies that carry
-    #: the cut frames stand at the assembled pose, shape (6, states).
-    chords: dict[EdgeId, Array]
-
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return int(self.wrenches.shape[2])
-
-    def mixed(self, amounts: Array) -> StressedJoints:
-        """Return other states, made of some amounts of these, shape (states, k)."""
-        chords = {e: wrench @ amounts for e, wrench in self.chords.items()}
-        return StressedJoints(self.names, self.places, self.wrenches @ amounts, chords)
-
-
-def stressed_joints(reduction: Reduction, cell: CellMobility) -> StressedJoints:
-    """Return the states of self-stress of a cell, at the pose or where it is least singular."""
-    q = np.asarray(reduction.q[reduction.graph.columns(cell.edges)])
-    if cell.here.rank < cell.generic.rank:
-        loops = Equilibrium(reduction, q, cell.edges).loops
-        rows = loops.jacobian(loops.state(cell.configurations)) * loops.units
-        s = np.linalg.svd(rows, compute_uv=False)
-        q = cell.configurations[int(np.argmax(s[:, cell.generic.rank - 1] / s[:, 0]))]
-    equilibrium = Equilibrium(reduction, q, cell.edges)
-    loops, graph, state = equilibrium.loops, reduction.graph, equilibrium.state
-    unknowns = equilibrium.self_stress
-    reference, every = reduction.reference.T_world_node[0], reduction.loops
-    T_world_root = reference[every.row(loops.roots[0])]
-    places: dict[str, Transform] = {}
-    wrenches = []
-    for e, field in zip(loops.edges, equilibrium.fields(unknowns), strict=True):
-        name, pose = graph.edges[e].joint.name, equilibrium.origin(e)
-        if name not in places:  # in series: what one of them transmits, all do
-            places[name] = T_world_root @ pose
-            wrench = equilibrium.at_point(field, pose[:3, 3])
-            wrenches.append(np.kron(np.eye(2), pose[:3, :3].T) @ wrench)
-    chords = {}
-    cuts = {cut.edge.index: cut for cut in reduction.cuts}
-    for k, e in enumerate(loops.chords):
-        node = cuts[e].node
-        T = reference[every.row(node)] @ screw.inverse(state.T_world_node[0, loops.row(node)])
-        own = equilibrium.at_point(unknowns[6 * k : 6 * k + 6], np.zeros(3))
-        chords[e] = screw.adjoint(screw.inverse(T)).T @ own
-    return StressedJoints(tuple(places), np.array([*places.values()]), np.array(wrenches), chords)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from itertools import islice
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.joint_changes import JointChange, direction_in
 from regularize.tolerances import RTOL, TINY, VANISHING
+from regularize.words import counted
 
 #: Kinds of closures that can be too stiff.
 STIFF = ("fixed", "revolute", "prismatic")
@@ -45,7 +47,10 @@ class OpenClosure:
         chord = 6 * loops.chords.index(edge.index)
         jacobian = np.delete(loops.jacobian(state)[0], loops.local(edge.index), axis=1)
         kept = np.delete(jacobian, slice(chord, chord + 6), axis=0)
-        free = _null_space(kept) if alone else np.eye(jacobian.shape[1])
+        free: Array = np.eye(jacobian.shape[1])
+        if alone:
+            _, s, vt = np.linalg.svd(kept)
+            free = vt[int(np.sum(s > RTOL * max(1.0, s.max(initial=0.0)))) :].T
         #: What the rest of the mechanism allows there.
         self.twists = subalgebra.span(jacobian[chord : chord + 6] @ free)
         # Loops stand in the frame of their root, which is not the ground's in a leg.
@@ -127,11 +132,6 @@ class OpenClosure:
         return np.asarray(screw.adjoint(self.pose) @ screws)
 
 
-def _null_space(rows: Array) -> Array:
-    _, s, vt = np.linalg.svd(rows)
-    return np.asarray(vt[int(np.sum(s > RTOL * max(1.0, s.max(initial=0.0)))) :].T)
-
-
 def _cleaned(axis: Array) -> Direction:
     """Return a unit vector without the rounding of its zeros, its largest component positive."""
     unit = np.round(screw.unit(axis), 12) + 0.0
@@ -139,16 +139,14 @@ def _cleaned(axis: Array) -> Direction:
 
 
 def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
-    """List the closures of each part whose loops hold joints that are all locked.
-
-    A weld that holds a free body is meant as it is, and so is one that holds a single joint.
-    """
+    """List the closures of each part whose loops hold joints that are all locked."""
     found, graph = [], reduction.graph
     for part in reduction.parts if reduction.assembly.closed else ():
         stiff: dict[EdgeId, tuple[Block, Edge]] = {}
         for cycle in part.cycles:
             edges = [graph.edges[e] for e in cycle.edges]
             moving = [edge for edge in edges if edge.freedoms]
+            # A weld that holds a free body is meant as it is, and one that holds a single joint.
             if len(edges) > 2 and all(e.index in part.locked and e.freedoms < 6 for e in moving):
                 for edge in edges:
                     joint = edge.joint
@@ -172,21 +170,17 @@ def _joins_cut(graph: Graph, edge: Edge) -> bool:
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
-    """Find sets of changes of closures that may free what they lock, small ones first.
-
-    Of several parts all closures alike come first, for what frees one may be held by another; of
-    one part a closure alone, then all of them alike.
-    """
+    """Find sets of changes of closures that may free what they lock, small ones first."""
     parts = stiff_closures(reduction)
 
     def alike(stiff: Sequence[tuple[Block, Edge]]) -> Iterator[tuple[JointChange, ...]]:
         every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
         for kind in LOOSER:
-            first = [next(opened.changes(kind), None) for opened in every]
-            if all(change is not None for change in first):
-                yield tuple(change for change in first if change is not None)
+            first = [change for opened in every for change in islice(opened.changes(kind), 1)]
+            if len(first) == len(every):
+                yield tuple(first)
 
-    if len(parts) > 1:
+    if len(parts) > 1:  # what frees one may be held by another
         yield from alike([closure for stiff in parts for closure in stiff])
     for stiff in parts:
         single = [OpenClosure(reduction, part, edge, alone=True) for part, edge in stiff]
@@ -257,9 +251,8 @@ def _there(changes: Sequence[JointChange]) -> str:
 
 def _outcome(cure: Cure) -> str:
     """Say ``mobility 1 (3 equations redundant)``."""
-    count = cure.reduction.redundant
-    noun = "equation" if count == 1 else "equations"
-    return f"mobility {cure.mobility}" + (f" ({count} {noun} redundant)" if count else "")
+    left = counted(cure.reduction.redundant, "equation") if cure.reduction.redundant else ""
+    return f"mobility {cure.mobility}" + (f" ({left} redundant)" if left else "")
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Space, read_only
-from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.joint import changed_joint
@@ -145,13 +144,10 @@ class CellStress:
         inside = set(edges)
         for cut in reduction.cuts:
             if cut.edge.index in inside:
-                around = cut.cycle.edges
-                screws = np.vstack([cell.screws[cell.loops.local(e)] for e in around])
-                _, s, vt = np.linalg.svd(screws)
-                wrenches = vt[decide_rank(s, cell.rtol).rank :].T
+                wrenches = cell.circulating(cut.cycle.edges)
                 rows = slice(self.count, self.count + wrenches.shape[1])
                 self.count = rows.stop
-                for e in around:
+                for e in cut.cycle.edges:
                     self.wrenches[e].append((rows, cut.cycle.direction(graph, e) * wrenches))
 
     def work(self, change: JointChange) -> Array:
@@ -200,8 +196,7 @@ def complete_sets(
 ) -> list[tuple[JointChange, ...]]:
     """Find smallest sets of changes that take all states away, the best first.
 
-    One freedom may take none away where bodies may spin idly. Larger sets are not looked at once
-    there are enough, or after many combinations.
+    Larger ones are left out once there are enough; one idle freedom may take no state away.
     """
     every = StatesLeft(stress.count, stress.tolerances.rank, np.zeros((stress.count, 0)))
     work, by_joint = {}, dict[str, list[JointChange]]()

@@ -24,6 +24,8 @@ from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
 
 #: Differences that count as none: of angles, and relative to the size of what is compared.
 SAME = 1e-9
+#: Between the file of a USD stage or of a CAD system and what is meant inside it.
+INSIDE = "#"
 #: Kinds whose freedoms have no order and no axes of their own.
 SPACES = ("spherical", "planar", "free")
 #: Kinds of joints that some formats nest or leave out without naming them.

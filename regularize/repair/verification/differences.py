@@ -17,7 +17,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.verification.comparison import SAME, Comparison
+from regularize.repair.verification.comparison import INSIDE, SAME, Comparison
 from regularize.repair.verification.joint_differences import (
     actuator_differences,
     freedom_differences,
@@ -26,7 +26,6 @@ from regularize.repair.verification.joint_differences import (
     numbers,
     place_differences,
 )
-from regularize.repair.verification.preparing import INSIDE
 
 #: Findings after which the joints can no longer be said to be the same ones.
 MOVING = ("REG321", "REG323", "REG327")
@@ -45,9 +44,8 @@ def differences(
 ) -> list[Diagnostic]:
     """Say what a model has lost or changed in a file (``after``), one finding for each datum.
 
-    Bodies and joints are compared by name, through the rows and halves that writers make of them;
-    places and masses in the world at the reference pose, so that frames may lie elsewhere. Findings
-    are REG320 (errors: another machine) to REG329.
+    Places and masses are compared in the world at the reference pose, so that frames may lie
+    elsewhere. Findings are REG320 (errors: another machine) to REG329.
     """
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
@@ -322,10 +320,7 @@ def motion_differences(
 
 
 def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
-    """Leave out free joints that are not in the file and hold nothing together.
-
-    Where other joints lead to a body, a free one beside them is no constraint, but a loop.
-    """
+    """Leave out free joints that are not in the file, where other joints lead to their bodies."""
     for joint in before.joints:
         if joint.kind == "free" and not comparison.joints[joint.name]:
             rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))

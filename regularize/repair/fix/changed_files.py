@@ -1,0 +1,311 @@
+"""Edited files: where they go, how they are read again, and what must not differ in them then."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regularize.adapters import read
+from regularize.adapters.common.edits import Edit, EditedText, WantedKind
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Array
+from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.reduction.reduce import Reduction
+from regularize.repair.fix.plan import FixPlan
+from regularize.repair.verification.comparison import SAME
+from regularize.repair.verification.differences import differences
+from regularize.repair.verification.writing import try_engine
+from regularize.words import is_slack
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """The files of a model with some edits, on their way to a place."""
+
+    patcher: Patcher
+    edits: Sequence[Edit]
+
+    @property
+    def main(self) -> str:
+        """The model file as it was read."""
+        return str(self.patcher.mechanism.path)
+
+    def diff(self) -> str:
+        """Return what changes, as a unified difference of texts."""
+        parts = []
+        for path in self._edited:
+            before = self.patcher.text(path)
+            parts.append(before.diff(before.with_edits(self._of(path))))
+        return "".join(parts)
+
+    @property
+    def _edited(self) -> list[str]:
+        return list(dict.fromkeys(edit.path for edit in self.edits))
+
+    def _of(self, path: str) -> list[Edit]:
+        return [edit for edit in self.edits if edit.path == path]
+
+    def files(self, target: Path) -> dict[Path, bytes]:
+        """Return the files to write so that the model stands at a target, the model file last.
+
+        In its own place that is what was edited. Elsewhere it is the model file with its references
+        led back to where they led, and with it the files that were edited or that belong to it by
+        their names.
+        """
+        if _same(target, Path(self.main)):
+            return {Path(path): self._bytes(path, {}, None) for path in self._edited}
+        moved = {self.main: target}
+        for path in dict.fromkeys((*self.patcher.mechanism.files, *self._edited)):
+            place = self._beside(path, target)
+            if place is not None and path != self.main:
+                moved[path] = place
+        kept = {path: place for path, place in moved.items() if not _same(place, Path(path))}
+        twice = [path for path in moved if path not in kept and self._of(path)]
+        if twice:
+            raise RegularizeError(
+                f"{twice[0]}: would have to change in its own place; write the model to "
+                "another folder, or edit it in place"
+            )
+        order = [*(path for path in kept if path != self.main), self.main]
+        return {kept[path]: self._bytes(path, moved, target) for path in order}
+
+    def write(self, folder: Path) -> dict[Path, bytes]:
+        """Write the files into a folder."""
+        files = self.files(folder / Path(self.main).name)
+        for place, data in files.items():
+            place.write_bytes(data)
+        return files
+
+    def _beside(self, path: str, target: Path) -> Path | None:
+        """Return where a further file goes; None for one that the model finds where it is."""
+        main, source = Path(self.main), Path(path)
+        if path in self.patcher.found_by_name():
+            name = source.name
+            if source.stem == main.stem:
+                name = target.stem + source.suffix
+            return target.with_name(name)
+        if not self._of(path):
+            return None
+        if _same(target.parent, main.parent):
+            return target.with_name(f"{target.stem}_{source.name}")
+        return target.with_name(source.name)
+
+    def _bytes(self, path: str, moved: Mapping[str, Path], target: Path | None) -> bytes:
+        """Return a file with its edits, its references rewritten for the place of the model."""
+        text = self.patcher.text(path)
+        edits = self._of(path)
+        if target is not None:
+            edits += self._led_back(text, path, moved, target)
+        return self.patcher.packed(path, text.with_edits(edits))
+
+    def _led_back(
+        self, text: EditedText, path: str, moved: Mapping[str, Path], target: Path
+    ) -> list[Edit]:
+        """Return edits after which references lead from the new place to where they led."""
+        central = self.patcher.central
+        old = Path(self.main if central else path).parent.resolve()
+        new = (target if central else moved[path]).parent.resolve()
+        places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
+        found = []
+        for start, end, reference in self.patcher.references(text):
+            aim = (old / reference).resolve()
+            led = os.path.relpath(places.get(aim, aim), new).replace(os.sep, "/")
+            if reference.endswith("/"):
+                led += "/"
+            if os.path.normpath(reference) != os.path.normpath(led):
+                found.append(Edit(text.path, start, end, led))
+        return found
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+@contextmanager
+def placed(patcher: Patcher, edits: Sequence[Edit]) -> Iterator[str]:
+    """Write the model with some edits into a folder that is thrown away; its path there."""
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        yield str([*Placing(patcher, edits).write(Path(folder))][-1])
+
+
+@contextmanager
+def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mechanism]:
+    """Read the changed model elsewhere, with the user's files as sources; raises ``ModelError``."""
+    before = placing.patcher.mechanism
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        files = placing.write(Path(folder))
+        target = Path(folder) / Path(placing.main).name
+        again = {**options, "format": before.format}
+        if isinstance(again.get("loops"), (str, PathLike)):
+            sidecar = Path(fspath(again["loops"]))
+            moved = [place for place in files if place.name == sidecar.name]
+            again["loops"] = str(moved[0] if moved else sidecar.resolve())
+        try:
+            after = read(target, **again)
+            if _reads(Path(placing.main), before.format):
+                try_engine(target, before.format)
+        except RegularizeError as error:
+            raise ModelError(
+                f"{placing.main}: the changed file does not read: {error}; nothing is written"
+            ) from error
+        known = {Path(path).name: path for path in (*before.files[::-1], placing.main)}
+        origins = {str(place): known.get(place.name, placing.main) for place in files}
+
+        def named(source: Source | None) -> Source | None:
+            if source is None:
+                return None
+            return replace(source, path=origins.get(source.path, source.path))
+
+        yield replace(
+            after,
+            bodies=tuple(replace(body, source=named(body.source)) for body in after.bodies),
+            joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
+            findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
+        )
+
+
+def _reads(path: Path, format: str) -> bool:
+    """Say whether the program of a format reads a file."""
+    try:
+        try_engine(path, format)
+    except UnsupportedExport:
+        return False
+    return True
+
+
+#: Numbers that are the same but for being written and read.
+READ = 1e-12
+
+
+def unwanted(
+    before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
+) -> list[str]:
+    """Say what a changed model has that nobody wanted, or lacks; its counts if it was reduced."""
+    if planned.expected is not None:
+        before = planned.expected
+        after = _named(after, before)
+    names = {joint.name for joint in before.joints}
+    changed = {wanted.joint.name for wanted in planned.wanted}
+    concerned = changed | {
+        joint.name
+        for joint in after.joints
+        if joint.name not in names and joint.name.startswith(tuple(f"{name}_" for name in changed))
+    }
+    # Mobility, masses and places are compared below, places in the frames of bodies: another joint
+    # may lead to them now. MuJoCo names meshes without the folder of its compiler.
+    ignored = {"REG320", "REG322", "REG323", *(["REG328"] if before.format == "mjcf" else [])}
+    wrong = [
+        finding.message.removeprefix("the file: ")
+        for finding in differences(before, after, motions=False)
+        if finding.severity != "note"
+        and finding.code not in ignored
+        and not (finding.joints and {*finding.joints} <= concerned)
+    ]
+    wrong += _elsewhere(before, after, changed)
+    freedoms = Counter[str]()
+    for joint in after.joints:
+        freedoms[joint.name] += joint.freedoms
+    for wanted in planned.wanted:
+        name = wanted.joint.name
+        # A body may get two joints for one.
+        count = sum(freedoms[part] for part in (name, f"{name}_slide", f"{name}_turn"))
+        if count != wanted.replacement.freedoms:
+            wrong.append(f"joint `{name}` has {count} freedoms and is not {wanted.kind}")
+    old = planned.reduction
+    if planned.isostatic and reduction is not None:
+        if reduction.redundant > planned.left:
+            wrong.append(f"{reduction.redundant} constraint equations stay redundant")
+        if reduction.mobility != old.mobility:
+            wrong.append(f"the mobility is {reduction.mobility} instead of {old.mobility}")
+        elif reduction.finite_mobility != old.finite_mobility and old.finite_mobility is not None:
+            finite = f"{reduction.finite_mobility} instead of {old.finite_mobility}"
+            wrong.append(f"the mobility by finite motions is {finite}")
+    return wrong
+
+
+def other_counts(one: Reduction, other: Reduction) -> str:
+    """Say what two analyses of one model count differently; empty where they agree."""
+    pairs = [
+        (what, getattr(one, what), getattr(other, what))
+        for what in ("mobility", "redundant", "remaining")
+    ]
+    return "; ".join(f"{what} is {b} instead of {a}" for what, a, b in pairs if a != b)
+
+
+def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
+    """Give closing joints that a file leaves without names those that are expected."""
+    names = {joint.name for joint in after.joints}
+    missing = {(j.parent, j.child): j.name for j in expected.joints if j.name not in names}
+    joints = (replace(j, name=missing.get((j.parent, j.child), j.name)) for j in after.joints)
+    return replace(after, joints=tuple(joints))
+
+
+def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
+    """Name bodies and joints that are not what they were, in their own frames."""
+    wrong = []
+    bodies = {body.name: body.inertia for body in after.bodies}
+    # Their frames are where the joint between them is, in files that have them so.
+    slack = {name for j in before.joints if is_slack(j.name) for name in (j.parent, j.child)}
+    for body in before.bodies:
+        one, other = body.inertia, bodies.get(body.name)
+        if (one is None) != (other is None):
+            wrong.append(f"body `{body.name}` gained or lost its mass properties")
+        elif (
+            one is None
+            or other is None
+            or all(
+                _close(np.asarray(getattr(one, what)), np.asarray(getattr(other, what)))
+                for what in ("mass", "center", "matrix")
+            )
+        ):
+            continue
+        elif body.name not in slack or not np.isclose(one.mass, other.mass):
+            wrong.append(f"body `{body.name}` has other mass properties")
+    joints = {joint.name: joint for joint in after.joints}
+    for joint in before.joints:
+        same = joints.get(joint.name)
+        if same is None or joint.name in changed or slack & {joint.parent, joint.child}:
+            continue
+        if (same.kind, same.parent, same.child) != (joint.kind, joint.parent, joint.child):
+            wrong.append(f"joint `{joint.name}` is {same.kind} between other bodies")
+        elif not all(
+            _close(getattr(joint, what), getattr(same, what))
+            for what in ("screws", "T_parent_joint", "T_child_joint", "position")
+        ):
+            wrong.append(f"joint `{joint.name}` stands or points elsewhere")
+    return wrong
+
+
+def _close(one: Array, other: Array, within: float = SAME) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=within, atol=within))
+
+
+def other_places(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
+    """Name the joints of a changed model that do not lie where they should."""
+    joints = {joint.name: joint for joint in after.joints}
+    return [
+        f"joint `{each.joint.name}` is not where it was meant to be"
+        for each in wanted
+        if each.joint.name not in joints
+        or not _lies_as_meant(joints[each.joint.name], each.replacement)
+    ]
+
+
+def _lies_as_meant(now: Joint, meant: Joint) -> bool:
+    """Say whether a joint lies as meant; readers may move both frames along its freedoms."""
+    on_parent = screw.inverse(now.T_parent_joint) @ meant.T_parent_joint
+    on_child = screw.inverse(now.T_child_joint) @ meant.T_child_joint
+    freedoms, moved = subalgebra.span(now.screws), screw.adjoint(on_parent) @ meant.screws
+    return _close(on_parent, on_child, READ) and subalgebra.contains(freedoms, moved, 10 * READ)

@@ -1,0 +1,21 @@
+"""What MuJoCo itself makes of the equalities of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+
+def equality_rows(model: Any) -> np.ndarray:
+    """The Jacobian of the equalities where a model stands, shape (rows, nv)."""
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    rows = np.zeros((data.nefc, model.nv))
+    if mujoco.mj_isSparse(model):
+        numbers = data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
+        mujoco.mju_sparse2dense(rows, data.efc_J, *numbers)
+    else:
+        rows = data.efc_J.reshape(rows.shape)
+    return np.array(rows[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)])
