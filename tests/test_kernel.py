@@ -25,7 +25,7 @@ from test_packaging import loaded_by
 
 import regularize as rg
 from regularize.cli import main
-from regularize.dynamics.pinocchio.constraints import ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.tree_states import Split
 from regularize.dynamics.step import compiled as compiled_module

@@ -16,7 +16,7 @@ from test_kernel import every_joint
 from test_pinocchio import states as states_with_closed_loops
 
 import regularize as rg
-from regularize.dynamics.pinocchio.constraints import ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
 from regularize.dynamics.pinocchio.tree_states import TreeStates
 from regularize.dynamics.simulation.equations import acceleration_near

@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from regularize.adapters.shapes.meshes import find_mesh
-from regularize.dynamics.pinocchio.constraints import ClosureRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.exporting import left_over, opened, robot_of, to_pinocchio
 from regularize.dynamics.pinocchio.importing import body_names, from_pinocchio

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.constraints import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.dynamics.pinocchio.spanning_tree import SpanningTree, TreeJoint
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array, read_only

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.constraints import ClosureRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates, joint_values, left_out
 from regularize.dynamics.pinocchio.multibody_reading import is_massive
 from regularize.dynamics.pinocchio.robot import Robot

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.pinocchio.many_states import Environments, Given, SteppedStates, aligned
-from regularize.dynamics.pinocchio.solvers import ConstrainedTree
+from regularize.dynamics.pinocchio.constraints import ClosingTree
+from regularize.dynamics.pinocchio.environments import Environments, Given, SteppedStates
+from regularize.dynamics.pinocchio.many_states import aligned
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.validation import FLAG, PATH, WHOLE, validated
@@ -25,7 +26,7 @@ _LONGEST = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GeneratedTree(ConstrainedTree):
+class GeneratedTree(ClosingTree):
     """A tree with its rows, whose acceleration is written as code."""
 
     @cached_property

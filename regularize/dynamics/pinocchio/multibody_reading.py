@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.constraints import ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.dense import DenseTree
 from regularize.dynamics.pinocchio.spanning_tree import Motion, SpanningTree
 from regularize.dynamics.step.multibody import Link, MultibodyTree

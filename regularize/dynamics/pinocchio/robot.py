@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regularize.dynamics.pinocchio.environments import Environments
 from regularize.dynamics.pinocchio.generated import (
     GeneratedCode,
     GeneratedEnvironments,
     GeneratedTree,
 )
-from regularize.dynamics.pinocchio.many_states import Environments, batch, over_states, where_finite
+from regularize.dynamics.pinocchio.many_states import batch, over_states, where_finite
 from regularize.dynamics.pinocchio.multibody_reading import series_of
 from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
 from regularize.dynamics.pinocchio.tree_states import Split, Stabilization
@@ -45,6 +46,7 @@ from regularize.validation import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from regularize.dynamics.pinocchio.environments import SteppedStates
     from regularize.dynamics.pinocchio.forces import (
         AccelerationDerivatives,
         Actuation,
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
         InverseDynamics,
         InverseDynamicsDerivatives,
     )
-    from regularize.dynamics.pinocchio.many_states import SteppedStates
 
 
 @dataclass(frozen=True, eq=False)

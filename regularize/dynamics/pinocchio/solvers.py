@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.constraints import ConstraintRows, close_loops, follow
+from regularize.dynamics.pinocchio.closure_rows import ConstraintRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.many_states import aligned, over_states
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of, tree_of
@@ -193,7 +193,7 @@ class ConstrainedTree:
         """The acceleration of one state where the compiled step does not find it."""
         rows = self.constraints
         if self.style == "legacy" and self.massive and len(rows) and not len(rows.coupling):
-            return proximal(self)
+            return proximal(self.tree, self.constraint_models, self.proximal_settings)
         return self._dense_acceleration
 
     def _dense_acceleration(
@@ -325,18 +325,6 @@ class ConstrainedTree:
         """Velocities of the model from rates of the mechanism's joints, shape (nv, n)."""
         return self._coordinates.velocities
 
-    @over_states()
-    @validated(q=STATE, hold=NAMES)
-    def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
-        """The configuration with closed loops that Newton steps reach from q, shape (nq,).
-
-        The joints named in ``hold`` keep their coordinates.
-
-        Raises:
-            NotClosed: The steps do not converge; the loop that is farthest from closed is named.
-        """
-        return close_loops(self, q, hold=hold)
-
     @over_states(at_once=True)
     def project_velocity(self, q: Array, v: Array) -> Array:
         """The admissible velocity nearest to v in kinetic energy, shape (nv,).
@@ -368,21 +356,6 @@ class ConstrainedTree:
         if np.max(np.abs(v[index] - wanted), initial=0.0) > 1e-8 * (1.0 + np.max(np.abs(wanted))):
             raise ModelError(f"the loops do not let the joints {list(rates)} move at these rates")
         return np.asarray(v)
-
-    @over_states()
-    @validated(q=STATE, targets=named(NUMBER))
-    def follow(self, q: Array, targets: Mapping[str, float]) -> Array:
-        """The configuration that is reached when some joints move to given values, shape (nq,).
-
-        All other joints follow from the loops, on the branch of the last configuration: steps that
-        may have left it are halved. Joints that the given ones do not determine move as little as
-        they can. Targets are coordinates of joints by their names, rad and m.
-
-        Raises:
-            ClosureLost: The loops cannot be closed there, or the way there is singular.
-            ModelError: A joint's coordinates are no separate numbers.
-        """
-        return follow(self, q, targets)
 
     @validated(coordinates=ARRAY)
     def configuration(self, coordinates: Array) -> Array:

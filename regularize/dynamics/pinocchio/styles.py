@@ -26,7 +26,7 @@ compliance so large that their multiplier is zero to rounding.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regularize.dynamics.pinocchio import pin
-from regularize.dynamics.pinocchio.constraints import ClosureRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.spanning_tree import Place, TreeBuilder
 from regularize.errors import UnsupportedExport
 from regularize.lie import screw
@@ -46,7 +46,6 @@ from regularize.reduction.reduce import Reduction
 from regularize.tolerances import PARALLEL
 
 if TYPE_CHECKING:
-    from regularize.dynamics.pinocchio.solvers import AccelerationFunction, ConstrainedTree
     from regularize.dynamics.pinocchio.spanning_tree import SpanningTree
 
 #: Compliance of an implied row; its multiplier is zero whatever the value.
@@ -193,15 +192,17 @@ class Workspace(threading.local):
         return datas
 
 
-def proximal(tree: ConstrainedTree) -> AccelerationFunction:
+def proximal(
+    tree: SpanningTree, models: Any, settings: Any
+) -> Callable[[Array, Array, Array], Array]:
     """Return Pinocchio's constrained dynamics, iterated on redundant rows."""
-    models, settings = tree.constraint_models, tree.proximal_settings
-    space = Workspace(tree.tree, models)
+    space = Workspace(tree, models)
 
     def accelerate(q: Array, v: Array, tau: Array) -> Array:
         datas = space.constraint_datas
-        state = (tree.model, space.data, q, v, tau)
-        return np.array(pin.constraintDynamics(*state, models, datas, settings))
+        return np.array(
+            pin.constraintDynamics(tree.model, space.data, q, v, tau, models, datas, settings)
+        )
 
     return accelerate
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regularize.dynamics.pinocchio.constraints import ClosureRows, ConstraintRows
+from regularize.dynamics.pinocchio.closure_rows import ClosureRows, ConstraintRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.dense import DenseState, DenseTree
 from regularize.dynamics.pinocchio.spanning_tree import TreeJoint

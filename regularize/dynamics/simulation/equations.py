@@ -17,7 +17,6 @@ or come near to each other, and all coordinates are integrated until one is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,21 +25,22 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.solvers import AccelerationFunction
 from regularize.dynamics.pinocchio.tree_states import MasslessMotion, Split
 from regularize.dynamics.simulation.loads import Loads
+from regularize.dynamics.simulation.minimal_dynamics import (
+    GOOD,
+    MinimalDynamics,
+    Pose,
+    dynamics_of,
+)
 from regularize.dynamics.simulation.prescribed import Drives
 from regularize.errors import ClosureLost, NotFinite, SingularConfiguration
 from regularize.lie.arrays import Acceleration, Array, Configuration, Velocity
 from regularize.loops.projection import project
 from regularize.tolerances import EXACT
 
-if TYPE_CHECKING:
-    from regularize.dynamics.simulation.minimal_dynamics import MinimalDynamics, Pose
-
 #: Part of the kinetic energy up to which the energy balance is corrected.
 CORRECTED = 1e-4
 #: Fraction of the best conditioning met so far below which all states are projected.
 DEPENDENT = 0.1
-#: Condition number up to which velocities of dependent coordinates keep all but two digits.
-GOOD = 50.0
 #: Growth of the condition number at which another choice is looked for, and what that choice has
 #: to bring it to.
 DEGRADATION, BETTER = 10.0, 0.7
@@ -228,7 +228,6 @@ class IndependentCoordinates(AllCoordinates):
         drives: Drives,
         q: Configuration,
     ) -> None:
-        from regularize.dynamics.simulation.minimal_dynamics import dynamics_of  # where wanted
 
         super().__init__(robot, loads, drives)
         self.name = "minimal coordinates"

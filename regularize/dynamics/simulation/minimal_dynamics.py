@@ -30,7 +30,6 @@ from regularize.dynamics.pinocchio.constraints import RobotConstraints
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.tree_states import massless_velocity
-from regularize.dynamics.simulation.equations import GOOD
 from regularize.dynamics.simulation.partitioning import Choice, NotIndependent, choose
 from regularize.dynamics.simulation.prescribed import PrescribedMotion
 from regularize.errors import ClosureLost, ModelError, NotClosed, SingularConfiguration
@@ -55,6 +54,9 @@ from regularize.mechanism.source import Model
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import ROUNDING, TINY, UNNOTICED
 from regularize.validation import ARRAY, FUNCTION, NAMES, NUMBER, POSITIVE, TEXT, named, validated
+
+#: Condition number up to which velocities of dependent coordinates keep all but two digits.
+GOOD = 50.0
 
 
 @dataclass(frozen=True, eq=False)

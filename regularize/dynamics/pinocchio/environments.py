@@ -1,0 +1,245 @@
+"""Steps of many states of one robot, some of whose joints may be driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from regularize.dynamics.pinocchio.tree_states import Split
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.lie.arrays import Array, Indices, Mask
+from regularize.tolerances import EXACT
+from regularize.validation import numbers
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.solvers import ConstrainedTree
+    from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
+
+#: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
+#: step may leave.
+CLOSED, BORNE = 1e-13, 1e-9
+#: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
+_WRENCH = 21
+#: Configurations (N, nq), velocities (N, nv), joint forces (N, 1 or steps, nv).
+Given: TypeAlias = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedStates:
+    """States after a step, or before the first and after every step.
+
+    Attributes:
+        q: Configurations with closed loops, shape (N, nq), of several steps (N, steps + 1, nq).
+        v: Velocities that keep them closed, shape (N, nv) or (N, steps + 1, nv).
+        ok: Whether the state is sound, shape (N,) or (N, steps + 1); where it is not, q and v are
+            NaN, and remain so.
+        residual: Largest error of the loops' rows, lengths by the size of the mechanism, shape (N,)
+            or (N, steps + 1).
+
+    Of a single robot the first axis is missing.
+    """
+
+    q: Array
+    v: Array
+    ok: Mask
+    residual: Array
+
+    def part(self, robots: Indices, begin: int, end: int | None = None) -> SteppedStates:
+        """Copy records of some robots, from ``begin`` to ``end`` inclusive."""
+        records = slice(begin, None if end is None else end + 1)
+        arrays: tuple[Any, ...] = (self.q, self.v, self.ok, self.residual)
+        return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
+
+    def put(self, part: SteppedStates, ok: Mask, robots: Indices, begin: int) -> None:
+        """Write copied records back."""
+        records = slice(begin, begin + part.ok.shape[1])
+        self.q[robots, records], self.v[robots, records] = part.q, part.v
+        self.residual[robots, records], self.ok[robots, records] = part.residual, ok
+
+    def last(self) -> SteppedStates:
+        """Return the states after the last step alone."""
+        return SteppedStates(
+            self.q[..., -1, :], self.v[..., -1, :], self.ok[..., -1], self.residual[..., -1]
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Environments:
+    """Steps of a robot, some of whose joints may be driven to coordinates."""
+
+    robot: ConstrainedTree
+    joints: Sequence[TreeJoint] = field(repr=False)
+    passive: bool  #: whether damping, springs and dry friction of joints act
+    drives: tuple[str, ...] = ()
+    #: Whether a step's beginning has to be recorded, too.
+    _begins: ClassVar[bool] = False
+
+    @cached_property
+    def _kernel(self) -> Any:
+        """The kernel, with a row for every drive; refused where joints cannot be driven so."""
+        robot = self.robot
+        if not self.drives:
+            return robot.kernel
+        indices = robot.velocity_indices(self.drives)
+        for name in self.drives:
+            freedoms = robot.mechanism.joint(name).freedoms
+            if freedoms != 1:
+                raise ModelError(f"joint {name!r} has {freedoms} freedoms; drive those with one")
+        for index in indices:
+            robot.position_index(int(index))
+        reference = getattr(robot, "q0", robot.tree.space.neutral)
+        free = Split.of(robot.jacobian(reference), robot.rank).free
+        moves = np.linalg.svd(np.asarray(free[indices]), compute_uv=False)
+        if len(moves) < len(indices) or moves[-1] <= EXACT.singular:
+            raise ModelError(f"the motions of {', '.join(self.drives)} follow from each other")
+        kernel = robot.driven_kernel(indices.tolist())
+        if kernel is None or not robot.stepped:
+            raise UnsupportedExport(
+                "steps with drives need the compiled kernel and the style 'rows'"
+            )
+        return kernel
+
+    @cached_property
+    def _laws(self) -> tuple[Array, Array, Array] | None:
+        """Forces within joints as the kernel reads them; None where it cannot."""
+        robot = self.robot
+        if self._kernel is None or not robot.stepped:
+            return None
+        tree = robot.multibody[0]
+        laws = np.zeros((7, robot.nv))
+        closing = np.zeros((4, sum(loop.screws.shape[1] for loop in tree.loops)))
+        joints = robot.passive.joints
+        if self.passive and (joints.dissipates or joints.stores):
+            of_joints = robot.passive.laws(self.joints)
+            if of_joints is None:
+                return None
+            laws, closing = of_joints
+        wrenches = np.zeros((len(tree.links) + 1) * _WRENCH)
+        return laws.ravel(), np.ascontiguousarray(closing).ravel(), wrenches
+
+    @cached_property
+    def _options(self) -> Array:
+        """Options of all steps but their length; see ``environments.c``."""
+        laws, closing, _ = self._laws or (np.zeros(0),) * 3
+        acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
+        return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
+
+    def advance(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        h: float,
+        steps: int,
+        threads: int,
+        drive: Mapping[str, Any],
+        first: bool = True,
+    ) -> SteppedStates:
+        """Return states after every step and, with ``first``, before; see ``Robot.rollout``."""
+        robot, one = self.robot, np.ndim(q) == np.ndim(v) == 1
+        # Of a single robot, rows of joint forces are those of its steps.
+        of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
+        single = one and (np.ndim(tau) == 1 or of_steps)
+        given = self._given(q, v, [tau] if of_steps else tau, steps)
+        count = len(given[0])
+        both = count, steps + (first or self._begins)
+        states = np.empty((*both, robot.nq)), np.empty((*both, robot.nv))
+        result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.empty(both))
+        self._move(given, result, h, threads, self._targets(drive, count, steps, single))
+        if not single:
+            return result
+        return SteppedStates(result.q[0], result.v[0], result.ok[0], result.residual[0])
+
+    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> Given:
+        """Return states (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+        robot = self.robot
+        q, v, tau = (x if x.ndim > 1 else np.atleast_2d(x) for x in map(numbers, (q, v, tau)))
+        tau = tau[:, None] if tau.ndim == 2 else tau
+        lengths = [len(q), len(v), len(tau)]
+        count = max(lengths) if min(lengths) else 0
+        fits = q.shape[1:] == (robot.nq,) and v.shape[1:] == (robot.nv,) and tau.ndim == 3
+        fits = fits and all(n in (1, count) for n in lengths)
+        if not fits or tau.shape[1:] not in ((1, robot.nv), (steps, robot.nv)):
+            raise ModelError(
+                f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of "
+                f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
+            )
+        given = [x if len(x) == count else np.repeat(x, count, axis=0) for x in (q, v, tau)]
+        return given[0], given[1], given[2]
+
+    def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
+        """Return coordinates of the drives after every step, shape (N, steps, drives)."""
+        result = np.empty((count, steps, len(drive)))
+        for k, (name, given) in enumerate(drive.items()):
+            x = numbers(given)
+            x = x[:, None] if x.ndim == 1 and not single else x
+            try:
+                result[:, :, k] = x
+            except ValueError:
+                raise ModelError(
+                    f"coordinates of the drive {name!r} are a number, (N,) or of every step "
+                    f"(N, steps); got shape {np.shape(given)}"
+                ) from None
+        return result
+
+    def _move(
+        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
+    ) -> None:
+        """Fill in the states after every step, and before where there is room for these."""
+        laws = self._laws
+        if laws is None:
+            if self.drives:
+                raise UnsupportedExport(
+                    "steps with drives need forces in joints that the compiled kernel knows; pass "
+                    "passive=False"
+                )
+            self._move_one_by_one(given, states, h, targets.shape[1])
+            return
+        options, (q, v, tau) = self._options.copy(), given
+        options[0] = h
+        records = (states.q, states.v, states.residual, states.ok)
+        _, steps, drives = targets.shape
+        self._kernel.rollout(
+            tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)
+        )
+
+    def _move_one_by_one(self, given: Given, states: SteppedStates, h: float, steps: int) -> None:
+        """Fill in the states without the compiled kernel."""
+        records = states.ok.shape[1]
+        for n, (q, v, forces) in enumerate(zip(*given, strict=True)):
+            state: tuple[Any, Any, float] = (q, v, 0.0)
+            ok = bool(np.isfinite(q).all() and np.isfinite(v).all())
+            for k in range(records):
+                step = k + steps - records
+                if step >= 0:
+                    applied = forces[min(step, len(forces) - 1)]
+                    ok = ok and bool(np.isfinite(applied).all())
+                    after = self._step(*state[:2], applied, h) if ok else None
+                    state, ok = after or (np.nan, np.nan, np.nan), after is not None
+                states.q[n, k], states.v[n, k], states.residual[n, k] = state
+                states.ok[n, k] = ok
+
+    def _step(self, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, float] | None:
+        """Return one robot's state and errors after a step by dense algebra, if there is one."""
+        robot = self.robot
+        if self.passive:
+            tau = tau + robot.passive_forces(q, v)
+        try:
+            v = v + h * robot.accelerations(q[None], v[None], tau[None])[0]
+            q = robot.tree.space.integrate(q, h * v)
+            for _ in range(8):
+                errors, rows = robot.residual(q), robot.jacobian(q)
+                if np.max(np.abs(errors), initial=0.0) <= CLOSED:
+                    break
+                inverse = np.linalg.pinv(rows, rcond=EXACT.singular)
+                q = robot.tree.space.integrate(q, -inverse @ errors)
+            error = float(np.max(np.abs(errors), initial=0.0))
+            v = v - np.linalg.pinv(rows, rcond=EXACT.singular) @ (rows @ v)
+        except (RegularizeError, np.linalg.LinAlgError):
+            return None
+        sound = error <= BORNE and np.isfinite(q).all() and np.isfinite(v).all()
+        return (q, v, error) if sound else None
