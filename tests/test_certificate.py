@@ -17,8 +17,8 @@ import regularize as rg
 from regularize.cli import main
 from regularize.guests.modes.sampling import spread_configurations
 from regularize.loops.kinematics import LoopKinematics
-from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.context import Context
+from regularize.reduction.coupled import CONFIGURATIONS, MANY, Certifier
 from regularize.repair.statics.cure import changed
 from regularize.report.forms.view import evidence
 from regularize.services import service
@@ -146,7 +146,7 @@ def test_what_was_checked_is_told_apart() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
-    monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
+    monkeypatch.setattr("regularize.reduction.coupled.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds
     assert parts.certificate.configurations == whole.certificate.configurations == 900

@@ -14,6 +14,7 @@ from scipy.optimize import nnls
 from regularize.lie import screw, subalgebra
 from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.motion_type import motion_type
+from regularize.lie.screw import OneScrew, smallest_ball_center
 from regularize.lie.subalgebra import (
     complement,
     contains,
@@ -23,9 +24,7 @@ from regularize.lie.subalgebra import (
     span,
     sum_,
 )
-from regularize.loops.joint_motion import OneScrew
-from regularize.loops.kinematics import smallest_ball_center
-from regularize.reduction.motion_spaces import MotionSpaces, brackets
+from regularize.reduction.propagation import MotionSpaces, brackets
 from regularize.tolerances import RTOL
 
 X, Y, Z = np.eye(3)

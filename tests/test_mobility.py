@@ -11,8 +11,7 @@ from regularize.lie.subalgebra import decide_rank
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.least_norm import least_norm, ranks_of
-from regularize.loops.projection import project
+from regularize.loops.projection import least_norm, project, ranks_of
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
 

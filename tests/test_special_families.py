@@ -24,7 +24,8 @@ from regularize.guests.special import focal
 from regularize.guests.special.symmetric import schatz, symmetric
 from regularize.proofs.curves import Series, Terms, relation_of
 from regularize.proofs.document import match
-from regularize.proofs.dual_quaternions import (
+from regularize.proofs.geometry import integral
+from regularize.proofs.rational_motions import (
     Dual,
     conjugated,
     line_of,
@@ -33,7 +34,6 @@ from regularize.proofs.dual_quaternions import (
     product_of,
     split_right,
 )
-from regularize.proofs.geometry import integral
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import distance, fingerprint, verify
 from regularize.report.report import Report

@@ -26,8 +26,7 @@ from regularize.adapters.common.validation import significant_digits
 from regularize.adapters.common.write import number, reference_poses, rpy, spanning
 from regularize.lie.screw import adjoint
 from regularize.mechanism.body import Geometry
-from regularize.mechanism.joint import KINDS, reversed_joint
-from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.joint import KINDS, JointLimits, reversed_joint
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 FORMATS = {

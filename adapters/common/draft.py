@@ -18,8 +18,8 @@ from regularize.adapters.common.located import Located
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
+from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import joint_screws
 from regularize.mechanism.mechanism import (
     STANDARD_GRAVITY,

@@ -22,7 +22,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import listed
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.mechanism import Body, Joint
 
 #: How near frames have to be, as a part of the model's size, and their axes, as a sine.

@@ -23,7 +23,7 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, exp, inverse, log_rotation
-from regularize.mechanism.joint_limits import JointDynamics
+from regularize.mechanism.joint import JointDynamics
 from regularize.mechanism.mechanism import Inertia, Mechanism
 
 #: Nodes of each element.

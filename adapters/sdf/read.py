@@ -20,7 +20,7 @@ from regularize.adapters.sdf.draft import SdfDraft
 from regularize.adapters.sdf.joint import read_joints
 from regularize.adapters.sdf.scopes import ModelReader
 from regularize.escape import listed
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Mechanism
 
 NEWEST = (1, 12)

@@ -12,7 +12,7 @@ from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.xml import Node
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import relative_pose
 from regularize.mechanism.mechanism import Body, Joint
 

@@ -22,26 +22,69 @@ from numpy.typing import ArrayLike
 
 from regularize import services
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, Coordinates, Mask, read_only
-from regularize.loops.constraints import View
+from regularize.lie.arrays import Array, Coordinates, Mask, Residual, read_only
 from regularize.loops.continuation import Continuation, drive
-from regularize.loops.gaps import (
-    CLOSED,
-    Gap,
-    chords_fitted,
-    closure_errors,
-    gaps,
-    largest_error,
-)
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import Projected, moved, project
+from regularize.loops.projection import Projected, View, moved, project
 from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, spanning_tree
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_graph
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, RTOL
 from regularize.validation import ARRAY, NAMES, NUMBER, WHOLE, named, validated
+
+#: Closed means: no gap above this fraction of the size of the mechanism, no such angle in radians.
+#: It is the tolerance of geometric relations, for files do not close any better than they are
+#: special.
+CLOSED = RTOL
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a loop is open.
+
+    Attributes:
+        joint: The closing joint of the loop.
+        translation: Metres.
+        rotation: Radians.
+    """
+
+    joint: str
+    translation: float
+    rotation: float
+
+
+def closure_errors(loops: LoopKinematics, q: Coordinates) -> Residual:
+    """Return the errors of all closure equations and couplings at one configuration."""
+    return np.asarray(loops.residual(loops.state(q))[0])
+
+
+def largest_error(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the largest closure error at one configuration, lengths scaled."""
+    return float(np.max(np.abs(closure_errors(loops, q)), initial=0.0))
+
+
+def chords_fitted(loops: LoopKinematics, q: Coordinates, free: Mask) -> Coordinates:
+    """Move the free coordinates of the chords so that only what they forbid counts as a gap."""
+    of_chord = np.zeros(loops.freedoms, dtype=bool)
+    for chord in loops.chords:
+        of_chord[loops.local(chord)] = True
+    return np.asarray(project(loops, q[None], held=~(of_chord & free), damped=True).q[0])
+
+
+def gaps(loops: LoopKinematics, errors: Residual) -> list[Gap]:
+    """Return the gap of every loop from the closure errors at one configuration."""
+    errors = errors[: 6 * len(loops.chords)].reshape(-1, 6)
+    return [
+        Gap(
+            loops.graph.edges[chord].joint.name,
+            float(np.linalg.norm(error[:3])) * loops.length,
+            float(np.linalg.norm(error[3:])),
+        )
+        for chord, error in zip(loops.chords, errors, strict=True)
+    ]
+
 
 #: Joints that move further than so many square roots of the gap close the loops at another pose.
 FAR = 10.0

@@ -25,7 +25,6 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Direction, Indices, Transform
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
     SUBGROUP_KINDS,
     ColumnId,
@@ -37,7 +36,7 @@ from regularize.mechanism.graph import (
     breadth_first,
 )
 from regularize.mechanism.joint import Joint, motion
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, refuse_elastic
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, UNNOTICED, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
@@ -298,3 +297,8 @@ def _merge_fixed(
         groups.append(tuple(group))
     spare = tuple(joint for joint in fixed if joint.name not in used)
     return T_node_body, node_of, groups, spare
+
+
+def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
+    """Return the graph of what `as_mechanism` takes."""
+    return model if isinstance(model, Graph) else build(as_mechanism(model, format))

@@ -21,8 +21,8 @@ from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs import verifier
 from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest
 from regularize.proofs.verifier import Space, reduced
-from regularize.reduction import motion_spaces
-from regularize.reduction.motion_spaces import MotionSpaces, Operation, SpaceId
+from regularize.reduction import propagation as motion_spaces
+from regularize.reduction.propagation import MotionSpaces, Operation, SpaceId
 
 FULL: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
 

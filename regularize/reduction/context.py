@@ -12,9 +12,8 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Direction, Point, Space, Transform
-from regularize.loops.assembly import Assembly
-from regularize.loops.gaps import noise_of
+from regularize.lie.arrays import Coordinates, Direction, Point, Space, Transform
+from regularize.loops.assembly import CLOSED, Assembly, largest_error
 from regularize.loops.kinematics import (
     FEW,
     LoopKinematics,
@@ -22,8 +21,7 @@ from regularize.loops.kinematics import (
     center_and_length,
     sized_loops,
 )
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
 
@@ -229,3 +227,18 @@ def prescribed_cuts(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
         )
     return frozenset(chosen)
+
+
+def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the noise of the closure equations at the assembled pose, lengths scaled."""
+    # Rounding grows with the distance of frames from where they are measured.
+    frames = np.concatenate([loops.T_parent, loops.T_child])
+    farthest = float(np.abs(frames[:, :3, 3]).max()) / loops.length
+    rounding = np.finfo(np.float64).eps * farthest
+    # A tenth of half the last digit: the errors of many joints are seldom all alike.
+    digits = loops.graph.mechanism.digits
+    written = 0.0 if digits is None else 0.05 * 10.0**-digits * max(1.0, farthest)
+    # A tenth of what Newton's method leaves open here: elsewhere it leaves something else.
+    remaining = largest_error(loops, q)
+    opening = 0.1 * remaining if remaining <= 2 * CLOSED else 0.0
+    return max(ROUNDING, rounding, written, opening)

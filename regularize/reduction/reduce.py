@@ -18,18 +18,16 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly, assemble, with_coordinates
 from regularize.loops.finite import EVIDENCE, Evidence
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
-from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.block import Block
-from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
-from regularize.reduction.coupled import reduce_cell
-from regularize.reduction.cuts import Cut
+from regularize.reduction.coupled import CONFIGURATIONS, Certificate, reduce_cell
+from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import RTOL, Tolerances
 from regularize.validation import (

@@ -17,8 +17,8 @@ from regularize.errors import ModelError, NotClosed
 from regularize.lie.arrays import Array
 from regularize.lie.directions import Direction
 from regularize.lie.screw import cross_matrix
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
-from regularize.mechanism.source import Model
 from regularize.reduction.cuts import independent_rows, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances

@@ -19,9 +19,8 @@ from typing import Any, Literal
 from regularize.escape import displayed_name
 from regularize.lie import subalgebra
 from regularize.loops.kinematics import center_and_length
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS
-from regularize.mechanism.graph import EdgeId, NodeId, loop_count
+from regularize.mechanism.graph import DisjointSets, EdgeId, NodeId, loop_count
 from regularize.reduction.reduce import Reduction
 from regularize.report.motion import BodyMotion
 from regularize.words import counted

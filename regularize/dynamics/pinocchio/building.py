@@ -23,8 +23,7 @@ from regularize.errors import ReadError
 from regularize.files import load
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.validation import FLAG, PATH, TEXT, several, validated
 

@@ -27,9 +27,8 @@ from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names
-from regularize.mechanism.mechanism import no_inertia
+from regularize.mechanism.mechanism import Model, no_inertia
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.tolerances import TINY, UNNOTICED
 from regularize.validation import ARRAY, FUNCTION, NAMES, NUMBER, POSITIVE, TEXT, named, validated

@@ -27,9 +27,8 @@ from regularize.dynamics.simulation.partitioning import Choice, choose
 from regularize.dynamics.simulation.prescribed import Prescribed
 from regularize.errors import ClosureLost, SingularConfiguration
 from regularize.lie.arrays import Array, read_only
-from regularize.loops.constraints import ConstraintSet, View
 from regularize.loops.continuation import Continuation, drive
-from regularize.loops.projection import project
+from regularize.loops.projection import ConstraintSet, View, project
 from regularize.mechanism.graph import columns_of
 from regularize.tolerances import ROUNDING
 

@@ -25,8 +25,8 @@ from regularize.guests.design.equation_of_motion import (
 )
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Transform, read_only
-from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.projection import in_parts
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Inertia, no_inertia
 from regularize.mechanism.named_columns import ShortRepr

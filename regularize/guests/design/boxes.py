@@ -25,7 +25,7 @@ from regularize.guests.design.equation_of_motion import count, pairs
 from regularize.guests.design.interpolation import Accuracy, Interpolation
 from regularize.guests.design.tree import BoxTree, Scale, basis
 from regularize.lie.arrays import Array, Mask, read_only
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS

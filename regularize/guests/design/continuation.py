@@ -22,10 +22,10 @@ from regularize.errors import NotFinite, SingularInputs
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask
 from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.loops.least_norm import least_norm
+from regularize.loops.projection import least_norm
 from regularize.mechanism.graph import coordinate_names
+from regularize.reduction.cuts import ReducedLoops
 from regularize.tolerances import EXACT, Tolerances
 
 #: How often unreached inputs are tried again from the nearest ones that were reached: most are

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError, NoInertia
 from regularize.lie.arrays import Array, Indices
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.validation import numbers
 
 

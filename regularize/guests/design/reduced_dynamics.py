@@ -17,20 +17,12 @@ from regularize.guests.design.continuation import ActuatedLoops
 from regularize.guests.design.quasi_static import quasi_static
 from regularize.lie.arrays import Array, read_only
 from regularize.loops.assembly import Assembly, assemble
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.elastic import (
-    has_elastic,
-    loads_on_segments,
-    segment_at,
-    segments,
-    spring_joints,
-)
+from regularize.mechanism.elastic import loads_on_segments, segment_at, segments, spring_joints
 from regularize.mechanism.graph import ColumnId, actuated_coordinates, columns_of, coordinate_names
-from regularize.mechanism.mechanism import Inertia
-from regularize.mechanism.source import Model, as_mechanism
-from regularize.reduction.cuts import outside
+from regularize.mechanism.mechanism import Inertia, Model, as_mechanism, has_elastic
+from regularize.reduction.cuts import ReducedLoops, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 from regularize.repair.statics.passive_joints import PassiveJoints

@@ -24,11 +24,10 @@ from regularize.lie.arrays import Point, Rotation, Transform
 from regularize.lie.subalgebra import lie_closure
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
-from regularize.mechanism.graph_building import build
+from regularize.mechanism.graph_building import as_graph, build
 from regularize.mechanism.joint import Joint, joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_graph
 from regularize.tolerances import EXACT
 
 #: Names of the coordinates of a pose: the place in metres, turns about fixed axes in radians.

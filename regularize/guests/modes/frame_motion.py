@@ -14,9 +14,8 @@ from regularize.guests.modes.grouping import labels_of, table_of
 from regularize.guests.modes.inputs import clearest, node_of
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Indices, Jacobian, Transform, read_only
-from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
-from regularize.loops.projection import project
+from regularize.loops.projection import in_parts, project
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.named_columns import NamedColumns, ShortRepr, coordinate_columns
 from regularize.reduction.mobility import generic_configurations

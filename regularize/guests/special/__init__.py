@@ -21,11 +21,10 @@ from regularize.guests.special.planar import Complex, Plane, similar_triangles
 from regularize.guests.special.symmetric import schatz, symmetric
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, Graph, NodeId
-from regularize.proofs.families import Found, exact_geometries
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId
 from regularize.proofs.geometry import equal_bars, integral, with_parallel_bars
 from regularize.proofs.incidence import cross, dot, simplest
+from regularize.proofs.prove import Found, exact_geometries
 from regularize.proofs.verifier import Space, distance
 from regularize.reduction.block import Block
 

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from regularize.lie.arrays import Array
 from regularize.lie.screw import cross, cross_matrix, quaternion_of
-from regularize.proofs.dual_quaternions import Dual, Exact, exact_line, exact_vector, line_of
 from regularize.proofs.incidence import simplest
+from regularize.proofs.rational_motions import Dual, Exact, exact_line, exact_vector, line_of
 
 
 def symmetric(

@@ -9,8 +9,7 @@ from typing import Any
 from regularize.adapters import adapter_named
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import RegularizeError
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.fix.reading import reading_words

@@ -21,8 +21,7 @@ from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.comparison import other_counts, unwanted
 from regularize.repair.fix.moving import closed_in_file, designed_places, moving_edits, other_places

@@ -13,8 +13,7 @@ from regularize.adapters import adapters
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.advice import advise
 from regularize.repair.fix.proposals import Advice

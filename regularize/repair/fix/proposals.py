@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import DisjointSets, EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.provable import taking

@@ -15,7 +15,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
-from regularize.loops.least_norm import clearest_columns
+from regularize.loops.projection import clearest_columns
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Joint, Mechanism

@@ -19,15 +19,13 @@ import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.loops.assembly import assemble
-from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
+from regularize.loops.assembly import CLOSED, Gap, assemble, closure_errors, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import Mask
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.mechanism import Joint, Mechanism, Model, as_mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.candidates import SHOWN, nearly_closed
 from regularize.repair.nominal.nearest import Nearest, closest, nearest

@@ -17,9 +17,8 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY
-from regularize.loops.least_norm import least_norm
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import Edge, EdgeId, NodeId
+from regularize.loops.projection import least_norm
+from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, NodeId
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.tolerances import ROUNDING, VANISHING
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.loops.equation_ranks import normal_incidence
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.mobility import CellMobility, normal_incidence
 from regularize.tolerances import EXACT
 
 #: What noise shows of itself, in units of the moves that undo it: in singular values over the

@@ -10,14 +10,13 @@ import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.loops.gaps import CLOSED, largest_error
+from regularize.loops.assembly import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.proofs.special import special_lengths
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant

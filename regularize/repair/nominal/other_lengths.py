@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.loops.equation_ranks import singular_values
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.block import Block
-from regularize.reduction.mobility import CellMobility, generic_configurations
+from regularize.reduction.mobility import CellMobility, generic_configurations, singular_values
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import Tolerances
 

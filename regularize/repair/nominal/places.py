@@ -16,8 +16,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.mechanism.connections import joined
-from regularize.mechanism.graph import Edge, NodeId
+from regularize.mechanism.graph import Edge, NodeId, joined
 from regularize.mechanism.mechanism import Joint, Mechanism
 
 #: Frames, two of each joint, that have one axis, and the projector (3, 3) across it.

@@ -15,7 +15,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.graph import Edge, EdgeId
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.tolerances import VANISHING

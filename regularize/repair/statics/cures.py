@@ -18,7 +18,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.cure import Cure, NoCure, freed, verified
 from regularize.repair.statics.joint_changes import (

@@ -20,8 +20,8 @@ from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import Mask
+from regularize.mechanism.cycles import LoopTree
 from regularize.mechanism.graph import EdgeId, NodeId
-from regularize.mechanism.loop_tree import LoopTree
 from regularize.mechanism.mechanism import Inertia
 from regularize.reduction.reduce import Reduction
 

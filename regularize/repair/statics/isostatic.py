@@ -21,9 +21,16 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.joint import joint_screws, reversed_joint
-from regularize.mechanism.mechanism import Body, Coupling, Joint, JointDynamics, Mechanism
+from regularize.mechanism.mechanism import (
+    Body,
+    Coupling,
+    Joint,
+    JointDynamics,
+    Mechanism,
+    Model,
+    as_mechanism,
+)
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.welds import Weld, chosen_welds, twist_space

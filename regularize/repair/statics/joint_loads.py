@@ -19,8 +19,8 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array, read_only
 from regularize.lie.directions import Direction, directions
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import Equilibrium
 from regularize.repair.statics.passive_joints import PassiveJoints

@@ -34,8 +34,8 @@ from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import Equilibrium

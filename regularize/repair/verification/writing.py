@@ -27,8 +27,8 @@ from regularize.adapters.registry import Adapter
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.elastic import refuse_elastic, segments
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.elastic import segments
+from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.reduction.reduce import Reduction
 from regularize.repair.verification.differences import differences
 from regularize.repair.verification.preparing import prepared

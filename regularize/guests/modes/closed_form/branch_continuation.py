@@ -22,7 +22,7 @@ from regularize.guests.modes.closed_form.indeterminate import (
 )
 from regularize.guests.modes.grouping import Turns
 from regularize.lie.arrays import Array
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.tolerances import EXACT
 
 #: Along even steps: a discriminant above this fraction of its neighbours' does not touch zero.
