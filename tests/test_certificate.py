@@ -36,7 +36,7 @@ def model(name: str) -> rg.Mechanism:
 
 def certifier(reduction: rg.Reduction, configurations: int) -> Certifier:
     """What certifies the only cell of a mechanism."""
-    context = Context.of(reduction.graph, reduction.assembly, rtol=reduction.rtol)
+    context = Context(reduction.graph, reduction.assembly, rtol=reduction.rtol)
     (cell,) = reduction.cells
     return Certifier(context, cell.edges, configurations)
 

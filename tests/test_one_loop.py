@@ -77,7 +77,7 @@ def test_a_shaky_loop_keeps_what_moves_with_the_joint() -> None:
 def compare(mechanism: rg.Mechanism) -> None:
     """All cuts of a single loop: the spaces are those of facts about pairs of bodies."""
     graph = build(mechanism)
-    context = Context.of(graph, rg.assemble(graph))
+    context = Context(graph, rg.assemble(graph))
     (block,) = graph.blocks
     part = reduce_part(context, block, RTOL)
     (cycle,) = part.cycles

@@ -331,6 +331,8 @@ def smallest_ball_center(points: Point) -> Point:
 def _ball_center(data: bytes) -> Point:
     """Let points outside of the ball around a few join these, until there is none (Welzl 1991)."""
     points = np.frombuffer(data).reshape(-1, 3)
+    if 2 <= len(points) <= 4:
+        return read_only(_smallest_ball(points)[1])
     few, center, radius = points[:1], points[0], 0.0
     while True:
         away = np.linalg.norm(points - center, axis=1)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,8 +68,7 @@ class Continuation:
 
     def tangents(self, q: Coordinates, directions: Rates) -> Rates:
         """Project scaled directions (N, n) on the velocities allowed at q, largest entry one."""
-        constraints = self.constraints
-        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
+        rows = self._rows(q)
         result = np.where(self.held, 0.0, directions)
         forbidden = (rows @ result[..., None])[..., 0]
         result -= least_norm(rows, forbidden, self.tolerances.rank, self.held)
@@ -78,9 +78,12 @@ class Continuation:
 
     def ranks(self, q: Coordinates) -> Indices:
         """Count the independent equations at configurations (N, nq)."""
+        return ranks_of(self._rows(q), self.tolerances.rank, self.held)
+
+    def _rows(self, q: Coordinates) -> Any:
+        """Return the scaled derivatives of the equations at q, sparse where they are many."""
         constraints = self.constraints
-        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
-        return ranks_of(rows, self.tolerances.rank, self.held)
+        return constraints.residual_jacobian(constraints.state(q)) * constraints.units
 
     def step(self, q: Coordinates, step: Rates, ranks: Indices | None = None) -> Stepped:
         """Go along scaled tangents (N, n), then back by as many equations as are independent."""
@@ -114,7 +117,7 @@ class Continuation:
         constraints, units = self.constraints, self.constraints.units
         held = self.held.copy()
         held[list(columns)] = True
-        rows = constraints.residual_jacobian(constraints.state(q)) * units
+        rows = self._rows(q)
         step = np.zeros((len(q), len(units)))
         step[:, columns] = (goal - q[:, columns]) / units[columns]
         rates = (rows @ step[..., None])[..., 0]
@@ -125,8 +128,7 @@ class Continuation:
         ranks = ranks_of(rows, self.tolerances.singular, held)
         result = self.corrected(step, trial, held, ranks)
         good = result.good.copy()
-        before, state = rows[good][..., ~held], constraints.state(result.q[good])
-        after = (constraints.residual_jacobian(state) * units)[..., ~held]
+        before, after = rows[good][..., ~held], self._rows(result.q[good])[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
         return Stepped(result.q, good, result.easy & good, result.shaky)
 

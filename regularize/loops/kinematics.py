@@ -36,6 +36,8 @@ from regularize.mechanism.graph import Edge, EdgeId, Graph, nodes_of
 from regularize.mechanism.graph_building import TOGETHER
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
+#: Levels of a tree up to which poses are made one after another.
+FEW_LEVELS = 8
 #: Edges up to which kinematics are kept as long as their graph.
 FEW = 30
 
@@ -89,8 +91,7 @@ class LoopKinematics(LoopTree):
         self._parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
         self._measure(length, np.zeros(3) if center is None else center)
         self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
-        self.curves: tuple[tuple[int, int, Curve], ...] = ()
-        self.coupling, self.coupling_offset = self._couplings()
+        self.coupling, self.coupling_offset, self.curves = self._couplings()
 
     def _sort_joints(self, joints: Sequence[Edge]) -> None:
         """Sort the motions of joints, those alike together, so that they are made at once."""
@@ -114,10 +115,9 @@ class LoopKinematics(LoopTree):
         single = len(self._rows[0][0]) if len(self._rows) == 1 else 0
         self._alone = 0 < single == len(joints) == self.freedoms
 
-    def _couplings(self) -> tuple[Array, Array]:
-        """Return rows (C, n) of unit length and offsets (C,) of the couplings, and keep curves."""
-        rows: list[Array] = []
-        offsets, curves = [], []
+    def _couplings(self) -> tuple[Array, Array, list[tuple[int, int, Curve]]]:
+        """Return rows (C, n) of unit length, offsets (C,) and curves of the couplings."""
+        rows, offsets, curves = list[Array](), list[float](), list[tuple[int, int, Curve]]()
         for coupling in self.graph.couplings:
             if not set(coupling.columns) <= set(self._local):
                 continue
@@ -130,8 +130,7 @@ class LoopKinematics(LoopTree):
                 curves.append((len(rows), self._local[coupling.columns[-1]], curve))
             rows.append(row / norm)
             offsets.append(coupling.offset / norm)
-        self.curves = tuple(curves)
-        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
+        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets), curves
 
     def _measure(self, length: float, center: Point) -> None:
         self.length, self.center = length, read_only(center)
@@ -200,7 +199,7 @@ class LoopKinematics(LoopTree):
             step[:, ~onward] = screw.inverse(step[:, ~onward])
         T_world[:, end] = step
         rounds, levels = len(self._levels).bit_length(), len(self._levels)
-        if levels**2 > rounds * len(moved) * len(self.nodes):
+        if levels > FEW_LEVELS and levels**2 > rounds * len(moved) * len(self.nodes):
             # Long ways are put together from halves: in each round they double.
             before = np.arange(len(self.nodes))
             before[end] = start
@@ -361,6 +360,8 @@ def center_and_length(
     none = max(rounding, TOGETHER)
     extent = bodies * (bodies > none and length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * extent) if extent else none
+    if not extent and length > 250.0 * errors:
+        return center, length
     # One origin that is off is told from a small mechanism: all others are in one place, which is
     # the origin of the world or far from it.
     first = np.linalg.norm(points - points[0], axis=1)

@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
-from regularize.lie.arrays import Array
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, loop_count, nodes_of
+from regularize.lie.arrays import Array, Indices
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, loop_count, nodes_of, spanning_forest
 
 #: Loops of one part above which they are looked at one by one wherever that is enough.
 MANY_LOOPS = 40
@@ -229,7 +229,9 @@ class LoopTree:
         tree_set = set(self.edges).intersection(tree)
         self.chords = tuple(e for e in self.edges if e not in tree_set)
         self.nodes = tuple(nodes_of(graph, self.edges))
-        self.tree, self.roots = self._grow(tree_set)
+        order, self.level = spanning_forest(graph, self.nodes, tree_set)
+        self.tree = tuple(order)
+        self.roots = tuple(node for node, level in self.level.items() if level == 0)
         self.columns = np.array(graph.columns(self.edges), dtype=int)
         counts = [graph.edges[e].freedoms for e in self.edges]
         self.edge_of_column = np.repeat(np.arange(len(counts)), counts)
@@ -237,24 +239,6 @@ class LoopTree:
         self._place = {e: i for i, e in enumerate(self.edges)}
         self._row = {node: i for i, node in enumerate(self.nodes)}
         self._via = {node: edge for edge, node in self.tree}
-        self.level = dict.fromkeys(self.roots, 0)
-        for e, node in self.tree:
-            self.level[node] = 1 + self.level[graph.edges[e].other(node)]
-
-    def _grow(
-        self, tree: set[EdgeId]
-    ) -> tuple[tuple[tuple[EdgeId, NodeId], ...], tuple[NodeId, ...]]:
-        """Return the tree in breadth-first order, and its roots, one per connected part."""
-        remaining = set(self.nodes)
-        order: list[tuple[EdgeId, NodeId]] = []
-        roots: list[NodeId] = []
-        while remaining:
-            root = min(remaining)  # the ground, where it is among them
-            part = breadth_first(self.graph, root, tree)
-            remaining -= {root, *(node for _, node in part)}
-            order += part
-            roots.append(root)
-        return tuple(order), tuple(roots)
 
     @property
     def freedoms(self) -> int:
@@ -266,13 +250,29 @@ class LoopTree:
         return [self._local[c] for c in self.graph.edges[edge].columns]
 
     @cached_property
+    def _edge_movers(self) -> Array:
+        """Signs with which each edge moves each node against its root, shape (nodes, edges)."""
+        signs = np.zeros((len(self.nodes), len(self.edges)))
+        for e, node in self.tree:
+            edge, row = self.graph.edges[e], signs[self._row[node]]
+            row[:] = signs[self._row[edge.other(node)]]
+            row[self._place[e]] = 1.0 if node == edge.child else -1.0
+        return signs
+
+    @property
+    def _chord_ends(self) -> Indices:
+        """Positions in ``nodes`` of the chords' parents and of their children, shape (2, L)."""
+        ends = [(self.graph.edges[e].parent, self.graph.edges[e].child) for e in self.chords]
+        rows = [[self._row[node] for node in pair] for pair in ends]
+        return np.array(rows, dtype=np.intp).reshape(-1, 2).T
+
+    @cached_property
     def edge_incidence(self) -> Array:
         """How loops pass edges: 1 from parent to child, -1 back, 0 not, shape (L, edges)."""
-        signs = np.zeros((len(self.chords), len(self.edges)))
-        for row, passed in zip(signs, self.passes, strict=True):
-            for e, sign in passed:
-                row[self._place[e]] = sign
-        return signs
+        parent, child = self._chord_ends
+        signs = self._edge_movers[child] - self._edge_movers[parent]
+        signs[range(len(self.chords)), [self._place[e] for e in self.chords]] = -1.0
+        return np.asarray(signs)
 
     def row(self, node: NodeId) -> int:
         """Return the position of a node in ``nodes``."""
@@ -301,37 +301,14 @@ class LoopTree:
         return np.asarray(self.edge_incidence[:, self.edge_of_column])
 
     @cached_property
-    def passes(self) -> tuple[tuple[tuple[EdgeId, int], ...], ...]:
-        """How each loop passes its edges: 1 from parent to child, -1 back; its chord last."""
-        level, loops = self.level, []
-        for chord in self.chords:
-            edge = self.graph.edges[chord]
-            ends, passed = [edge.parent, edge.child], []
-            while ends[0] != ends[1]:
-                side = int(level[ends[1]] >= level[ends[0]])
-                via = self.graph.edges[self._via[ends[side]]]
-                sign = 1 if via.child == ends[side] else -1
-                passed.append((via.index, sign if side else -sign))
-                ends[side] = via.other(ends[side])
-            loops.append((*passed, (chord, -1)))
-        return tuple(loops)
-
-    @cached_property
     def movers(self) -> Array:
         """Signs with which each coordinate moves each node against its root, shape (nodes, n)."""
-        signs = np.zeros((len(self.nodes), self.freedoms))
-        for index, node in self.tree:
-            edge = self.graph.edges[index]
-            signs[self._row[node]] = signs[self._row[edge.other(node)]]
-            signs[self._row[node], self.local(index)] += 1.0 if node == edge.child else -1.0
-        return signs
+        return np.asarray(self._edge_movers[:, self.edge_of_column])
 
     @cached_property
     def sides(self) -> tuple[Array, Array]:
         """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
-        ends = [(self.graph.edges[e].parent, self.graph.edges[e].child) for e in self.chords]
-        rows = np.array([[self._row[node] for node in pair] for pair in ends], dtype=int)
-        parent, child = (self.movers[side] for side in rows.reshape(-1, 2).T)
+        parent, child = (self.movers[end] for end in self._chord_ends)
         for row, chord in enumerate(self.chords):
             parent[row, self.local(chord)] += 1.0
         return parent, child

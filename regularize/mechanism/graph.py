@@ -8,7 +8,7 @@ massless nodes between them, so that every edge moves in a subgroup of the rigid
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NewType, TypeVar
@@ -70,50 +70,6 @@ def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
     for pair in pairs:
         sets.union(*pair)
     return sets.groups()
-
-
-def biconnected(ends: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Generate the edges of every biconnected part, by their places among pairs of vertices.
-
-    Depth-first search: a part ends where nothing behind a vertex leads back beyond it (Hopcroft and
-    Tarjan 1973). Two edges between the same vertices are a part.
-    """
-    incident: dict[int, list[int]] = {}
-    for edge, (one, other) in enumerate(ends):
-        incident.setdefault(one, []).append(edge)
-        incident.setdefault(other, []).append(edge)
-    entered: dict[int, int] = {}
-    low: dict[int, int] = {}
-    place: dict[int, int] = {}
-    for start in incident:
-        if start in entered:
-            continue
-        entered[start] = low[start] = len(entered)
-        waiting: list[int] = []
-        path = [(start, -1, iter(incident[start]))]
-        while path:
-            vertex, via, edges = path[-1]
-            edge = next(edges, -1)
-            if edge < 0:
-                path.pop()
-                if path:
-                    before = path[-1][0]
-                    low[before] = min(low[before], low[vertex])
-                    if low[vertex] >= entered[before]:
-                        yield waiting[place[via] :]
-                        del waiting[place[via] :]
-                continue
-            one, other = ends[edge]
-            ahead = other if one == vertex else one
-            if edge == via or entered.get(ahead, -1) > entered[vertex]:
-                continue  # the way it came, or met from its other end
-            place[edge] = len(waiting)
-            waiting.append(edge)
-            if ahead in entered:
-                low[vertex] = min(low[vertex], entered[ahead])
-            else:
-                entered[ahead] = low[ahead] = len(entered)
-                path.append((ahead, edge, iter(incident[ahead])))
 
 
 #: Position of an elementary joint in ``Graph.edges``.
@@ -245,11 +201,20 @@ class Graph:
 
     @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Edges of each biconnected part that contains a loop, in edge order."""
-        between = [edge for edge in self.edges if edge.parent != edge.child]
-        parts = biconnected([(edge.parent, edge.child) for edge in between])
-        blocks = ([between[i].index for i in part] for part in parts if len(part) > 1)
-        return tuple(sorted(tuple(sorted(block)) for block in blocks))
+        """Edges of each biconnected part that contains a loop, in edge order.
+
+        The loops that edges close over any spanning tree are joined where they share edges.
+        """
+        order, level = spanning_forest(self, self.every_node)
+        via, sets = {node: e for e, node in order}, DisjointSets[EdgeId]()
+        for edge in self.edges:
+            ends, loop = [edge.parent, edge.child], [edge.index]
+            while ends[0] != ends[1]:
+                side = int(level[ends[1]] > level[ends[0]])
+                loop.append(via[ends[side]])
+                ends[side] = self.edges[loop[-1]].other(ends[side])
+            sets.union(*loop)
+        return tuple(sorted(tuple(sorted(part)) for part in sets.groups() if len(part) > 1))
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
@@ -279,7 +244,12 @@ class Graph:
 
     def inertia_known(self, node: NodeId) -> bool:
         """Return whether some body of the node states its mass properties."""
-        return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
+        return not self._weighed.isdisjoint(self.members[node])
+
+    @cached_property
+    def _weighed(self) -> frozenset[str]:
+        """Names of the bodies that state their mass properties."""
+        return frozenset(b.name for b in self.mechanism.bodies if b.inertia is not None)
 
 
 def actuated_coordinates(mechanism: Mechanism) -> tuple[str, ...]:
@@ -311,13 +281,11 @@ def breadth_first(
     graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
 ) -> list[tuple[EdgeId, NodeId]]:
     """Return (edge, newly reached node) in breadth-first order from ``root`` over some edges."""
-    incident: Mapping[NodeId, Sequence[EdgeId]] | Sequence[Sequence[EdgeId]] = graph.adjacency
-    if edges is not None:
-        # A body may carry far more joints than those that count.
-        incident = at = defaultdict[NodeId, list[EdgeId]](list)
-        for e in sorted(edges):
-            at[graph.edges[e].parent].append(e)
-            at[graph.edges[e].child].append(e)
+    # A body may carry far more joints than those that count.
+    incident = defaultdict[NodeId, list[EdgeId]](list)
+    for e in graph.every_edge if edges is None else sorted(edges):
+        incident[graph.edges[e].parent].append(e)
+        incident[graph.edges[e].child].append(e)
     reached, queue, order = {root}, deque([root]), []
     while queue:
         node = queue.popleft()
@@ -328,6 +296,22 @@ def breadth_first(
                 queue.append(other)
                 order.append((index, other))
     return order
+
+
+def spanning_forest(
+    graph: Graph, nodes: Iterable[NodeId], edges: Iterable[EdgeId] | None = None
+) -> tuple[list[tuple[EdgeId, NodeId]], dict[NodeId, int]]:
+    """Return (edge, newly reached node) breadth first, and levels of nodes; those of roots are 0.
+
+    There is a root in each connected part: the first of the nodes that is in it.
+    """
+    order, level = list[tuple[EdgeId, NodeId]](), dict[NodeId, int]()
+    for root in (node for node in nodes if node not in level):
+        level[root] = 0
+        for e, node in breadth_first(graph, root, edges):
+            order.append((e, node))
+            level[node] = 1 + level[graph.edges[e].other(node)]
+    return order, level
 
 
 def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:

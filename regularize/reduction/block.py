@@ -39,18 +39,18 @@ class Block:
     #: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
     screws: dict[EdgeId, Space]
     cycles: tuple[Cycle, ...]  # short independent loops
-    cuts: tuple[Cut, ...]  # one per independent loop
-    order: tuple[EdgeId, ...]  # edges of the cuts in the order in which their loops were closed
-    rank: int  # rank of its closure equations at generic configurations
-    dimension: int  # rows kept plus freedoms of the cuts, before thinning
-    locked: tuple[EdgeId, ...]  # edges that can never move
-    #: Equations beyond the dimension of each short loop's own motion algebra, see
-    #: ``classification``.
-    trivial: int
-    topological: int  # redundancy between loops that other lengths do not change
     #: Tolerance at which the motion spaces were computed; 0 where nothing was removed because the
     #: loops are open or the certificate failed.
     rtol: float
+    cuts: tuple[Cut, ...] = ()  # one per independent loop
+    order: tuple[EdgeId, ...] = ()  # edges of the cuts in the order in which loops were closed
+    rank: int = 0  # rank of its closure equations at generic configurations
+    dimension: int = 0  # rows kept plus freedoms of the cuts, before thinning
+    locked: tuple[EdgeId, ...] = ()  # edges that can never move
+    #: Equations beyond the dimension of each short loop's own motion algebra, see
+    #: ``classification``.
+    trivial: int = 0
+    topological: int = 0  # redundancy between loops that other lengths do not change
     #: Number of mechanisms with other lengths and the same relations of the axes that were counted
     #: to tell topological from paradoxical; 0 where none was.
     lengths_tried: int = 0
@@ -115,21 +115,9 @@ def reduce_part(
     Parallelograms are loops of four hinges that are taken for such.
     """
     center, length = context.frame(block)
-    part = Block(
-        edges=tuple(block),
-        center=center,
-        length=length,
-        screws=context.scaled_screws(block, center, length),
-        cycles=tuple(minimum_cycle_basis(context.graph, block)),
-        cuts=(),
-        order=(),
-        rank=0,
-        dimension=0,
-        locked=(),
-        trivial=0,
-        topological=0,
-        rtol=tolerance,
-    )
+    cycles = tuple(minimum_cycle_basis(context.graph, block))
+    screws = context.scaled_screws(block, center, length)
+    part = Block(tuple(block), center, length, screws, cycles, tolerance)
     if len(part.cycles) == 1 and tolerance:
         return _of_one_loop(context, part)
     return _of_several_loops(context, part, enough, still, parallelograms)
@@ -144,14 +132,9 @@ def _of_one_loop(context: Context, part: Block) -> Block:
     joint, end, space = best_cut(screws, cuts, part.rtol)
     e, node = cycle.edges[joint], cycle.nodes[(joint + end) % cycle.length]
     algebra = lie_closure(np.hstack(screws), context.rtol)
-    return replace(
-        part,
-        cuts=(cut_at(context, part, e, node, cycle, space),),
-        order=(e,),
-        dimension=space.shape[1],
-        locked=_locked(context, part),
-        trivial=6 - algebra.shape[1],
-    )
+    cut, locked = cut_at(context, part, e, node, cycle, space), _locked(context, part)
+    counts = {"dimension": space.shape[1], "trivial": 6 - algebra.shape[1]}
+    return replace(part, cuts=(cut,), order=(e,), locked=locked, **counts)
 
 
 def _of_several_loops(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -55,8 +55,6 @@ class Context:
 
     graph: Graph
     assembly: Assembly
-    whole: LoopKinematics  # of the whole mechanism, in metres
-    reference: State  # at the assembled configuration
     prescribed: frozenset[EdgeId] | None = None  # edges that have to be cuts; None: free choice
     rtol: float = RTOL  # of ranks and geometric relations
     length_scale: float | None = None  # metres to divide lengths by; None: each component's size
@@ -65,11 +63,15 @@ class Context:
     noise: float = ROUNDING  # closure errors that cannot be told from zero, lengths scaled
     progress: Progress | None = None
 
-    @classmethod
-    def of(cls, graph: Graph, assembly: Assembly, **options: Any) -> Context:
-        """Return the context of an assembled mechanism; options are attributes."""
-        whole = LoopKinematics(graph, graph.every_edge, graph.tree)
-        return cls(graph, assembly, whole, whole.state(assembly.q), **options)
+    @cached_property
+    def whole(self) -> LoopKinematics:
+        """Kinematics of the whole mechanism."""
+        return sized_loops(self.graph, self.assembly.q)
+
+    @cached_property
+    def reference(self) -> State:
+        """State of the whole mechanism at the assembled configuration."""
+        return self.whole.state(self.assembly.q)
 
     @cached_property
     def tolerances(self) -> Tolerances:
@@ -138,23 +140,14 @@ class Context:
         without springs, damping, friction or rotors, those with more freedoms, the file's own
         closures, the last ones of the file.
         """
-        edge = self.graph.edges[e]
-        massless_end = any(
-            len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
-            for n in (edge.parent, edge.child)
-            if n != self.graph.ground
-        )
-        coupled = any(set(c.columns) & set(edge.columns) for c in self.graph.couplings)
-        return (
-            int(coupled),
-            int(bool(edge.joint.actuated)),
-            int(edge.split),
-            int(massless_end),
-            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
-            -edge.freedoms,
-            int(not edge.joint.closure),
-            -e,
-        )
+        graph, edge = self.graph, self.graph.edges[e]
+        inner = {edge.parent, edge.child} - {graph.ground}
+        ends = [n for n in inner if len(graph.adjacency[n]) == 2]
+        massless_end = not all(map(graph.inertia_known, ends))
+        coupled = any(set(c.columns) & set(edge.columns) for c in graph.couplings)
+        forces = any(np.any(value) for value in edge.joint.dynamics.stated().values())
+        place = bool(edge.joint.actuated), edge.split, massless_end, forces
+        return coupled, *place, -edge.freedoms, not edge.joint.closure, -e
 
 
 def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:

@@ -54,7 +54,9 @@ def singular_values(
     loops: LoopKinematics, q: Coordinates, cycles: Sequence[Cycle], *, couplings: bool = True
 ) -> Array:
     """Return singular values of the scaled closure equations of independent loops, (N, k)."""
-    signs = normal_incidence(loops, cycle_incidence(loops, cycles))
+    signs = None  # of a single loop
+    if len(cycles) != 1:
+        signs = normal_incidence(loops, cycle_incidence(loops, cycles))
     rows = None if couplings else 6 * len(cycles)
 
     def values(q: Coordinates) -> Array:
@@ -193,18 +195,11 @@ def cell_mobility(
         everywhere = decide_rank(values[best], rtol)
         ends = values[len(values) - walkers :]
         mobilities = [loops.freedoms - int(r) for r in np.sum(ends > rtol * ends[:, :1], axis=1)]
+    modes = tuple(sorted({m: mobilities.count(m) for m in mobilities}.items()))
+    equations = 6 * len(loops.chords) + len(loops.coupling)
     return CellMobility(
-        edges=loops.edges,
-        freedoms=loops.freedoms,
-        equations=6 * len(loops.chords) + len(loops.coupling),
-        here=here,
-        generic=everywhere,
-        local=local,
-        modes=tuple(sorted({m: mobilities.count(m) for m in mobilities}.items())),
-        branches=branches,
-        complete=complete,
-        configurations=read_only(visited),
-        tolerances=tolerances if added is None else EXACT,
+        *(loops.edges, loops.freedoms, equations, here, everywhere, local, modes),
+        *(branches, complete, read_only(visited), tolerances if added is None else EXACT),
     )
 
 

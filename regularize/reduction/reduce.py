@@ -367,16 +367,8 @@ def reduce(
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = as_graph(model, format)
     assembly = assemble(graph, seed=seed)
-    context = Context.of(
-        graph,
-        assembly,
-        prescribed=prescribed_cuts(graph, keep_cuts, cuts),
-        rtol=rtol,
-        length_scale=length_scale,
-        seed=seed,
-        groups=groups,
-        progress=forward(progress),
-    )
+    options = (prescribed_cuts(graph, keep_cuts, cuts), rtol, length_scale, seed, groups)
+    context = Context(graph, assembly, *options, progress=forward(progress))
     reduced = [
         reduce_cell(context, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells
@@ -384,18 +376,13 @@ def reduce(
     certificates = [certificate for _, parts, certificate in reduced if parts]
     # What can never move has one configuration, and says nothing of how many the others have.
     mobile = [c for mobility, parts, c in reduced if parts and mobility.finite != 0]
-    return Reduction(
-        graph=graph,
-        assembly=assembly,
-        cells=tuple(mobility for mobility, _, _ in reduced),
-        parts=tuple(part for _, parts, _ in reduced for part in parts),
-        certificate=Certificate.of_all(certificates, mobile or certificates),
-        rtol=rtol,
-        seed=seed,
-        numerical=bool(numerical),
-        plain=not (isinstance(model, Graph) or length_scale or keep_cuts or cuts or numerical)
-        and (rtol, configurations, groups) == (RTOL, CONFIGURATIONS, True),
-    )
+    blocks = tuple(part for _, parts, _ in reduced for part in parts)
+    certificate = Certificate.of_all(certificates, mobile or certificates)
+    usual = (rtol, configurations, groups) == (RTOL, CONFIGURATIONS, True)
+    plain = usual and not (isinstance(model, Graph) or length_scale or keep_cuts or cuts)
+    found = tuple(mobility for mobility, _, _ in reduced), blocks, certificate
+    evidence = bool(numerical)
+    return Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:

@@ -19,7 +19,7 @@ import numpy as np
 
 from regularize.lie.arrays import Array
 from regularize.lie.directions import SLIGHT
-from regularize.loops.assembly import CLOSED, Gap, assemble, closure_errors, gaps, largest_error
+from regularize.loops.assembly import CLOSED, Gap, assemble, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import Mask
 from regularize.mechanism.diagnostic import Diagnostic
@@ -151,10 +151,9 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
     for edges in graph.cells:
         loops = sized_loops(graph, assembly.q, edges)
         q = assembly.q[loops.columns]
-        errors = closure_errors(loops, q)
-        if np.max(np.abs(errors), initial=0.0) <= CLOSED:
+        if largest_error(loops, q) <= CLOSED:
             continue
-        own = tuple(gap for gap in gaps(loops, errors) if _size(gap, loops) > CLOSED)
+        own = tuple(gap for gap in gaps(loops, q) if _size(gap, loops) > CLOSED)
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)
         found = _closed(absorbed.mechanism, *near, movable, seed)
         if found is None:

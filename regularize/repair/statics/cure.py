@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array
+from regularize.lie.arrays import Array, Indices
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.mechanism.cycles import MANY_LOOPS, minimum_cycle_basis
-from regularize.mechanism.graph import ColumnId, EdgeId, Graph
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
@@ -261,7 +261,7 @@ def _single_ranks(
     state = whole.state(graph.position)
     errors = whole.residual(state)[0].reshape(-1, 6)
     loop_of = {chord: i for i, chord in enumerate(whole.chords)}
-    alike: dict[int, list[tuple[EdgeId, float, Array, list[ColumnId], list[int]]]] = {}
+    alike: dict[int, list[tuple[EdgeId, float, Array, Indices, Array]]] = {}
     for cell in cells:
         chords = [loop_of[e] for e in cell if e in loop_of]
         parts = (part_of.get(edges[e].joint.name) for e in cell)
@@ -270,9 +270,10 @@ def _single_ranks(
             continue
         if max(*error[:3] / part.length, *error[3:]) > EXACT.closed:
             continue
-        signs = {c: sign for e, sign in whole.passes[chords[0]] for c in edges[e].columns}
-        own = (cell[0], part.length, part.center, [*signs], [*signs.values()])
-        alike.setdefault(len(signs), []).append(own)
+        signs = whole.incidence[chords[0]]
+        passed = np.flatnonzero(signs)
+        own = (cell[0], part.length, part.center, passed, signs[passed])
+        alike.setdefault(len(passed), []).append(own)
     for together in alike.values():
         first, lengths, centers, columns, ways = map(list, zip(*together, strict=True))
         twists = state.screws[0, np.array(columns, dtype=np.intp)]
