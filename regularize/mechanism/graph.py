@@ -28,7 +28,6 @@ class DisjointSets(Generic[Element]):
     """Sets without common elements, united two or more at a time; a new element is alone."""
 
     def __init__(self, elements: Iterable[Element] = ()) -> None:
-
         self._above = {element: element for element in elements}
         self._size = dict.fromkeys(self._above, 1)
 

@@ -15,13 +15,12 @@ from regularize.lie import screw
 from regularize.lie.arrays import Coordinates, Direction, Point, Space, Transform
 from regularize.loops.assembly import CLOSED, Assembly, largest_error
 from regularize.loops.kinematics import (
-    FEW,
     LoopKinematics,
     State,
     center_and_length,
     sized_loops,
 )
-from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId, spanning_tree
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, joined, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
 
@@ -179,25 +178,14 @@ def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
 
 def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
     """Group unit vectors that are parallel within a tolerance, and not exactly so."""
-    if len(directions) <= FEW:
-        angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
-        if not np.any((angles < rtol) & (angles > EXACT.closed)):
-            return []
-    distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
-    together = DisjointSets(range(len(distinct)))
-    # Parallel vectors are neighbours in the order of their first components, whatever their sign.
-    leading = np.abs(distinct[:, 0])
-    order = np.argsort(leading)
-    last = np.searchsorted(leading[order], leading[order] + rtol, side="right")
-    off = set[int]()
-    for k, i in enumerate(order.tolist()):
-        others = order[k + 1 : last[k]]
-        angles = np.linalg.norm(np.cross(distinct[i], distinct[others]), axis=1)
-        together.union(i, *others[angles < rtol].tolist())
-        if np.any((angles < rtol) & (angles > EXACT.closed)):
-            off.add(i)
-    groups = [group for group in together.groups() if off.intersection(group)]
-    return [np.flatnonzero(np.isin(which.ravel(), group)).tolist() for group in groups]
+    angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
+    near = np.triu(angles < rtol)
+    off = near & (angles > EXACT.closed)
+    if not off.any():
+        return []
+    turned = set(np.flatnonzero(off.any(axis=0) | off.any(axis=1)).tolist())
+    groups = map(sorted, joined(np.argwhere(near).tolist()))
+    return [group for group in groups if turned.intersection(group)]
 
 
 def prescribed_cuts(
