@@ -14,7 +14,6 @@ import screws
 from scipy.spatial.transform import Rotation
 
 import regularize as rg
-from regularize.cli import main
 from regularize.guests.modes.sampling import spread_configurations
 from regularize.loops.kinematics import LoopKinematics
 from regularize.reduction.context import Context
@@ -153,14 +152,6 @@ def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (parts.mobility, parts.kept) == (whole.mobility, whole.kept)
 
 
-def test_a_negative_number_of_configurations() -> None:
-    with pytest.raises(rg.ModelError, match="configurations is a whole number"):
-        rg.reduce(model("planar_fourbar"), configurations=-1)
-    with pytest.raises(SystemExit) as left:
-        main(["check", str(ASSETS / "planar_fourbar.urdf"), "--configurations", "-1"])
-    assert left.value.code == 2
-
-
 def test_loops_of_nothing_but_fixed_joints() -> None:
     welds = [("one", "ground", "a"), ("two", "a", "b"), ("three", "b", "ground")]
     joints = [
@@ -183,7 +174,6 @@ def test_cells_with_and_without_a_closed_form() -> None:
     assert certificate.solved == 1000 - CONFIGURATIONS
 
 
-@pytest.mark.usefixtures("fresh_services")
 @pytest.mark.usefixtures("fresh_services")
 def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of coupled joints has no loop, and few configurations are few for it too."""

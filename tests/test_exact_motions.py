@@ -191,17 +191,6 @@ def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
         assert motion.energy_drift < 1e-7
 
 
-@pytest.mark.slow
-def test_a_motion_is_that_of_whatever_is_at_hand() -> None:
-    reduction = rg.reduce(upright())
-    models = (upright(), reduction, rg.to_pinocchio(reduction), rg.to_pinocchio(reduction, "slack"))
-    ends: list[np.ndarray] = [
-        rg.simulate(model, duration=1.0, times=np.array([1.0])).coordinates[0] for model in models
-    ]
-    for end in ends[1:]:
-        assert end == pytest.approx(ends[0], abs=1e-7)
-
-
 def test_the_path_of_one_freedom_points_to_what_replaces_it() -> None:
     for name in ("path", "Path"):
         with pytest.raises(AttributeError, match=r"rg\.simulate"):

@@ -53,18 +53,6 @@ def states(robot: rg.Robot, count: int) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.slow
-def test_eighty_thousand_accelerations_in_eight_threads() -> None:
-    model, tip, end = open_fourbar()
-    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
-    q, v, tau = states(robot, 10_000)
-    serial = robot.forward_dynamics(q, v, tau)
-    assert serial.shape == (10_000, 3) and np.ptp(serial) > 1.0
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: robot.forward_dynamics(q, v, tau), range(8)))
-    assert all(np.array_equal(each, serial) for each in found)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_in_threads(name: str) -> None:
     """Threads that do different things at once get what one alone gets."""
