@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from regularize.errors import RegularizeError
-from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import segments
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, has_elastic
@@ -19,7 +18,7 @@ from regularize.repair.statics.reactions import reactions
 from regularize.report.findings import by_severity
 from regularize.report.report import Report
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
-from regularize.words import counted, listed
+from regularize.words import SLIGHT, counted, listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

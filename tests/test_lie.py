@@ -12,7 +12,6 @@ from scipy.linalg import expm
 from scipy.optimize import nnls
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import OneScrew, smallest_ball_center
 from regularize.lie.subalgebra import (
@@ -24,6 +23,7 @@ from regularize.lie.subalgebra import (
     span,
     sum_,
 )
+from regularize.words import Direction, axis_words, directions
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)

@@ -19,7 +19,8 @@ from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import inverse, prismatic, revolute, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import joint_screws, motion, perpendiculars, relative_pose
+from regularize.mechanism.joint import motion, relative_pose
+from regularize.mechanism.joint_kinds import joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Joint
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.

@@ -20,7 +20,7 @@ from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.graph import DisjointSets
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import (
     STANDARD_GRAVITY,
     Actuator,

@@ -10,7 +10,8 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Direction, Space
 from regularize.lie.screw import IDENTITY, axis_of, helical, prismatic, revolute, transform
-from regularize.mechanism.joint import joint_position, joint_screws, motion
+from regularize.mechanism.joint import joint_position, motion
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Joint, JointDynamics
 
 #: A size or a pitch nearer than this to 1 or 0 is that but for rounding.

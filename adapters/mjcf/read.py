@@ -29,7 +29,7 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import exp, inverse, log, log_rotation, transform
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import (
     Body,
     Geometry,

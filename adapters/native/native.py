@@ -25,7 +25,7 @@ from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, transform
 from regularize.mechanism.body import Beam, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
-from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, KINDS
 from regularize.mechanism.mechanism import (
     Actuator,
     ActuatorGains,

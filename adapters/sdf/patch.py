@@ -42,7 +42,7 @@ from regularize.adapters.sdf.write import add_ends
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Direction, Screw, Transform
 from regularize.lie.screw import axis_of, unit
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Body, Joint
 
 #: Since when SDF gives axes in the frame of their joint.

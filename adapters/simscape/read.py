@@ -24,7 +24,7 @@ from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Inertia, Mechanism
 
 #: Pair of each joint element, in lower case.

@@ -40,7 +40,7 @@ from regularize.adapters.urdf.joint import KINDS
 from regularize.escape import suggestion
 from regularize.lie.arrays import Direction, Rotation, Space
 from regularize.lie.screw import inverse, log_rotation, transform, unit
-from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 from regularize.mechanism.mechanism import JointLimits
 
 #: Types of closing joints: those of the exporter, and those that it lacks.

@@ -11,7 +11,7 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import UrdfDraft, pose
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Direction
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Actuator, Joint, JointDynamics, JointLimits
 
 #: Every kind of URDF and its dialects. Places are ``tree``, a joint of plain URDF; ``extended``, a

@@ -40,7 +40,7 @@ from regularize.errors import ReadError
 from regularize.escape import suggestion
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Joint, JointDynamics
 
 CLOSURES = {word: kind for kind, word in GEPETTO.items()}

@@ -41,7 +41,7 @@ from regularize.adapters.urdf.draft import UrdfDraft, pose
 from regularize.adapters.urdf.joint import KINDS, LOOP, axis, check_scalar, dynamics, limits
 from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
-from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 from regularize.mechanism.mechanism import Joint
 
 #: Tags that name the two ends of a closing joint.

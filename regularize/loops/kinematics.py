@@ -78,7 +78,7 @@ class LoopKinematics(LoopTree):
         joints = [graph.edges[index] for index in self.edges]
         self.T_parent = np.array([joint.T_parent for joint in joints]).reshape(-1, 4, 4)
         self.T_child = np.array([joint.T_child for joint in joints]).reshape(-1, 4, 4)
-        self._back = screw.inverse(self.T_child)
+        self.T_child_inverse = screw.inverse(self.T_child)
         self._parent: Indices = np.array([self.row(joint.parent) for joint in joints], dtype=int)
         self._child: Indices = np.array([self.row(joint.child) for joint in joints], dtype=int)
         self._chords = np.array([self._place[chord] for chord in self.chords], dtype=int)
@@ -88,7 +88,8 @@ class LoopKinematics(LoopTree):
         for joint in joints:
             screws[self.local(joint.index)] = joint.screws.T
         self._turns = np.any(screws[:, 3:] != 0.0, axis=1)
-        self._parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
+        #: Linear and angular parts of the screws in their joint frames, shape (n, 3, 2).
+        self.parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)
         self._measure(length, np.zeros(3) if center is None else center)
         self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
         self.coupling, self.coupling_offset, self.curves = self._couplings()
@@ -156,7 +157,7 @@ class LoopKinematics(LoopTree):
         frames = on_parent if carried is None else on_parent[:, self.edge_of_column] @ carried
         T_chord = on_parent[:, self._chords] @ moved[:, self._chords]
         T_target = T_world[:, self._child[self._chords]] @ self.T_child[self._chords]
-        turned = frames[..., :3, :3] @ self._parts
+        turned = frames[..., :3, :3] @ self.parts
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
         screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
@@ -194,7 +195,7 @@ class LoopKinematics(LoopTree):
         T_world = np.empty((len(moved), len(self.nodes), 4, 4))
         T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
-        step = self.T_parent[edges] @ moved[:, edges] @ self._back[edges]
+        step = self.T_parent[edges] @ moved[:, edges] @ self.T_child_inverse[edges]
         if not onward.all():
             step[:, ~onward] = screw.inverse(step[:, ~onward])
         T_world[:, end] = step
@@ -307,6 +308,10 @@ class LoopKinematics(LoopTree):
         """Return the rates (N, n, 6) of world screws: brackets with the twists that carry them."""
         return screw.bracket(self.carriers @ (screws * velocity[..., None]), screws)
 
+    def joint_places(self, state: State) -> Point:
+        """Return the origins of all joint frames at the first of some configurations."""
+        return np.asarray((state.T_world_node[0, self._parent] @ self.T_parent)[:, :3, 3])
+
     def displacements(self, start: State, end: State) -> Array:
         """Return the largest way of a joint (m) and turn of a body (rad) between states, (N, 2)."""
         moved = end.T_world_node - start.T_world_node
@@ -351,8 +356,7 @@ def center_and_length(
     edges = loops.edges if edges is None else list(edges)
     places = [loops._place[e] for e in edges]
     state = q if isinstance(q, State) else loops.state(q)
-    poses = state.T_world_node[0]
-    points = (poses[loops._parent[places]] @ loops.T_parent[places])[:, :3, 3]
+    points = loops.joint_places(state)[places]
     center = screw.smallest_ball_center(points)
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide

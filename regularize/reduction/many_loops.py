@@ -91,17 +91,11 @@ class ShortLoops:
                 )
             )
         self._coupled = start
-        joints = [graph.edges[e] for e in loops.edges]
-        self._T_parent = np.array([joint.T_parent for joint in joints])
-        self._back = screw.inverse(np.array([joint.T_child for joint in joints]))
-        self._edge_of_column = np.repeat(np.arange(len(joints)), [e.freedoms for e in joints])
-        screws = np.hstack([joint.screws for joint in joints]).T
-        self._parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
 
     def state(self, q: Coordinates) -> ShortLoopsState:
         """Return where all loops lead, and their screws on the way."""
         moved, carried = self.loops.poses(q)
-        across = self._T_parent @ moved @ self._back
+        across = self.loops.T_parent @ moved @ self.loops.T_child_inverse
         back = screw.inverse(across)
         on_parents = self._on_parents(carried)
         around, twists = [], []
@@ -126,9 +120,9 @@ class ShortLoops:
 
     def _on_parents(self, carried: Transform | None) -> Array:
         """Return linear and angular parts of the screws in their parents' frames, (N, n, 3, 2)."""
-        frames = self._T_parent[self._edge_of_column]
+        frames = self.loops.T_parent[self.loops.edge_of_column]
         frames = frames[None] if carried is None else frames @ carried
-        turned = np.asarray(frames[..., :3, :3] @ self._parts)
+        turned = np.asarray(frames[..., :3, :3] @ self.loops.parts)
         turned[..., 0] += screw.cross(frames[..., :3, 3], turned[..., 1])
         return turned
 
@@ -218,9 +212,7 @@ class LoopRanks:
         Alone a loop has its own size and place, whatever else hangs on it.
         """
         loops = self.loops
-        edges = [loops.graph.edges[e] for e in loops.edges]
-        on_parent = state.T_world_node[0, [loops.row(edge.parent) for edge in edges]]
-        points = (on_parent @ np.array([edge.T_parent for edge in edges]))[:, :3, 3]
+        points = loops.joint_places(state)
         place = {e: i for i, e in enumerate(loops.edges)}
         result, smallest = np.tile(np.eye(6), (len(self.cycles), 1, 1)), loops.length
         for chosen in alike([cycle.length for cycle in self.cycles]):

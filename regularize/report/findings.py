@@ -8,7 +8,6 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.loops.assembly import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
@@ -27,6 +26,7 @@ from regularize.report.mobility_findings import mobility_findings
 from regularize.report.nearly import in_world, nearly_special
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
+    axis_words,
     counted,
     degrees,
     gap_words,

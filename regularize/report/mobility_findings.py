@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from regularize.lie.directions import axis_words
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import sized_loops
@@ -17,7 +16,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_freedoms import PassiveBody
-from regularize.words import counted, listed, names, noise_words
+from regularize.words import axis_words, counted, listed, names, noise_words
 
 
 def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> Iterator[Diagnostic]:

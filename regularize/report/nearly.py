@@ -14,12 +14,12 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import Graph
 from regularize.reduction.block import Block
 from regularize.tolerances import EXACT, RTOL
+from regularize.words import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from regularize.dynamics.pinocchio.solvers import ConstrainedTree
 from regularize.dynamics.pinocchio.split import Split
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array, read_only
-from regularize.lie.directions import directions
 from regularize.tolerances import PARALLEL
+from regularize.words import directions
 
 
 @dataclass(frozen=True, eq=False)

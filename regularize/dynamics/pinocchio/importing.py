@@ -23,7 +23,7 @@ from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.joint import KINDS, joint_screws, kind_of
+from regularize.mechanism.joint_kinds import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import (
     Body,
     Coupling,

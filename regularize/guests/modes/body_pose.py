@@ -25,7 +25,8 @@ from regularize.lie.subalgebra import lie_closure
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import as_graph, build
-from regularize.mechanism.joint import Joint, joint_screws
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.tolerances import EXACT

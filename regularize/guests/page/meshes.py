@@ -15,7 +15,7 @@ from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import ReadError
 from regularize.lie import screw
 from regularize.lie.arrays import Array
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Geometry
 from regularize.tolerances import UNNOTICED, UNSEEN
 

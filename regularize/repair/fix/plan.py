@@ -13,12 +13,8 @@ from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.screw import axis_of, transform, unit
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import (
-    HIGHER_PAIRS,
-    changed_joint,
-    joint_screws,
-    perpendiculars,
-)
+from regularize.mechanism.joint import changed_joint
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Joint, Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import best_held

@@ -18,7 +18,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import CLOSED, Gap, assemble, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import Mask
@@ -33,6 +32,7 @@ from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
 from regularize.validation import FUNCTION, WHOLE, validated
+from regularize.words import SLIGHT
 
 #: Which frames of a joint may be moved: that on its parent, that on its child.
 Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]

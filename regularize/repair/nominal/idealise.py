@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
@@ -33,6 +32,7 @@ from regularize.repair.nominal.places import JointPlaces
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
+from regularize.words import SLIGHT
 
 
 class OtherIdeal(NamedTuple):

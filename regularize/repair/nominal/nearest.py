@@ -21,7 +21,6 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import IMPROVED, Mask, project
@@ -31,6 +30,7 @@ from regularize.mechanism.joint import motion
 from regularize.mechanism.mechanism import Mechanism
 from regularize.repair.nominal.places import JointPlaces
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
+from regularize.words import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.mechanism.graph import EdgeId
-from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, KINDS, kind_of
 from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.cure import Cure, NoCure, freed, verified
@@ -31,6 +30,7 @@ from regularize.repair.statics.joint_changes import (
 )
 from regularize.repair.statics.releases import named_releases, releases
 from regularize.validation import FLAG, NAMES, TEXT, WHOLE, named, validated
+from regularize.words import SLIGHT
 
 #: Combinations looked at per cell before the search settles for what it has.
 NODES = 40_000

@@ -19,7 +19,8 @@ from regularize.errors import UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import Joint, perpendiculars
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Model, no_inertia
 from regularize.reduction.reduce import as_reduction, reduce
 from regularize.repair.statics.absolute_rows import PlacedJoints, with_cuts_alone

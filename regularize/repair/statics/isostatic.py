@@ -20,7 +20,8 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
-from regularize.mechanism.joint import joint_screws, reversed_joint
+from regularize.mechanism.joint import reversed_joint
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import (
     Body,
     Coupling,

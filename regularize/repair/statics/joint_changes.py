@@ -12,25 +12,18 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array, read_only
-from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.screw import IDENTITY, leading_component
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import EdgeId
-from regularize.mechanism.joint import (
-    HIGHER_PAIRS,
-    body_jacobian,
-    changed_joint,
-    joint_position,
-    joint_screws,
-    motion,
-    perpendiculars,
-)
+from regularize.mechanism.joint import body_jacobian, changed_joint, joint_position, motion
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Joint
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import Equilibrium
 from regularize.tolerances import UNSEEN, VANISHING
+from regularize.words import Direction, axis_words, directions
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.

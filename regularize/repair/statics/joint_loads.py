@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array, read_only
-from regularize.lie.directions import Direction, directions
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
 from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
@@ -27,6 +26,7 @@ from regularize.repair.statics.passive_joints import PassiveJoints
 from regularize.repair.statics.reactions import Reaction
 from regularize.tolerances import NEGLIGIBLE, TINY, UNNOTICED
 from regularize.validation import ARRAY, MAPPING, NAMES, NUMBER, named, validated, vector
+from regularize.words import Direction, directions
 
 #: A pair of stiffnesses (N/m and N m/rad) or a matrix in the joint or body frame, shape (6, 6).
 Stiffness: TypeAlias = "float | tuple[float, float] | Array"

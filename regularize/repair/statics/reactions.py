@@ -30,7 +30,6 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
-from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
 from regularize.mechanism.graph import EdgeId
@@ -41,6 +40,7 @@ from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import Equilibrium
 from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
+from regularize.words import Direction, directions, directions_of_each
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
-from regularize.mechanism.joint import WORDS
+from regularize.mechanism.joint_kinds import WORDS
 from regularize.mechanism.mechanism import Joint
 from regularize.report.forms import view
 from regularize.report.report import Report
