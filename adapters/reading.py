@@ -17,7 +17,8 @@ from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapte
 from regularize.adapters.sniffers import HEAD
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
 from regularize.escape import LONGEST_NAME
-from regularize.mechanism.mechanism import Geometry, Mechanism, shortened
+from regularize.mechanism.body import Geometry
+from regularize.mechanism.mechanism import Mechanism, shortened
 
 
 def detect(path: str | os.PathLike[str]) -> Adapter:

@@ -62,10 +62,13 @@ if TYPE_CHECKING:
     from regularize.guests.design.workspace import WorkspaceMap as WorkspaceMap
     from regularize.guests.design.workspace import workspace as workspace
     from regularize.guests.modes.body_pose import BodyPose as BodyPose
-    from regularize.guests.modes.closed_form import closed_form as closed_form
+    from regularize.guests.modes.closed_form.solver import closed_form as closed_form
     from regularize.guests.modes.configurations import configurations as configurations
     from regularize.guests.page.picture import ShownPage as ShownPage
     from regularize.guests.page.picture import show as show
+    from regularize.lie.motion_type import compose as compose
+    from regularize.lie.motion_type import meet as meet
+    from regularize.lie.motion_type import motion_group as motion_group
     from regularize.loops.assembly import Assembly as Assembly
     from regularize.loops.assembly import assemble as assemble
     from regularize.mechanism.body import Beam as Beam
@@ -76,9 +79,6 @@ if TYPE_CHECKING:
     from regularize.mechanism.joint import Joint as Joint
     from regularize.mechanism.mechanism import Coupling as Coupling
     from regularize.mechanism.mechanism import Mechanism as Mechanism
-    from regularize.mechanism.motion_groups import compose as compose
-    from regularize.mechanism.motion_groups import meet as meet
-    from regularize.mechanism.motion_groups import motion_group as motion_group
     from regularize.proofs.prove import prove as prove
     from regularize.proofs.verifier import Verdict as Verdict
     from regularize.proofs.verifier import verify as verify
@@ -122,12 +122,12 @@ _HOMES = {
         "SingularInputs UnknownFormat UnsupportedExport"
     ),
     "files": "load save",
+    "lie.motion_type": "compose meet motion_group",
     "loops.assembly": "Assembly assemble",
     "mechanism.body": "Beam Body Inertia Modes",
     "mechanism.elastic": "segments",
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
-    "mechanism.motion_groups": "compose meet motion_group",
     "guests.modes.body_pose": "BodyPose",
     "guests.modes.closed_form": "closed_form",
     "guests.modes.configurations": "configurations",

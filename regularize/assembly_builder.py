@@ -14,8 +14,8 @@ from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
 from regularize.lie.screw import cross, unit
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, Joint, kind_of
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, KINDS, kind_of
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Coupling, Mechanism
 from regularize.tolerances import VANISHING
 

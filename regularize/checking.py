@@ -8,11 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from regularize.errors import RegularizeError
-from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.elastic import has_elastic, segments
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.elastic import segments
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, has_elastic
 from regularize.reduction.context import portion
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.repair.statics.per_joint import PerJoint
@@ -20,7 +18,7 @@ from regularize.repair.statics.reactions import reactions
 from regularize.report.findings import by_severity
 from regularize.report.report import Report
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
-from regularize.words import counted, listed
+from regularize.words import SLIGHT, counted, listed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

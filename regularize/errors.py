@@ -52,7 +52,6 @@ class UnknownFormat(RegularizeError):
     """No adapter recognises the file."""
 
     def __init__(self, path: str, known: Sequence[str], option: str = "--format") -> None:
-
         self.path, self.known = path, tuple(known)
         near = did_you_mean(path, known).partition(";")[0]
         super().__init__(
@@ -65,7 +64,6 @@ class MissingExtra(RegularizeError):
     """A format needs an optional package that is not installed."""
 
     def __init__(self, what: str, module: str, extra: str) -> None:
-
         self.module, self.extra = module, extra
         super().__init__(
             f"{what} needs the Python module {module!r}; "
@@ -77,7 +75,6 @@ class MissingPinocchio(MissingExtra):
     """What is asked for computes with Pinocchio, which this machine does not have."""
 
     def __init__(self, what: str) -> None:
-
         super().__init__(what, "pinocchio", "")
         self.args = (
             f"{what} needs Pinocchio, which is not installed: pip install pin (Linux and macOS; "
@@ -108,7 +105,6 @@ class NotClosed(RegularizeError):
     """
 
     def __init__(self, loop: str, translation: float, rotation: float) -> None:
-
         self.loop, self.translation, self.rotation = loop, translation, rotation
         super().__init__(
             f"the loop through joint {loop!r} cannot be closed: "
@@ -136,7 +132,6 @@ class SingularConfiguration(ModelError):
     """
 
     def __init__(self, message: str, joints: Sequence[str] = ()) -> None:
-
         self.joints = tuple(joints)
         super().__init__(message)
 

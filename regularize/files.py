@@ -13,8 +13,7 @@ from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
 from regularize.errors import UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.validation import FLAG, PATH, TEXT, validated
 
 

@@ -210,17 +210,11 @@ class Loops:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found about a pose.
+    """What was found about a pose."""
 
-    Attributes:
-        infinitesimal: Dimension of the velocities that the loops allow at the pose.
-        finite: Largest dimension of the components that meet there.
-        dimensions: How often configurations on components of each dimension were met.
-    """
-
-    infinitesimal: int
-    finite: int
-    dimensions: dict[int, int]
+    infinitesimal: int  # dimension of the velocities that the loops allow at the pose
+    finite: int  # largest dimension of the components that meet there
+    dimensions: dict[int, int]  # how often configurations on components of each were met
 
 
 def judge(

@@ -16,7 +16,7 @@ from test_door import TAKE_MODELS
 
 import regularize as rg
 from regularize.dynamics.step import compiled
-from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.joint import JointLimits
 
 FOURBAR = Path(__file__).resolve().parents[1] / "assets" / "planar_fourbar.urdf"
 WRONG: tuple[Any, ...] = (

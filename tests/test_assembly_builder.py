@@ -30,30 +30,12 @@ def planar_fourbar() -> rg.Mechanism:
     return a.mechanism()
 
 
-def slider_crank() -> rg.Mechanism:
-    a = with_bodies("slider-crank", "crank", "rod", "piston")
-    a.hinge("A", "ground", "crank", at=(0, 0, 0))
-    a.hinge("B", "crank", "rod", at=(0.3, 0.1, 0))
-    a.hinge("C", "rod", "piston", at=(1, 0, 0))
-    a.slider("D", "piston", "ground", axis=X)
-    return a.mechanism()
-
-
 def sarrus() -> rg.Mechanism:
     a = with_bodies("Sarrus", "a1", "a2", "b1", "b2", "table")
     for leg, axis, out in (("a", Y, X), ("b", X, Y)):
         a.hinge(f"{leg}1", "ground", f"{leg}1", at=out, axis=axis)
         a.hinge(f"{leg}2", f"{leg}1", f"{leg}2", at=1.3 * out + Z / 2, axis=axis)
         a.hinge(f"{leg}3", f"{leg}2", "table", at=out + Z, axis=axis)
-    return a.mechanism()
-
-
-def rssr() -> rg.Mechanism:
-    a = with_bodies("RSSR", "crank", "rod", "rocker")
-    a.hinge("A", "ground", "crank", at=(0, 0, 0), axis=Z)
-    a.ball("B", "crank", "rod", at=(0.3, 0, 0))
-    a.ball("C", "rod", "rocker", at=(1, 0.5, 0.6))
-    a.hinge("D", "rocker", "ground", at=(1, 0, 0.2), axis=(0, 0.2, 1))
     return a.mechanism()
 
 
@@ -85,9 +67,7 @@ def counts(mechanism: rg.Mechanism | str) -> dict[str, object]:
     ("made", "asset"),
     [
         (planar_fourbar, "planar_fourbar"),
-        (slider_crank, "slider_crank"),
         (sarrus, "sarrus"),
-        (rssr, "rssr"),
         (stewart, "stewart_6ups"),
     ],
 )

@@ -14,11 +14,10 @@ import screws
 from scipy.spatial.transform import Rotation
 
 import regularize as rg
-from regularize.cli import main
 from regularize.guests.modes.sampling import spread_configurations
 from regularize.loops.kinematics import LoopKinematics
-from regularize.reduction.certificate import CONFIGURATIONS, MANY, Certifier
 from regularize.reduction.context import Context
+from regularize.reduction.coupled import CONFIGURATIONS, MANY, Certifier
 from regularize.repair.statics.cure import changed
 from regularize.report.view import evidence
 from regularize.services import service
@@ -36,7 +35,7 @@ def model(name: str) -> rg.Mechanism:
 
 def certifier(reduction: rg.Reduction, configurations: int) -> Certifier:
     """What certifies the only cell of a mechanism."""
-    context = Context.of(reduction.graph, reduction.assembly, rtol=reduction.rtol)
+    context = Context(reduction.graph, reduction.assembly, rtol=reduction.rtol)
     (cell,) = reduction.cells
     return Certifier(context, cell.edges, configurations)
 
@@ -146,19 +145,11 @@ def test_what_was_checked_is_told_apart() -> None:
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
-    monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
+    monkeypatch.setattr("regularize.reduction.coupled.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
     assert parts.certificate.holds
     assert parts.certificate.configurations == whole.certificate.configurations == 900
     assert (parts.mobility, parts.kept) == (whole.mobility, whole.kept)
-
-
-def test_a_negative_number_of_configurations() -> None:
-    with pytest.raises(rg.ModelError, match="configurations is a whole number"):
-        rg.reduce(model("planar_fourbar"), configurations=-1)
-    with pytest.raises(SystemExit) as left:
-        main(["check", str(ASSETS / "planar_fourbar.urdf"), "--configurations", "-1"])
-    assert left.value.code == 2
 
 
 def test_loops_of_nothing_but_fixed_joints() -> None:
@@ -183,7 +174,6 @@ def test_cells_with_and_without_a_closed_form() -> None:
     assert certificate.solved == 1000 - CONFIGURATIONS
 
 
-@pytest.mark.usefixtures("fresh_services")
 @pytest.mark.usefixtures("fresh_services")
 def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of coupled joints has no loop, and few configurations are few for it too."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pinocchio_cases import MECHANISMS, fourbar, massive
+from pinocchio_cases import fourbar, massive
 from scipy.special import ellipj, ellipk
 
 import regularize as rg
@@ -191,36 +191,7 @@ def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
         assert motion.energy_drift < 1e-7
 
 
-@pytest.mark.slow
-def test_a_motion_is_that_of_whatever_is_at_hand() -> None:
-    reduction = rg.reduce(upright())
-    models = (upright(), reduction, rg.to_pinocchio(reduction), rg.to_pinocchio(reduction, "slack"))
-    ends: list[np.ndarray] = [
-        rg.simulate(model, duration=1.0, times=np.array([1.0])).coordinates[0] for model in models
-    ]
-    for end in ends[1:]:
-        assert end == pytest.approx(ends[0], abs=1e-7)
-
-
 def test_the_path_of_one_freedom_points_to_what_replaces_it() -> None:
     for name in ("path", "Path"):
         with pytest.raises(AttributeError, match=r"rg\.simulate"):
             getattr(rg, name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ball in plane", "spherical", "Bricard"])
-def test_styles_and_coordinates_agree(name: str) -> None:
-    """Kept rows, all joints in the tree, and independent coordinates, from rest and turning."""
-    mechanism = massive(MECHANISMS[name]())
-    for options in ({}, {"rates": {"j0": 8.0}}, {"torques": {"j0": 3.0}, "rates": {"j0": -1.0}}):
-        ends = [
-            rg.simulate(mechanism, duration=1.3, times=np.array([1.3]), **way, **options)
-            for way in (
-                {"rtol": 1e-12},
-                {"solver": rg.Solver(style="slack")},
-                {"solver": rg.Solver("minimal")},
-            )
-        ]
-        for end in ends[1:]:
-            assert end.coordinates == pytest.approx(ends[0].coordinates, abs=1e-6)

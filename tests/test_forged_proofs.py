@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from forgeries import campaign, is_of, proofs, written
 from random_mechanisms import random_network
-from scipy.linalg import qr
 
 import regularize as rg
 from regularize.cli import main
@@ -24,7 +23,6 @@ from regularize.proofs.document import match
 from regularize.proofs.verifier import (
     Space,
     annihilator,
-    directions,
     fingerprint,
     reduced,
     saturated,
@@ -106,19 +104,6 @@ def nan_written(document: Any) -> None:
         joint["written"] = [[math.nan] * 6]
 
 
-def nan_unit(document: Any) -> None:
-    one_place(document)
-    document["parts"][0]["unit_m"] = math.nan
-
-
-def twice(document: Any) -> None:
-    document["parts"] *= 2
-
-
-def no_loops(document: Any) -> None:
-    document["bounds"][0] |= {"loops": [], "rows": [], "columns": [], "inverse": []}
-
-
 def virtual_bound(document: Any) -> None:
     (part,) = document["bounds"]
     S = np.random.default_rng(0).normal(size=(6, 4)).round(3)
@@ -128,36 +113,7 @@ def virtual_bound(document: Any) -> None:
     part |= {"rows": [0, 1, 2, 3], "columns": [0, 1, 2, 3], "inverse": inverse, "off": 1e-3}
 
 
-def endless_number(document: Any) -> None:
-    document["bounds"][0]["off"] = "1e99999999"
-
-
-def no_origin(document: Any) -> None:
-    del document["parts"][0]["origin_m"]
-
-
-def short_origin(document: Any) -> None:
-    document["bounds"][0]["origin_m"] = [0.0, 0.0]
-
-
-def text_for_a_unit(document: Any) -> None:
-    document["bounds"][0]["unit_m"] = "a yard"
-
-
-FORGED = [
-    large_unit,
-    one_place,
-    wide_cut,
-    nan_written,
-    nan_unit,
-    twice,
-    no_loops,
-    virtual_bound,
-    endless_number,
-    no_origin,
-    short_origin,
-    text_for_a_unit,
-]
+FORGED = [large_unit, one_place, wide_cut, nan_written, virtual_bound]
 
 
 @pytest.mark.slow
@@ -278,34 +234,6 @@ def test_names_are_no_sentences(honest: Any, tmp_path: Path) -> None:
         assert all(claim.isprintable() for claim in claims)
 
 
-def some_loops(bound: Any, loops: list[list[str]]) -> Any:
-    """A true bound of some loops of several."""
-    names = sorted({name for loop in loops for name in loop})
-    joints = {joint["name"]: joint for joint in bound["joints"] if joint["name"] in names}
-    ends = {name: tuple(joint["bodies"]) for name, joint in joints.items()}
-    signs = [directions(loop, ends) for loop in loops]
-    S = np.array([joints[name]["written"][0] for name in names])
-    matrix = np.vstack([S.T * [ring.get(name, 0) for name in names] for ring in signs])
-    columns = sorted(qr(matrix, pivoting=True)[2][: np.linalg.matrix_rank(matrix)].tolist())
-    rows = sorted(qr(matrix[:, columns].T, pivoting=True)[2][: len(columns)].tolist())
-    inverse = np.linalg.inv(matrix[np.ix_(rows, columns)]).tolist()
-    chosen = {"joints": [joints[name] for name in names], "loops": loops, "off": 1e-6}
-    return bound | chosen | {"rows": rows, "columns": columns, "inverse": inverse}
-
-
-@pytest.mark.slow
-def test_a_bound_of_a_model_speaks_of_all_joints_that_share_loops(assets: Path) -> None:
-    mechanism = rg.load(assets / "braced_fourbar.urdf")
-    document = json.loads(json.dumps(rg.prove(rg.reduce(mechanism))))
-    (bound,) = document["bounds"]
-    assert match(document, rg.verify(document), mechanism).holds
-    one = signed(document | {"parts": [], "bounds": [some_loops(bound, bound["loops"][:1])]})
-    assert rg.verify(one).holds  # of another model it may be true
-    verdict = match(one, rg.verify(one), mechanism)
-    assert not verdict.holds and not verdict.claims
-    assert "leaves out joints" in verdict.reason
-
-
 WRONG: list[tuple[tuple[str | int, ...], Any]] = [
     (("undecided",), 5),
     (("undecided",), [{}]),
@@ -317,6 +245,8 @@ WRONG: list[tuple[tuple[str | int, ...], Any]] = [
     (("parts",), {}),
     (("parts", 0, "unit_m"), True),
     (("parts", 0, "unit_m"), math.inf),
+    (("parts", 0, "unit_m"), math.nan),
+    (("parts", 0, "origin_m"), None),
     (("parts", 0, "joints", 0, "virtual"), 1),
     (("parts", 0, "joints", 0, "name"), "n" * 100_000),
     (("parts", 0, "joints", 0, "space"), [["1"]]),
@@ -326,6 +256,10 @@ WRONG: list[tuple[tuple[str | int, ...], Any]] = [
     (("bounds", 0, "rows", 0), False),
     (("bounds", 0, "rows", 0), 10**4000),
     (("bounds", 0, "off"), math.nan),
+    (("bounds", 0, "off"), "1e99999999"),
+    (("bounds", 0, "loops"), []),
+    (("bounds", 0, "origin_m"), [0.0, 0.0]),
+    (("bounds", 0, "unit_m"), "a yard"),
     (("bounds", 0, "joints", 0, "space"), [["x"]]),
 ]
 

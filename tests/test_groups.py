@@ -77,16 +77,6 @@ def test_what_noise_keeps_from_being_tried_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_a_fixed_choice_of_legs_fails_where_two_couples_align() -> None:
-    """Without groups two of the legs lose their couples on numerical evidence."""
-    mechanism = ROBOTS["4-RUU"][0]()
-    anyway = rg.reduce(mechanism, numerical="anyway", groups=False)
-    place = anyway.certificate.nearest
-    assert anyway.remaining == 0 and anyway.certificate.holds
-    assert place is not None and place.ratio < 1e-5 and place.firm > 0.2
-
-
-@pytest.mark.slow
 def test_numerical_reductions_say_where_rows_are_missed() -> None:
     """Bricard's linkage: no four fixed rows will do everywhere on its way round."""
     mechanism = rg.load(ASSETS / "bricard.urdf")

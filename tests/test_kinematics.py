@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_assembly import THESIS, Points, four_bar, moved
+from test_assembly import Points, four_bar, moved
 
 import regularize as rg
 from regularize.loops.assembly import with_coordinates
@@ -122,29 +122,6 @@ def test_spherical_coordinates_integrate_as_pinocchio_integrates_quaternions():
     end = pin.Quaternion(pin.integrate(model, start, v[ball])).toRotationMatrix()
     ours = loops.integrate(q[None], v[None])[0][ball]
     assert np.allclose(pin.exp3(ours), end)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["three_bar", "five_point_suspension"])
-def test_least_squares_agrees_with_newton_on_models_without_redundancy(name: str) -> None:
-    """Thesis, section 5.4: both find the same dependent coordinates to 1e-9 all along a motion."""
-    graph = build(rg.load(str(THESIS / f"{name}.urdf")))
-    loops = LoopKinematics(graph, graph.cells[0], spanning_tree(graph))
-    free = np.arange(loops.freedoms) != 0
-    q = rg.assemble(graph).q[loops.columns] if name != "three_bar" else closed_three_bar()
-    for angle in np.linspace(0.0, 0.2, 21):
-        start = np.array(q)
-        start[0] = angle + (np.pi / 4 if name == "three_bar" else 0.0)
-        by_newton = project(loops, start[None], held=~free).q[0]
-        by_least_squares = project(loops, start[None], held=~free, damped=True).q[0]
-        assert np.max(np.abs(loops.residual(loops.state(by_newton)))) < 1e-12
-        np.testing.assert_allclose(by_least_squares, by_newton, atol=1e-9)
-        q = by_newton
-
-
-def closed_three_bar() -> np.ndarray:
-    mechanism = rg.load(str(THESIS / "three_bar.urdf"))
-    return rg.assemble(mechanism, np.array([np.pi / 4, 1.0, 0.1, 0, 0, 0]), ["q1"]).q
 
 
 def test_leaves_a_singular_start_with_an_error_across_the_plane_of_motion() -> None:

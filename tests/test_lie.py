@@ -12,8 +12,8 @@ from scipy.linalg import expm
 from scipy.optimize import nnls
 
 from regularize.lie import screw, subalgebra
-from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.motion_type import motion_type
+from regularize.lie.screw import OneScrew, smallest_ball_center
 from regularize.lie.subalgebra import (
     complement,
     contains,
@@ -23,10 +23,7 @@ from regularize.lie.subalgebra import (
     span,
     sum_,
 )
-from regularize.loops.joint_motion import OneScrew
-from regularize.loops.kinematics import smallest_ball_center
-from regularize.reduction.motion_spaces import MotionSpaces, brackets
-from regularize.tolerances import RTOL
+from regularize.words import Direction, axis_words, directions
 
 X, Y, Z = np.eye(3)
 ORIGIN = np.zeros(3)
@@ -162,50 +159,6 @@ def test_spaces_meet_to_their_tolerance(seed):
 
 def test_nothing_is_immobile():
     assert motion_type(subalgebra.ZERO).name == "immobile"
-
-
-@pytest.mark.parametrize("dimension", range(7))
-def test_a_space_and_its_complement_make_up_the_whole(dimension: int) -> None:
-    columns = np.random.default_rng(dimension).normal(size=(6, dimension))
-    basis = span(columns)
-    other = complement(basis)
-    both = np.hstack([basis, other])
-    np.testing.assert_allclose(both.T @ both, np.eye(6), atol=1e-12)
-    assert contains(basis, columns) is True
-    assert contains(basis, both) is (dimension == 6)
-    assert contains(basis, columns + 1e-7) and contains(basis, other[:, :0])
-    # Many columns of which each is within the tolerance, and out of it.
-    for off, inside in ((0.8, True), (1.2, dimension == 6)):
-        assert contains(basis, np.tile(off * RTOL * other[:, :1], 50)) is inside
-
-
-@pytest.mark.parametrize("point", [(0.4, -0.2, 0.0), (2e-4, 0.0, 0.0), (1e-6, 0.0, 0.0)])
-@pytest.mark.parametrize("turn", [0.0, 0.6])
-def test_known_algebras_are_what_screws_generate(
-    point: tuple[float, float, float], turn: float
-) -> None:
-    spaces = MotionSpaces(RTOL)
-    center = np.zeros(3) if turn else np.array(point)
-    axes = [(0, 0, 1), (0, np.sin(turn), np.cos(turn)), (np.sin(turn), 0, np.cos(turn))]
-    hinges = [
-        screw.helical(axis, k * center, 0.0 if k < 3 else 0.3)[:, None]
-        for k, axis in enumerate([*axes, axes[0]])
-    ]
-    numbers = [spaces.number(subalgebra.span(hinge)) for hinge in hinges]
-    for a, one in zip(numbers, hinges, strict=True):
-        for b, other in zip(numbers, hinges, strict=True):
-            unit, freedom = subalgebra.span(one), subalgebra.span(other)
-            crossed = brackets(unit, freedom, RTOL)
-            for found, wanted in (
-                (spaces.join(a, b), subalgebra.lie_closure(np.hstack([unit, freedom]))),
-                (spaces.saturate(a, b), subalgebra.saturation(unit, freedom)),
-                (spaces.add(a, b), sum_(unit, freedom)),
-                (spaces.meet(a, b), intersection(unit, freedom)),
-                (spaces.carried(a, b), subalgebra.saturation(crossed, freedom)),
-            ):
-                basis = spaces.basis(found)
-                assert basis.shape == wanted.shape
-                assert subalgebra.contains(basis, wanted) and subalgebra.contains(wanted, basis)
 
 
 components = st.floats(-3, 3, allow_nan=False)
@@ -356,14 +309,3 @@ def test_no_smaller_ball_holds_the_points(seed: int) -> None:
     on = points[away >= away.max() - 1e-9]
     _, rest = nnls(np.vstack([on.T, np.ones(len(on))]), np.append(center, 1.0))
     assert rest < 1e-9
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_smallest_ball_moves_with_its_points(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    points = np.round(rng.normal(size=(8, 3)), 1)
-    T = screw.exp(rng.normal(size=6))
-    again = np.vstack([points, points])[rng.permutation(16)] @ T[:3, :3].T + T[:3, 3]
-    assert smallest_ball_center(again) == pytest.approx(
-        T[:3, :3] @ smallest_ball_center(points) + T[:3, 3]
-    )

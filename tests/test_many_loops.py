@@ -14,12 +14,11 @@ import pytest
 from mechanisms import Z, n_fourbar
 
 import regularize as rg
-from regularize.loops.equation_ranks import cycle_incidence
-from regularize.loops.kept_rows import ShortLoops
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph_building import build
-from regularize.reduction.many_loops import LoopRanks
+from regularize.reduction.many_loops import LoopRanks, ShortLoops
+from regularize.reduction.mobility import cycle_incidence
 
 WINDOWS = 45
 PACKAGE = Path(rg.__file__).parent

@@ -179,32 +179,6 @@ def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> No
     assert found.evidence.starts[0] > 0 == found.evidence.starts[1]
 
 
-@pytest.mark.slow
-def test_three_loops_of_one_kind_each() -> None:
-    """Four-bar, general loop and a gear to another four-bar: each in its turn, all at once."""
-    joints = joints_of(3)
-    rng = np.random.default_rng(9)
-    corners = [(0, 0, 0), (0.3, 0, 0.1), (0.4, 0, 0.8), (1.0, 0, 0.1)]
-    bodies = ["ground", "x", "y", "z", "ground"]
-    second = [
-        rg.Joint.in_world(f"k{i}", *bodies[i : i + 2], "revolute", (0, 1, 0), corners[i])
-        for i in range(4)
-    ]
-    gear = rg.Coupling("gear", "gear", (("A", 0, 1.0), ("k0", 0, -0.5)))
-    mechanism = rg.Mechanism.of_joints(
-        "three", [*joints.values(), *second], ground="ground", couplings=(gear,)
-    )
-    x = rng.uniform(-0.2, 0.2, size=4)
-    found = rg.configurations(mechanism, ["A"], x)
-    assert found.method == "eigenvalues" and found.complete.all()
-    alone = rg.configurations(mechanism_with(joints), ["A"], x)
-    other = rg.configurations(
-        rg.Mechanism.of_joints("other", second, ground="ground"), ["k0"], 2.0 * x
-    )
-    assert np.array_equal(found.counts, alone.counts * other.counts)
-    assert np.nanmax(found.residual) < 1e-12
-
-
 def chain(rng: np.random.Generator, tag: str, first: str, last: str, count: int) -> list[rg.Joint]:
     """Turns in general position between two bodies; the bodies between are tag0, tag1, …"""
     bodies = [first, *(f"{tag}{i}" for i in range(count - 1)), last]

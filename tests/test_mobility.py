@@ -11,8 +11,7 @@ from regularize.lie.subalgebra import decide_rank
 from regularize.loops.block_rows import BlockRows, Blocks
 from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.least_norm import least_norm, ranks_of
-from regularize.loops.projection import project
+from regularize.loops.projection import least_norm, project, ranks_of
 from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
 
@@ -32,15 +31,6 @@ def ring(name: str, axes: np.ndarray, points: np.ndarray) -> rg.Mechanism:
 def planar_ring(count: int) -> rg.Mechanism:
     points = np.random.default_rng(count).normal(size=(count, 3)) * (1, 1, 0)
     return ring(f"planar {count}R", np.tile((0.0, 0.0, 1.0), (count, 1)), points)
-
-
-def shaky() -> rg.Mechanism:
-    """Two spherical chains and a hinge; both centres and the hinge axis lie in one plane."""
-    rng = np.random.default_rng(4)
-    axes = rng.normal(size=(7, 3))
-    axes[3] = (0.3, 1.0, 0.0)
-    points = np.array([[0, 0, 0]] * 3 + [[0.4, 0.5, 0]] + [[1, 0, 0]] * 3, dtype=float)
-    return ring("shaky", axes, points)
 
 
 def kinematics(mechanism: rg.Mechanism) -> LoopKinematics:
@@ -151,13 +141,6 @@ def test_planar_rings(count):
 
 
 @pytest.mark.slow
-def test_a_shaky_loop_has_velocities_that_no_motion_follows():
-    reduction = rg.reduce(shaky())
-    assert (reduction.mobility, reduction.finite_mobility) == (2, 1)
-    assert reduction.removed == 0 and reduction.certificate.holds
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4, 5, 6])
 def test_dead_loops_of_skew_hinges_are_thinned_to_independent_rows(count):
     rng = np.random.default_rng(count)
@@ -166,35 +149,6 @@ def test_dead_loops_of_skew_hinges_are_thinned_to_independent_rows(count):
     assert reduction.remaining == 0 and reduction.kept == count - 1
     (part,) = reduction.parts
     assert part.locked == tuple(range(count))
-
-
-@pytest.mark.slow
-def test_the_pose_as_given_may_be_singular():
-    folded = ring(
-        "folded",
-        np.tile((0.0, 0.0, 1.0), (4, 1)),
-        np.array([[0, 0, 0], [1, 0, 0], [3, 0, 0], [2, 0, 0]], dtype=float),
-    )
-    reduction = rg.reduce(folded)
-    (cell,) = reduction.cells
-    assert (cell.here.rank, cell.generic.rank) == (2, 3)
-    assert (reduction.mobility, reduction.removed) == (1, 3)
-
-
-@pytest.mark.slow
-def test_several_modes_through_one_pose_are_reported():
-    joints = []
-    for k in range(3):
-        joints.append(rg.Joint.in_world(f"A{k}", "ground", f"c{k}", "revolute", point=(k, 0, 0)))
-    for k in range(2):
-        joints += [
-            rg.Joint.in_world(f"B{k}", f"c{k}", f"r{k}", "revolute", point=(k + 1, 0, 0)),
-            rg.Joint.in_world(f"C{k}", f"r{k}", f"c{k + 1}", "revolute", point=(k + 2, 0, 0)),
-        ]
-    reduction = rg.reduce(rg.Mechanism.of_joints("flat", joints))
-    (cell,) = reduction.cells
-    assert {mobility for mobility, _ in cell.modes} >= {1}
-    assert reduction.removed == 6 and reduction.remaining == 0
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from regularize.adapters import adapters
 from regularize.adapters.native import as_dict
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 
 SCHEMA = Path(regularize.__file__).parent / "schema" / "mechanism-1.json"

@@ -49,30 +49,6 @@ def test_two_general_loops_in_a_row():
 
 
 @pytest.mark.slow
-def test_a_closed_form_and_a_general_loop_side_by_side():
-    """A loop with a rod that spins idly beside one without closed form."""
-    first, second = mechanisms.rssr(), random_ring("RRRRRRR", 3)
-    renamed = [
-        replace(
-            joint,
-            name=f"r{joint.name}",
-            parent=f"r{joint.parent}".replace("rground", "ground"),
-            child=f"r{joint.child}".replace("rground", "ground"),
-        )
-        for joint in first.joints
-    ]
-    mechanism = rg.Mechanism.of_joints("side by side", [*renamed, *second.joints])
-    found = rg.configurations(mechanism, ["rA", "j0"], [0.2, 0.1])
-    alone = [
-        rg.configurations(first, ["A"], 0.2).counts,
-        rg.configurations(second, ["j0"], 0.1).counts,
-    ]
-    assert found.method == "eigenvalues"
-    assert found.complete and found.counts == alone[0] * alone[1] > 2
-    assert np.nanmax(found.residual) < 1e-12
-
-
-@pytest.mark.slow
 def test_couplings_between_inputs_and_unknowns_come_first():
     gear = rg.Coupling("gear", "gear", (("j0", 0, 1.0), ("j1", 0, -2.0)), 0.02)
     mechanism = replace(random_ring("RRRRRRRR", 3), couplings=(gear,))

@@ -14,24 +14,6 @@ import regularize as rg
 X, Y, Z = np.eye(3)
 
 
-def translational_robot() -> rg.Mechanism:
-    """Three legs of a slide and three parallel hinges, mutually orthogonal: the 3-PRRR."""
-    rng = np.random.default_rng(0)
-    joints = []
-    for k, axis in enumerate((X, Y, Z)):
-        bodies = ["ground", f"slide{k}", f"upper{k}", f"lower{k}", "platform"]
-        joints.append(
-            rg.Joint.in_world(f"P{k}", bodies[0], bodies[1], "prismatic", axis, actuated=True)
-        )
-        joints += [
-            rg.Joint.in_world(
-                f"R{k}{i}", bodies[i + 1], bodies[i + 2], "revolute", axis, rng.normal(size=3)
-            )
-            for i in range(3)
-        ]
-    return rg.Mechanism.of_joints("3-PRRR", joints)
-
-
 def four_bar(**kwargs: bool) -> rg.Mechanism:
     bodies = ["ground", "crank", "coupler", "rocker", "ground"]
     points = [(0, 0, 0), (0.2, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0)]
@@ -51,12 +33,6 @@ def four_bar(**kwargs: bool) -> rg.Mechanism:
             for i in range(4)
         ],
     )
-
-
-def test_three_loops_through_a_platform_keep_seven_rows():
-    reduction = rg.reduce(translational_robot())
-    assert (reduction.constraints, reduction.kept, reduction.remaining) == (10, 7, 0)
-    assert all(not cut.edge.joint.actuated for cut in reduction.cuts)
 
 
 @pytest.mark.slow
@@ -99,7 +75,7 @@ def test_a_loop_that_meets_closed_ones_in_one_body_is_judged_by_itself():
 
 
 def test_kept_rows_have_the_null_space_of_all_rows_everywhere():
-    reduction = rg.reduce(translational_robot())
+    reduction = rg.reduce(mechanisms.three_prrr())
     loops, reduced = reduction.loops, kept_rows(reduction)
     q = reduction.cells[0].configurations
     everything = loops.jacobian(loops.state(q))
@@ -112,7 +88,7 @@ def test_kept_rows_have_the_null_space_of_all_rows_everywhere():
 
 
 def test_reduced_residual_jacobian_against_differences_on_the_loops():
-    reduction = rg.reduce(translational_robot())
+    reduction = rg.reduce(mechanisms.three_prrr())
     loops, reduced = reduction.loops, kept_rows(reduction)
     q = reduction.cells[0].configurations[-1:]
     h = 1e-6
@@ -159,13 +135,7 @@ def test_coupled_joints_keep_their_coordinates():
 
 @pytest.mark.slow
 def test_rows_removed_on_numerical_evidence_are_labelled_and_monitored():
-    cranks = []
-    for k, x in enumerate((0.0, 1.0, 0.4)):
-        cranks += [
-            rg.Joint.in_world(f"a{k}", "ground", f"c{k}", "revolute", Z, (x, 0, 0)),
-            rg.Joint.in_world(f"b{k}", f"c{k}", "beam", "revolute", Z, (x + 0.2, 0.5, 0)),
-        ]
-    mechanism = rg.Mechanism.of_joints("three equal cranks", cranks)
+    mechanism = mechanisms.three_cranks()
     proved, numerical = rg.reduce(mechanism), rg.reduce(mechanism, numerical="anyway")
     assert (proved.removed, proved.remaining) == (6, 1)
     assert (numerical.removed, numerical.remaining) == (7, 0)

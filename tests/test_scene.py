@@ -20,7 +20,7 @@ from regularize.guests.page.drawing import REDUNDANT, camera
 from regularize.guests.page.meshes import decimated, mesh_of
 from regularize.guests.page.picture import SHEET, Painter, picture, saved, scene
 from regularize.mechanism.body import Geometry
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.graph import DisjointSets
 
 
 @pytest.fixture(scope="module")

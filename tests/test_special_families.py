@@ -23,7 +23,7 @@ from test_proofs import change_motion, motions, proved_by_its_motion
 import regularize as rg
 from regularize.proofs.curves import Series, Terms, relation_of
 from regularize.proofs.document import match
-from regularize.proofs.dual_quaternions import (
+from regularize.proofs.rational_motions import (
     Dual,
     conjugated,
     line_of,

@@ -7,7 +7,6 @@ its Z axis is the joint's axis, and the row of the rotation about Z is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import mechanisms
 import numpy as np
@@ -18,7 +17,6 @@ from walks import walked
 
 import regularize as rg
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
 FIRST, SECOND = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(2, 200))
 
 #: The matrix that the text prints after equation 29.
@@ -169,8 +167,6 @@ def assembled(reduction: rg.Reduction, count: int) -> np.ndarray:
 SPHERICAL: dict[str, Callable[[], rg.Mechanism]] = {
     "generic": mechanisms.spherical_fourbar,
     "flat": mechanisms.spherical_fourbar_flat,
-    "generic file": lambda: rg.load(ASSETS / "spherical_fourbar.urdf"),
-    "flat file": lambda: rg.load(ASSETS / "spherical_fourbar_flat.urdf"),
 }
 
 

@@ -29,7 +29,6 @@ from regularize.mechanism.graph import (
 )
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Actuator
-from regularize.reduction.cuts import cut_of
 
 
 def ladder(windows: int) -> rg.Mechanism:
@@ -156,14 +155,11 @@ def test_a_part_has_all_edges_of_its_joints():
 
 
 def test_a_cut_joint_has_independent_freedoms():
-    graph = build(ladder(1))
-    (cycle,) = minimum_cycle_basis(graph, graph.blocks[0])
-    edge = graph.edges[cycle.edges[0]]
-    place = {"T_world_node": np.eye(4), "center": np.zeros(3), "length": 1.0}
-    with pytest.raises(
-        rg.ModelError, match=f"joint '{edge.name}': its freedoms are not independent"
-    ):
-        cut_of(edge, cycle, edge.parent, np.eye(6), np.zeros((6, 1)), **place)
+    joints = [rg.Joint.in_world(f"{p}{c}", p, c, "revolute", Y) for p, c in ("ga", "ab")]
+    twice = np.repeat(screws.prismatic(X)[:, None], 2, axis=1)
+    joints.append(rg.Joint("C", "b", "g", "cylindrical", twice))
+    with pytest.raises(rg.ModelError, match="joint 'C': its freedoms are not independent"):
+        rg.reduce(rg.Mechanism.of_joints("ring", joints), cuts=["C"])
 
 
 def test_the_one_branch_of_a_regular_pose_is_where_it_is():

@@ -15,8 +15,7 @@ from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import BUILTIN
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import reversed_joint
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint import JointDynamics, JointLimits, reversed_joint
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 from regularize.repair.verification import writing
 from regularize.repair.verification.comparison import Comparison

@@ -20,8 +20,8 @@ from regularize.adapters.common.validation import significant_digits
 from regularize.adapters.common.write import number, reference_poses, rpy, spanning
 from regularize.lie.screw import adjoint
 from regularize.mechanism.body import Geometry
-from regularize.mechanism.joint import KINDS, reversed_joint
-from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.joint import JointLimits, reversed_joint
+from regularize.mechanism.joint_kinds import KINDS
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import regularize as rg
 from regularize.loops.continuation import Continuation, random_walks
-from regularize.loops.kept_rows import ReducedLoops
+from regularize.reduction.cuts import ReducedLoops
 
 
 def kept_rows(reduction: rg.Reduction, cuts: Sequence[Any] | None = None) -> ReducedLoops:

@@ -27,8 +27,10 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import transform
+from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.mechanism import Inertia, Joint, Mechanism, PrescribedMotion
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
 #: Pair and name of the value, in the file, of each joint type.
 JOINTS: dict[str, tuple[str, str | None]] = {

@@ -17,17 +17,10 @@ from regularize.errors import ReadError
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log_rotation
+from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.joint import relative_pose
-from regularize.mechanism.mechanism import (
-    STANDARD_GRAVITY,
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    JointLimits,
-    Mechanism,
-)
+from regularize.mechanism.joint import Joint, JointLimits, relative_pose
+from regularize.mechanism.mechanism import STANDARD_GRAVITY, Mechanism
 
 #: Misfits of saved placements above this are reported, in metres and radians.
 MISFIT = (1e-5, 1e-4)

@@ -27,8 +27,8 @@ from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import inverse, prismatic, revolute, transform
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.joint import joint_screws, motion, perpendiculars, relative_pose
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint, motion, relative_pose
+from regularize.mechanism.joint_kinds import joint_screws, perpendiculars
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.
 RTOL = 1e-6

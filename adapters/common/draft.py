@@ -18,15 +18,15 @@ from regularize.adapters.common.values import Located
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.graph import DisjointSets
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import (
     STANDARD_GRAVITY,
     Actuator,
-    Body,
     Coupling,
-    Joint,
     Mechanism,
     PrescribedMotion,
 )

@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 from regularize.errors import ReadError, RegularizeError
 from regularize.lie.arrays import Array, Transform
 from regularize.lie.screw import inverse
+from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Body, Joint
+from regularize.mechanism.joint import Joint
 
 #: Code of the finding about what a joint loses, by what the file calls it.
 LOST = {

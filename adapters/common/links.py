@@ -12,7 +12,7 @@ from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.quantities import NAMES, inertia_matrix
 from regularize.adapters.common.xml import Node
 from regularize.lie.arrays import Transform
-from regularize.mechanism.mechanism import Geometry, Inertia
+from regularize.mechanism.body import Geometry, Inertia
 
 Color: TypeAlias = tuple[float, float, float, float]
 #: What makes up the size of each shape, with its number of values.

@@ -30,8 +30,9 @@ from regularize.errors import RegularizeError
 from regularize.escape import listed
 from regularize.lie.arrays import Array, Transform
 from regularize.lie.screw import IDENTITY, transform
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.mechanism import Body, Joint
+from regularize.mechanism.body import Body
+from regularize.mechanism.graph import DisjointSets
+from regularize.mechanism.joint import Joint
 
 #: How near frames have to be, as a part of the model's size, and their axes, as a sine.
 NEAR = 1e-5

@@ -40,8 +40,8 @@ from regularize.adapters.common.draft import Side, joint_between
 from regularize.lie.arrays import Coordinates, Direction, Point, Screw, Space, Transform
 from regularize.lie.screw import inverse, log_rotation, prismatic, revolute, transform, unit
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import joint_screws
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
 
 X, Y, Z = np.eye(3)
 #: Angles and relative lengths below which a special case holds.

@@ -29,7 +29,8 @@ from regularize.adapters.common.quantities import NAMES
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 
 
 class FileReference(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from regularize.lie.arrays import Array
 from regularize.lie.screw import cross_matrix, rotation_of, unit
-from regularize.mechanism.mechanism import Inertia
+from regularize.mechanism.body import Inertia
 
 #: A body without mass, which is not the same as one of unknown mass.
 MASSLESS = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))

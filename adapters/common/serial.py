@@ -22,8 +22,8 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Direction, Space
 from regularize.lie.screw import IDENTITY, axis_of, helical, prismatic, revolute, transform
-from regularize.mechanism.joint import joint_position, joint_screws, motion
-from regularize.mechanism.mechanism import Joint, JointDynamics
+from regularize.mechanism.joint import Joint, JointDynamics, joint_position, motion
+from regularize.mechanism.joint_kinds import joint_screws
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,11 @@ from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.validation import DIGITS
 from regularize.lie.arrays import Array, Rotation, Transform
 from regularize.lie.screw import quaternion_of, transform
-from regularize.mechanism.connections import DisjointSets
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Severity
-from regularize.mechanism.joint import relative_pose, reversed_joint
-from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
+from regularize.mechanism.graph import DisjointSets
+from regularize.mechanism.joint import Joint, relative_pose, reversed_joint
+from regularize.mechanism.mechanism import Mechanism
 
 
 class WrittenCoordinate(NamedTuple):

@@ -19,8 +19,8 @@ from regularize.adapters.freecad.document import Library, Object
 from regularize.adapters.shapes.solids import ShapeElement
 from regularize.errors import MissingExtra, ReadError
 from regularize.lie.arrays import Array
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Geometry
 
 #: Deepest nesting of groups, links and sub-assemblies.
 DEEPEST = 64

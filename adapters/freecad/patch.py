@@ -13,7 +13,7 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.freecad.document import DAMAGED, MEMBER, member
 from regularize.adapters.freecad.read import TYPES as NAMES
 from regularize.errors import ReadError
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
 
 #: Type that FreeCAD has for a kind.
 TYPES = {

@@ -23,9 +23,10 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, exp, inverse, log_rotation
-from regularize.mechanism.joint import perpendiculars
-from regularize.mechanism.joint_limits import JointDynamics
-from regularize.mechanism.mechanism import Inertia, Mechanism
+from regularize.mechanism.body import Inertia
+from regularize.mechanism.joint import JointDynamics
+from regularize.mechanism.joint_kinds import perpendiculars
+from regularize.mechanism.mechanism import Mechanism
 
 #: Nodes of each element.
 BEAMS = {"beam2": 2, "beam3": 3, "beam": 3}

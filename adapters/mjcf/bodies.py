@@ -24,8 +24,9 @@ from regularize.errors import UnsupportedExport
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import adjoint, inverse
-from regularize.mechanism.joint import motion, relative_pose, reversed_joint
-from regularize.mechanism.mechanism import Actuator, ActuatorGains, Body, Geometry, Inertia, Joint
+from regularize.mechanism.body import Body, Geometry, Inertia
+from regularize.mechanism.joint import Joint, motion, relative_pose, reversed_joint
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 from regularize.words import is_slack
 
 

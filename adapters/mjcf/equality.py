@@ -16,7 +16,8 @@ from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import joint_position, perpendiculars
+from regularize.mechanism.joint import joint_position
+from regularize.mechanism.joint_kinds import perpendiculars
 
 SAME_POINT = 1e-9  # metres between two anchors that are one
 SAME_DISTANCE = 1e-4  # relative: two anchors as far apart on one body as on the other

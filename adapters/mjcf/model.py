@@ -16,8 +16,8 @@ from regularize.escape import unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log_rotation, transform
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import joint_position
-from regularize.mechanism.mechanism import Actuator, ActuatorGains, JointDynamics, JointLimits
+from regularize.mechanism.joint import JointDynamics, JointLimits, joint_position
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 
 @dataclass(eq=False)

@@ -40,15 +40,10 @@ from regularize.errors import ReadError
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import exp, inverse, log, log_rotation, transform
-from regularize.mechanism.joint import joint_screws
-from regularize.mechanism.mechanism import (
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    Mechanism,
-    PrescribedMotion,
-)
+from regularize.mechanism.body import Body, Geometry, Inertia
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
+from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
 HOME = "home"  # the keyframe that is taken for the reference pose unasked
 

@@ -20,8 +20,8 @@ from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import motion
-from regularize.mechanism.mechanism import Actuator, Coupling, Joint, Mechanism
+from regularize.mechanism.joint import Joint, motion
+from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
 #: Sections, and what the attributes of their elements name in the new file.

@@ -23,19 +23,14 @@ from regularize.errors import ModelError
 from regularize.escape import json_text
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, transform
-from regularize.mechanism.body import Beam, Modes
+from regularize.mechanism.body import Beam, Body, Geometry, Inertia, Modes
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Source
-from regularize.mechanism.joint import HIGHER_PAIRS, KINDS
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, KINDS
 from regularize.mechanism.mechanism import (
     Actuator,
     ActuatorGains,
-    Body,
     Coupling,
-    Geometry,
-    Inertia,
-    Joint,
-    JointDynamics,
-    JointLimits,
     Mechanism,
     PrescribedMotion,
 )

@@ -20,8 +20,8 @@ from regularize.escape import unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.joint import Joint, joint_screws, relative_pose
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, relative_pose
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism
 
 LABEL = "<MultibodyPlant>"

@@ -24,8 +24,8 @@ from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.joint import Joint, joint_screws
-from regularize.mechanism.joint_limits import JointLimits
+from regularize.mechanism.joint import Joint, JointLimits
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism
 
 #: Kinds by the names of Newton's types, where these say all; of ``D6`` its axes do.

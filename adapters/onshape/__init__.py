@@ -18,7 +18,8 @@ from regularize.adapters.cad.draft import DEEPEST, CadDraft, InstancePath, Occur
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.values import Value, read_json
 from regularize.lie.screw import inverse, transform
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 
 PAIRS = {
     "FASTENED": "fixed",

@@ -16,8 +16,8 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import JointElement, SdfDraft
 from regularize.lie.arrays import Array, Direction, Space
 from regularize.lie.screw import inverse, log
-from regularize.mechanism.joint import joint_position, joint_screws, motion
-from regularize.mechanism.mechanism import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, joint_position, motion
+from regularize.mechanism.joint_kinds import joint_screws
 
 #: Every kind of SDF; where a hinge may become another kind, physics engines simulate that one.
 KINDS = KindTable(

@@ -40,8 +40,9 @@ from regularize.adapters.sdf.write import add_ends, add_inertial, add_pose
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Direction, Screw, Transform
 from regularize.lie.screw import axis_of, unit
-from regularize.mechanism.joint import perpendiculars
-from regularize.mechanism.mechanism import Body, Joint
+from regularize.mechanism.body import Body
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import perpendiculars
 
 #: Since when SDF gives axes in the frame of their joint.
 AXES_SINCE = 1.5

@@ -30,8 +30,9 @@ from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft, pose_of
 from regularize.adapters.sdf.joint import read_joints
 from regularize.escape import listed
 from regularize.lie.screw import IDENTITY, inverse
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.mechanism import STANDARD_GRAVITY, Body, Inertia, Mechanism
+from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.graph import DisjointSets
+from regularize.mechanism.mechanism import STANDARD_GRAVITY, Mechanism
 
 NEWEST = (1, 12)
 WORLD_GRAVITY = (0.0, 0.0, -9.8)  # SDF's own default for a world

@@ -28,9 +28,10 @@ from regularize.adapters.sdf.joint import AXES, DYNAMICS, KINDS
 from regularize.escape import listed
 from regularize.lie.arrays import Coordinates, Transform
 from regularize.lie.screw import inverse, log, transform
+from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import joint_position, motion, relative_pose, reversed_joint
-from regularize.mechanism.mechanism import Body, Geometry, Inertia, Joint, Mechanism
+from regularize.mechanism.joint import Joint, joint_position, motion, relative_pose, reversed_joint
+from regularize.mechanism.mechanism import Mechanism
 
 #: The first version in which poses are relative to frames as they are here, and those that brought
 #: elements which some models need: a file has the lowest that holds it, which most programs read.

@@ -18,8 +18,7 @@ from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 
 
 def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanism:

@@ -23,8 +23,9 @@ from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
-from regularize.mechanism.joint import perpendiculars
-from regularize.mechanism.mechanism import Inertia, Mechanism
+from regularize.mechanism.body import Inertia
+from regularize.mechanism.joint_kinds import perpendiculars
+from regularize.mechanism.mechanism import Mechanism
 
 #: Pair of each joint element, in lower case.
 JOINTS = {

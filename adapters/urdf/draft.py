@@ -14,9 +14,11 @@ from regularize.adapters.common.xml import Node
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Direction, Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.joint import joint_screws, relative_pose
-from regularize.mechanism.mechanism import Actuator, Body, Joint, JointDynamics, JointLimits
+from regularize.mechanism.body import Body
+from regularize.mechanism.graph import DisjointSets
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, relative_pose
+from regularize.mechanism.joint_kinds import joint_screws
+from regularize.mechanism.mechanism import Actuator
 
 
 @dataclass(eq=False)

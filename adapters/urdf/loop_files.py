@@ -66,8 +66,8 @@ from regularize.escape import suggestion
 from regularize.lie.arrays import Direction, Rotation
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform, unit
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
-from regularize.mechanism.mechanism import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 
 CLOSURES = {word: kind for kind, word in GEPETTO.items()}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)

@@ -49,8 +49,8 @@ from regularize.adapters.urdf.draft import (
 )
 from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
-from regularize.mechanism.joint import HIGHER_PAIRS, joint_screws
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 
 #: Tags that name the two ends of a closing joint.
 ENDS = (("predecessor", "successor"), ("parent", "child"), ("link1", "link2"), ("link1", "link1"))

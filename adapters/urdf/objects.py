@@ -21,7 +21,8 @@ from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
 from regularize.escape import listed
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 
 #: Attributes that hold the size of each shape.
 SHAPES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}

@@ -37,7 +37,7 @@ from regularize.adapters.urdf.write import add_inertial, add_limit
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Direction, Point
 from regularize.lie.screw import transform
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
 
 #: Kinds that joints of the tree can become.
 TREE_KINDS = tuple(kind for kind in KINDS.at("tree") if kind != "free")

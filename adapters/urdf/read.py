@@ -16,7 +16,8 @@ from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose, read_
 from regularize.adapters.urdf.loop_files import add_tolerances
 from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
 from regularize.escape import listed
-from regularize.mechanism.mechanism import Body, Inertia, Mechanism
+from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.mechanism import Mechanism
 
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
 QUIET = frozenset(

@@ -14,7 +14,7 @@ from regularize.adapters.urdf.draft import GEPETTO, KINDS
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.arrays import Point
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
 
 #: Words for kinds of closing joints, by the list of the file that they stand in.
 WORDS: Mapping[str, Mapping[str, str]] = {

@@ -27,16 +27,10 @@ from regularize.adapters.urdf.draft import GEPETTO, KINDS
 from regularize.escape import unique
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse
+from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import (
-    Actuator,
-    Body,
-    Geometry,
-    Inertia,
-    Joint,
-    JointLimits,
-    Mechanism,
-)
+from regularize.mechanism.joint import Joint, JointLimits
+from regularize.mechanism.mechanism import Actuator, Mechanism
 
 LARGEST = float(np.finfo(np.float64).max)
 

@@ -22,13 +22,8 @@ from pxr import Sdf, UsdPhysics
 from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.escape import unique
-from regularize.mechanism.mechanism import (
-    Actuator,
-    ActuatorGains,
-    Joint,
-    JointDynamics,
-    JointLimits,
-)
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 #: Attributes of each value of one freedom, the first that is there: its name with ? for the axis,
 #: and whether it counts angles in degrees.

@@ -21,7 +21,8 @@ from regularize.adapters.common.serial import GENERIC, axis_letter
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, OWN_PRIM
 from regularize.adapters.usd.stage import open_stage
 from regularize.errors import ModelError, RegularizeError
-from regularize.mechanism.joint import HIGHER_PAIRS, Joint
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS
 from regularize.mechanism.mechanism import Mechanism
 
 PLAIN = (OWN_PRIM["revolute"], OWN_PRIM["prismatic"])

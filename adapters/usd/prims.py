@@ -19,8 +19,10 @@ from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import RegularizeError
 from regularize.lie.arrays import Array
 from regularize.lie.screw import transform
-from regularize.mechanism.joint import joint_screws, perpendiculars
-from regularize.mechanism.mechanism import Geometry, Joint, Mechanism
+from regularize.mechanism.body import Geometry
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws, perpendiculars
+from regularize.mechanism.mechanism import Mechanism
 
 EXACT = "exact"
 NAME = "regularize:name"

@@ -31,9 +31,10 @@ from regularize.errors import ReadError
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse
+from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint import joint_position
-from regularize.mechanism.mechanism import Body, Joint, JointLimits, Mechanism
+from regularize.mechanism.joint import Joint, JointLimits, joint_position
+from regularize.mechanism.mechanism import Mechanism
 
 
 def read(path: str) -> Mechanism:

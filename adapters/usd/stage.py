@@ -21,8 +21,8 @@ from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
+from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.mechanism import Geometry, Inertia
 
 #: Prims that a stage may come to; a few lines of references of references can ask for any number.
 MOST = 1_000_000

@@ -26,9 +26,10 @@ from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import unit
+from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import relative_pose
-from regularize.mechanism.mechanism import Body, Inertia, Joint, Mechanism
+from regularize.mechanism.joint import Joint, relative_pose
+from regularize.mechanism.mechanism import Mechanism
 
 SUFFIXES = (".usda", ".usdc", ".usd")
 

@@ -24,12 +24,9 @@ import numpy as np
 
 from regularize.adapters.native import write
 from regularize.lie.arrays import Array
-from regularize.mechanism.mechanism import (
-    Inertia,
-    Joint,
-    Mechanism,
-    mechanism_of,
-)
+from regularize.mechanism.body import Inertia
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism, mechanism_of
 from regularize.mechanism.mechanism import joint_in_world as joint
 
 DOWN = (0.0, -9.81, 0.0)

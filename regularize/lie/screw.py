@@ -10,12 +10,15 @@ expresses frame b in frame a. Every function is vectorised over leading axes.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.lie.arrays import (
     Array,
+    Coordinates,
     Direction,
     Point,
     Rotation,
@@ -166,6 +169,37 @@ def exp(twist: Twist) -> Transform:
     return S
 
 
+class OneScrew:
+    r"""Motions about one screw each, by how far.
+
+    With :math:`\omega = 1` the exponential is
+    :math:`I + \sin q\, \hat S + (1 - \cos q) \hat S^2 + (q - \sin q) (\hat S + \hat S^3)`. What
+    the last term holds is along the axis: it turns nothing, however far a joint has turned.
+    """
+
+    def __init__(self, screws: Screw) -> None:
+        rate = np.sqrt(np.add.reduce(screws[:, 3:] ** 2, axis=1))
+        self._rate = np.where(rate > 0.0, rate, 1.0)
+        unit = screws / self._rate[:, None]
+        v, w = unit[:, :3], unit[:, 3:]
+        first, along = hat(unit), np.zeros((len(screws), 4, 4))
+        pitch = np.add.reduce(v * w, axis=1)[:, None]
+        along[:, :3, 3] = np.where(rate[:, None] > 0.0, pitch * w, v)
+        self._powers = first, first @ first, along if along.any() else None
+
+    def motions(self, q: Coordinates) -> Transform:
+        """Return the transforms (N, k, 4, 4) of coordinates (N, k)."""
+        angle = (q * self._rate)[..., None, None]
+        first, second, along = self._powers
+        sine = np.sin(angle)
+        result = sine * first
+        result += (1.0 - np.cos(angle)) * second
+        if along is not None:
+            result += (angle - sine) * along
+        result += IDENTITY
+        return result
+
+
 def rotation_of(quaternion: ArrayLike) -> Rotation:
     """Return the rotations of unit quaternions x y z w."""
     q = np.asarray(quaternion, dtype=np.float64)
@@ -286,3 +320,44 @@ def axis_of(screw: Screw) -> tuple[Direction, Point | None, float | None]:
         return unit(v), None, None
     e = w / length
     return e, cross(e, v / length), float(e @ v) / length
+
+
+def smallest_ball_center(points: Point) -> Point:
+    """Return the centre of the smallest ball around points (n, 3), which is that of no axes."""
+    return _ball_center(np.ascontiguousarray(points).tobytes())
+
+
+@lru_cache(maxsize=16)
+def _ball_center(data: bytes) -> Point:
+    """Let points outside of the ball around a few join these, until there is none (Welzl 1991)."""
+    points = np.frombuffer(data).reshape(-1, 3)
+    if 2 <= len(points) <= 4:
+        return read_only(_smallest_ball(points)[1])
+    few, center, radius = points[:1], points[0], 0.0
+    while True:
+        away = np.linalg.norm(points - center, axis=1)
+        farthest = int(np.argmax(away))
+        if away[farthest] <= radius * (1.0 + NEGLIGIBLE):
+            return read_only(center)
+        few, center, larger = _smallest_ball(np.vstack([few, points[farthest]]))
+        if larger <= radius:
+            return read_only(center)
+        radius = larger
+
+
+def _smallest_ball(points: Point) -> tuple[Point, Point, float]:
+    """Return which of up to five points the smallest ball rests on, its centre and its radius."""
+    balls = []
+    for count in range(2, min(4, len(points)) + 1):
+        chosen = points[list(combinations(range(len(points)), count))]
+        centers = chosen.mean(axis=1)
+        if count > 2:
+            sides = chosen[:, 1:] - chosen[:, :1]
+            halves = 0.5 * np.sum(sides * sides, axis=2)
+            centers = chosen[:, 0] + np.einsum("kij,kj->ki", np.linalg.pinv(sides), halves)
+        away = np.linalg.norm(points - centers[:, None], axis=2).max(axis=1)
+        balls += list(zip(chosen, centers, away.tolist(), strict=True))
+        radii = np.linalg.norm(chosen[:, 0] - centers, axis=1)
+        if count == 2 and np.any(away <= radii * (1.0 + NEGLIGIBLE)):
+            break  # none is smaller than one about two points that holds all
+    return min(balls, key=lambda ball: ball[2])

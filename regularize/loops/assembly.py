@@ -22,26 +22,69 @@ from numpy.typing import ArrayLike
 
 from regularize import services
 from regularize.errors import ModelError
-from regularize.lie.arrays import Array, Coordinates, Mask, read_only
-from regularize.loops.constraints import View
+from regularize.lie.arrays import Array, Coordinates, Mask, Residual, read_only
 from regularize.loops.continuation import Continuation, drive
-from regularize.loops.gaps import (
-    CLOSED,
-    Gap,
-    chords_fitted,
-    closure_errors,
-    gaps,
-    largest_error,
-)
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import Projected, moved, project
+from regularize.loops.projection import Projected, View, moved, project
 from regularize.mechanism.cycles import minimum_cycle_basis
 from regularize.mechanism.graph import EdgeId, Graph, coordinate_names, spanning_tree
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_graph
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, RTOL
 from regularize.validation import ARRAY, NAMES, NUMBER, WHOLE, named, validated
+
+#: Closed means: no gap above this fraction of the size of the mechanism, no such angle in radians.
+#: It is the tolerance of geometric relations, for files do not close any better than they are
+#: special.
+CLOSED = RTOL
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a loop is open.
+
+    Attributes:
+        joint: The closing joint of the loop.
+        translation: Metres.
+        rotation: Radians.
+    """
+
+    joint: str
+    translation: float
+    rotation: float
+
+
+def closure_errors(loops: LoopKinematics, q: Coordinates) -> Residual:
+    """Return the errors of all closure equations and couplings at one configuration."""
+    return np.asarray(loops.residual(loops.state(q))[0])
+
+
+def largest_error(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the largest closure error at one configuration, lengths scaled."""
+    return float(np.max(np.abs(closure_errors(loops, q)), initial=0.0))
+
+
+def chords_fitted(loops: LoopKinematics, q: Coordinates, free: Mask) -> Coordinates:
+    """Move the free coordinates of the chords so that only what they forbid counts as a gap."""
+    of_chord = np.zeros(loops.freedoms, dtype=bool)
+    for chord in loops.chords:
+        of_chord[loops.local(chord)] = True
+    return np.asarray(project(loops, q[None], held=~(of_chord & free), damped=True).q[0])
+
+
+def gaps(loops: LoopKinematics, q: Coordinates) -> list[Gap]:
+    """Return the gap of every loop at one configuration."""
+    errors = closure_errors(loops, q)[: 6 * len(loops.chords)].reshape(-1, 6)
+    return [
+        Gap(
+            loops.graph.edges[chord].joint.name,
+            float(np.linalg.norm(error[:3])) * loops.length,
+            float(np.linalg.norm(error[3:])),
+        )
+        for chord, error in zip(loops.chords, errors, strict=True)
+    ]
+
 
 #: Joints that move further than so many square roots of the gap close the loops at another pose.
 FAR = 10.0
@@ -151,48 +194,30 @@ def assemble(
     q = np.array(graph.position if q0 is None else q0, dtype=np.float64)
     if q.shape != (graph.freedoms,):
         raise ModelError(f"q0 needs one entry per joint freedom, {graph.freedoms}, got {q.shape=}")
-    held = _held_columns(graph, fixed, q)
+    held = _held_columns(graph, fixed, q) if fixed else {}
     stored = q.copy()
     q[list(held)] = list(held.values())
     free = np.ones(graph.freedoms, dtype=bool)
     free[list(held)] = False
-    tree = graph.tree
-    before: list[Gap] = []
-    after: list[Gap] = []
-    obstacles: list[Obstacle] = []
-    reached: dict[str, float] = {}
-    closed, most_starts, elsewhere = True, 1, False
+    before, after, searches, closed = list[Gap](), list[Gap](), list[Search](), True
     for cell in graph.cells:
-        loops = sized_loops(graph, q, cell, tree)
+        loops = sized_loops(graph, q, cell)
         solution = q[loops.columns]
-        errors = closure_errors(loops, solution)
-        if np.max(np.abs(errors), initial=0.0) > 0.1 * EXACT.closed:
+        if largest_error(loops, solution) > 0.1 * EXACT.closed:
             solution = chords_fitted(loops, solution, free[loops.columns])
-            errors = closure_errors(loops, solution)
-        open_gaps = gaps(loops, errors)
-        before += open_gaps
-        if np.max(np.abs(errors), initial=0.0) > EXACT.closed:
-            search = Search(loops, stored, q, solution, free, np.random.default_rng(seed), starts)
-            solution = search.run()
-            obstacles += search.obstacles
-            reached |= search.reached
-            elsewhere |= search.elsewhere
-            most_starts = max(most_starts, search.tried)
-            errors = closure_errors(loops, solution)
-            open_gaps = gaps(loops, errors)
+        before += gaps(loops, solution)
+        if largest_error(loops, solution) > EXACT.closed:
+            rng = np.random.default_rng(seed)
+            searches.append(Search(loops, stored, q, solution, free, rng, starts))
+            solution = searches[-1].run()
         q[loops.columns] = solution
-        after += open_gaps
-        closed &= bool(np.max(np.abs(errors), initial=0.0) <= CLOSED)
-    return Assembly(
-        read_only(q),
-        closed,
-        tuple(before),
-        tuple(after),
-        most_starts,
-        tuple(obstacles),
-        MappingProxyType(reached),
-        elsewhere,
-    )
+        after += gaps(loops, solution)
+        closed &= largest_error(loops, solution) <= CLOSED
+    tried = max((search.tried for search in searches), default=1)
+    obstacles = tuple(obstacle for search in searches for obstacle in search.obstacles)
+    reached = MappingProxyType({k: v for search in searches for k, v in search.reached.items()})
+    elsewhere, every = any(search.elsewhere for search in searches), (tuple(before), tuple(after))
+    return Assembly(read_only(q), closed, *every, max(1, tried), obstacles, reached, elsewhere)
 
 
 def with_coordinates(mechanism: Mechanism, q: Coordinates) -> Mechanism:
@@ -204,12 +229,12 @@ def with_coordinates(mechanism: Mechanism, q: Coordinates) -> Mechanism:
 
 
 def _held_columns(
-    graph: Graph, fixed: Mapping[str, float] | Iterable[str] | None, q: Coordinates
+    graph: Graph, fixed: Mapping[str, float] | Iterable[str], q: Coordinates
 ) -> dict[int, float]:
     """Return the values of the held coordinates by column; refuse unknown or ambiguous names."""
     column_of = {name: c for c, name in enumerate(coordinate_names(graph.mechanism))}
     values: dict[int, float] = {}
-    for name in fixed or ():
+    for name in fixed:
         if name not in column_of:
             joint = graph.mechanism.joint(name)
             raise ModelError(
@@ -373,7 +398,7 @@ class Search:
         """Describe a cycle that stays open at the best configuration of some loops."""
         edges = loops.graph.edges
         names = tuple(dict.fromkeys(edges[e].joint.name for e in cycle))
-        open_gaps = gaps(loops, closure_errors(loops, q))
+        open_gaps = gaps(loops, q)
         # Least squares spreads the error over all loops; the new loop's own chord names it.
         of_cycle = [gap for gap in open_gaps if gap.joint in names] or open_gaps
         worst = max(of_cycle, key=lambda gap: gap.translation / loops.length + gap.rotation)

@@ -33,7 +33,6 @@ class BlockRows:
     """Sparse matrices of one pattern at N configurations, shape (N, m, n)."""
 
     def __init__(self, shape: tuple[int, int], blocks: Sequence[Blocks]) -> None:
-
         self.shape, self.blocks = shape, tuple(blocks)
 
     @property

@@ -22,13 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from regularize.lie.arrays import Coordinates, Indices, Jacobian, Mask, Rates
-from regularize.loops.constraints import ConstraintSet
-from regularize.loops.least_norm import least_norm, ranks_of
-from regularize.loops.projection import CONTRACTING, Convergence, moved, project
+from regularize.loops.projection import (
+    CONTRACTING,
+    ConstraintSet,
+    Convergence,
+    least_norm,
+    moved,
+    project,
+    ranks_of,
+)
 from regularize.tolerances import EXACT, VANISHING, Tolerances
 
 #: First correction by the length of the step up to which the solution is the one next to it.
@@ -61,8 +68,7 @@ class Continuation:
 
     def tangents(self, q: Coordinates, directions: Rates) -> Rates:
         """Project scaled directions (N, n) on the velocities allowed at q, largest entry one."""
-        constraints = self.constraints
-        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
+        rows = self._rows(q)
         result = np.where(self.held, 0.0, directions)
         forbidden = (rows @ result[..., None])[..., 0]
         result -= least_norm(rows, forbidden, self.tolerances.rank, self.held)
@@ -72,9 +78,12 @@ class Continuation:
 
     def ranks(self, q: Coordinates) -> Indices:
         """Count the independent equations at configurations (N, nq)."""
+        return ranks_of(self._rows(q), self.tolerances.rank, self.held)
+
+    def _rows(self, q: Coordinates) -> Any:
+        """Return the scaled derivatives of the equations at q, sparse where they are many."""
         constraints = self.constraints
-        rows = constraints.residual_jacobian(constraints.state(q)) * constraints.units
-        return ranks_of(rows, self.tolerances.rank, self.held)
+        return constraints.residual_jacobian(constraints.state(q)) * constraints.units
 
     def step(self, q: Coordinates, step: Rates, ranks: Indices | None = None) -> Stepped:
         """Go along scaled tangents (N, n), then back by as many equations as are independent."""
@@ -108,7 +117,7 @@ class Continuation:
         constraints, units = self.constraints, self.constraints.units
         held = self.held.copy()
         held[list(columns)] = True
-        rows = constraints.residual_jacobian(constraints.state(q)) * units
+        rows = self._rows(q)
         step = np.zeros((len(q), len(units)))
         step[:, columns] = (goal - q[:, columns]) / units[columns]
         rates = (rows @ step[..., None])[..., 0]
@@ -119,8 +128,7 @@ class Continuation:
         ranks = ranks_of(rows, self.tolerances.singular, held)
         result = self.corrected(step, trial, held, ranks)
         good = result.good.copy()
-        before, state = rows[good][..., ~held], constraints.state(result.q[good])
-        after = (constraints.residual_jacobian(state) * units)[..., ~held]
+        before, after = rows[good][..., ~held], self._rows(result.q[good])[..., ~held]
         good[good] = same_side(before, after, self.tolerances.singular)
         return Stepped(result.q, good, result.easy & good, result.shaky)
 
@@ -174,47 +182,44 @@ def random_walks(
     stride: float = 0.4,
     shortest: float = 1e-2,
 ) -> Coordinates:
-    """Walk at random from each of K configurations, by the same random numbers.
+    """Walk at random from a configuration (nq,), and return where all are after each step.
 
-    Returned is where all walkers are after each step, (steps, K walkers, nq). Strides are the
-    largest change of a coordinate in radians or lengths; a walker that cannot step stays.
+    The result has the shape (steps, walkers, nq). Strides are the largest change of a coordinate
+    in radians or lengths; a walker that cannot step stays.
     """
-    starts = np.atleast_2d(start)
-    q = np.repeat(starts, walkers, axis=0)
-    home, alike = np.repeat(np.arange(len(starts)), walkers), (len(starts), 1)
+    q = np.repeat(start[None], walkers, axis=0)
     shape = (walkers, len(continuation.constraints.units))
     # With one freedom there are two directions, and equal strides would lead to the same places.
-    longest = np.tile(stride * rng.uniform(0.9, 1.1, size=(walkers, 1)), alike)
+    longest = stride * rng.uniform(0.9, 1.1, size=(walkers, 1))
     strides = longest.copy()
-    heading = np.tile(rng.normal(size=shape), alike)
-    ranks = np.repeat(continuation.ranks(starts), walkers)
+    heading = rng.normal(size=shape)
+    ranks = np.repeat(continuation.ranks(start[None]), walkers)
     visited = np.zeros((steps, *q.shape))
     for k in range(steps):
         # Keeping most of the old heading carries a walker further than a random walk would.
-        heading += 0.5 * np.tile(rng.normal(size=shape), alike)
+        heading += 0.5 * rng.normal(size=shape)
         heading = continuation.tangents(q, heading)
-        waiting = np.flatnonzero(heading.any(axis=1))
-        first = np.searchsorted(home[waiting], home[waiting])
-        few = waiting[np.arange(len(waiting)) - first < (3 if k == 0 else 0)]
-        short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
-        # Where no motion keeps the rank, those of higher rank may meet.
-        stuck = np.isin(home[waiting], home[few]) & ~np.isin(home[waiting], home[few[short.good]])
-        for departing in (False, True):
-            again = waiting[stuck == departing]
-            while len(again):
-                at, step = q[again], strides[again] * heading[again]
-                if departing:
-                    reached = continuation.departed(at, step)
-                else:
-                    reached = continuation.step(at, step, ranks[again])
-                stepped, good = again[reached.good], reached.good
-                q[stepped] = reached.q[good]
-                ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]
-                longer = stepped[reached.easy[good]]
-                strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
-                again = again[~good]
-                strides[again] *= 0.5
-                again = again[strides[again, 0] >= shortest]
+        again = np.flatnonzero(heading.any(axis=1))
+        departing = False
+        if k == 0:
+            # Where no motion keeps the rank, those of higher rank may meet.
+            few = again[:3]
+            short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
+            departing = not short.good.any()
+        while len(again):
+            at, step = q[again], strides[again] * heading[again]
+            if departing:
+                reached = continuation.departed(at, step)
+            else:
+                reached = continuation.step(at, step, ranks[again])
+            stepped, good = again[reached.good], reached.good
+            q[stepped] = reached.q[good]
+            ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]
+            longer = stepped[reached.easy[good]]
+            strides[longer] = np.minimum(2.0 * strides[longer], longest[longer])
+            again = again[~good]
+            strides[again] *= 0.5
+            again = again[strides[again, 0] >= shortest]
         np.maximum(strides, shortest, out=strides)
         visited[k] = q
     return visited

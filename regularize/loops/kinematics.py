@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,13 @@ from regularize.lie.arrays import (
     read_only,
 )
 from regularize.lie.curve import Curve
-from regularize.loops.joint_motion import JointMotions
-from regularize.mechanism.graph import EdgeId, Graph, nodes_of
+from regularize.mechanism.cycles import LoopTree
+from regularize.mechanism.graph import Edge, EdgeId, Graph, nodes_of
 from regularize.mechanism.graph_building import TOGETHER
-from regularize.mechanism.loop_tree import LoopTree
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, RTOL, VANISHING
 
+#: Levels of a tree up to which poses are made one after another.
+FEW_LEVELS = 8
 #: Edges up to which kinematics are kept as long as their graph.
 FEW = 30
 
@@ -65,8 +65,6 @@ class LoopKinematics(LoopTree):
     the place of a curve there is its coefficient, and ``curves`` has row, coordinate and function.
     """
 
-    geometry = ("T_parent", "T_child", "_back", "_parts", "motions")
-
     def __init__(
         self,
         graph: Graph,
@@ -77,29 +75,50 @@ class LoopKinematics(LoopTree):
         center: Point | None = None,
     ) -> None:
         super().__init__(graph, edges, tree)
-        self.motions = JointMotions(self)
         joints = [graph.edges[index] for index in self.edges]
         self.T_parent = np.array([joint.T_parent for joint in joints]).reshape(-1, 4, 4)
         self.T_child = np.array([joint.T_child for joint in joints]).reshape(-1, 4, 4)
-        self._back = screw.inverse(self.T_child)
+        self.T_child_inverse = screw.inverse(self.T_child)
         self._parent: Indices = np.array([self.row(joint.parent) for joint in joints], dtype=int)
         self._child: Indices = np.array([self.row(joint.child) for joint in joints], dtype=int)
         self._chords = np.array([self._place[chord] for chord in self.chords], dtype=int)
         self._follow()
-        self._joint_screws = np.zeros((self.freedoms, 6))
+        self._sort_joints(joints)
+        screws = np.zeros((self.freedoms, 6))
         for joint in joints:
-            self._joint_screws[self.local(joint.index)] = joint.screws.T
-        self._turns = np.any(self._joint_screws[:, 3:] != 0.0, axis=1)
-        self._parts = self._joint_screws.reshape(-1, 2, 3).swapaxes(1, 2)  # linear and angular
+            screws[self.local(joint.index)] = joint.screws.T
+        self._turns = np.any(screws[:, 3:] != 0.0, axis=1)
+        #: Linear and angular parts of the screws in their joint frames, shape (n, 3, 2).
+        self.parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)
         self._measure(length, np.zeros(3) if center is None else center)
         self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
-        self.curves: tuple[tuple[int, int, Curve], ...] = ()
-        self.coupling, self.coupling_offset = self._couplings()
+        self.coupling, self.coupling_offset, self.curves = self._couplings()
 
-    def _couplings(self) -> tuple[Array, Array]:
-        """Return rows (C, n) of unit length and offsets (C,) of the couplings, and keep curves."""
-        rows: list[Array] = []
-        offsets, curves = [], []
+    def _sort_joints(self, joints: Sequence[Edge]) -> None:
+        """Sort the motions of joints, those alike together, so that they are made at once."""
+        first = np.searchsorted(self.edge_of_column, np.arange(len(joints)))
+        #: Coordinates and joints of the single motions that come k-th in a joint, and their screws.
+        self._rows: list[tuple[Indices, Indices]] = []
+        self._screws: list[screw.OneScrew] = []
+        for k in range(6):
+            alike = [i for i, joint in enumerate(joints) if not joint.group and joint.freedoms > k]
+            if not alike:
+                break
+            self._rows.append((first[alike] + k, np.array(alike)))
+            self._screws.append(screw.OneScrew(np.array([joints[i].screws[:, k] for i in alike])))
+        #: Coordinates (G, f), screws (G, 6, f) and joints of group joints with equal freedoms.
+        self._groups: list[tuple[Indices, Array, Indices]] = []
+        for f in sorted({joint.freedoms for joint in joints if joint.group}):
+            alike = [i for i, joint in enumerate(joints) if joint.group and joint.freedoms == f]
+            basis = np.array([joints[i].screws for i in alike])
+            self._groups.append((first[alike, None] + np.arange(f), basis, np.array(alike)))
+        # Whether each joint has one coordinate, in their order.
+        single = len(self._rows[0][0]) if len(self._rows) == 1 else 0
+        self._alone = 0 < single == len(joints) == self.freedoms
+
+    def _couplings(self) -> tuple[Array, Array, list[tuple[int, int, Curve]]]:
+        """Return rows (C, n) of unit length, offsets (C,) and curves of the couplings."""
+        rows, offsets, curves = list[Array](), list[float](), list[tuple[int, int, Curve]]()
         for coupling in self.graph.couplings:
             if not set(coupling.columns) <= set(self._local):
                 continue
@@ -112,16 +131,7 @@ class LoopKinematics(LoopTree):
                 curves.append((len(rows), self._local[coupling.columns[-1]], curve))
             rows.append(row / norm)
             offsets.append(coupling.offset / norm)
-        self.curves = tuple(curves)
-        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets)
-
-    @property
-    def shape(self) -> tuple[object, ...] | None:
-        """What loops that differ in ``geometry`` and measures alone have in common; None: none."""
-        indices = (self._parent, self._child, self._chords, *self._ways, self.incidence)
-        motions = self.motions.shape
-        plain = motions is not None and not len(self.coupling)
-        return (motions, *(index.tobytes() for index in indices)) if plain else None
+        return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets), curves
 
     def _measure(self, length: float, center: Point) -> None:
         self.length, self.center = length, read_only(center)
@@ -137,17 +147,17 @@ class LoopKinematics(LoopTree):
     def state(self, q: Coordinates) -> State:
         """Return poses and world screws by the product of exponentials, at q (n,) or (N, n)."""
         q = np.atleast_2d(np.asarray(q, dtype=np.float64))
-        one = len(q) == 1 and self.T_parent.ndim == 3
+        one = len(q) == 1
         last: State | None = self._last.get("state") if one else None
         if last is not None and np.array_equal(last.q, q):
             return last
-        moved, carried = self.motions.poses(q)
+        moved, carried = self.poses(q)
         T_world = self._followed(moved)
         on_parent = T_world[:, self._parent] @ self.T_parent
         frames = on_parent if carried is None else on_parent[:, self.edge_of_column] @ carried
         T_chord = on_parent[:, self._chords] @ moved[:, self._chords]
-        T_target = T_world[:, self._child[self._chords]] @ self.T_child[..., self._chords, :, :]
-        turned = frames[..., :3, :3] @ self._parts
+        T_target = T_world[:, self._child[self._chords]] @ self.T_child[self._chords]
+        turned = frames[..., :3, :3] @ self.parts
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
         screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
@@ -158,17 +168,39 @@ class LoopKinematics(LoopTree):
             return last
         return State(q, T_world, screws, T_chord, T_target)
 
+    def poses(self, q: Coordinates) -> tuple[Transform, Transform | None]:
+        """Return how far edges move, (N, edges, 4, 4), and where coordinates act, (N, n, 4, 4).
+
+        The latter are the frames in which the coordinates' screws are constant; None where each
+        edge has one coordinate, which acts where the edge begins.
+        """
+        if self._alone:
+            return self._screws[0].motions(q), None
+        moved = np.zeros((len(q), len(self.edges), 4, 4))
+        moved[..., range(4), range(4)] = 1.0
+        carried = np.zeros((len(q), self.freedoms, 4, 4))
+        for k, (columns, places) in enumerate(self._rows):
+            step = self._screws[k].motions(q[:, columns])
+            before = screw.IDENTITY if k == 0 else moved[:, places]
+            carried[:, columns] = before
+            moved[:, places] = step if k == 0 else before @ step
+        for columns, basis, places in self._groups:
+            step = _group_pose(basis, q[:, columns])
+            moved[:, places] = step
+            carried[:, columns] = step[:, :, None]
+        return moved, carried
+
     def _followed(self, moved: Transform) -> Transform:
         """Return the poses of all nodes along the tree, by how far edges move, (N, edges, 4, 4)."""
         T_world = np.empty((len(moved), len(self.nodes), 4, 4))
         T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
-        step = self.T_parent[..., edges, :, :] @ moved[:, edges] @ self._back[..., edges, :, :]
+        step = self.T_parent[edges] @ moved[:, edges] @ self.T_child_inverse[edges]
         if not onward.all():
             step[:, ~onward] = screw.inverse(step[:, ~onward])
         T_world[:, end] = step
         rounds, levels = len(self._levels).bit_length(), len(self._levels)
-        if levels**2 > rounds * len(moved) * len(self.nodes):
+        if levels > FEW_LEVELS and levels**2 > rounds * len(moved) * len(self.nodes):
             # Long ways are put together from halves: in each round they double.
             before = np.arange(len(self.nodes))
             before[end] = start
@@ -246,10 +278,10 @@ class LoopKinematics(LoopTree):
         """Return the twists around each loop, about ``center``, lengths scaled; then couplings.
 
         Other independent loops than those of the chords may be given by the signs of coordinates
-        in them, (L, n) or (N, L, n): short loops are better conditioned.
+        in them, (L, n): short loops are better conditioned.
         """
         signs = self.incidence if incidence is None else incidence
-        rows = signs[..., None, :] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
+        rows = signs[:, None] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
 
     def _with_couplings(self, loop_rows: Array, q: Coordinates) -> Jacobian:
@@ -276,10 +308,14 @@ class LoopKinematics(LoopTree):
         """Return the rates (N, n, 6) of world screws: brackets with the twists that carry them."""
         return screw.bracket(self.carriers @ (screws * velocity[..., None]), screws)
 
+    def joint_places(self, state: State) -> Point:
+        """Return the origins of all joint frames at the first of some configurations."""
+        return np.asarray((state.T_world_node[0, self._parent] @ self.T_parent)[:, :3, 3])
+
     def displacements(self, start: State, end: State) -> Array:
         """Return the largest way of a joint (m) and turn of a body (rad) between states, (N, 2)."""
-        points = self.T_parent[..., 3:]
-        ways = ((end.T_world_node - start.T_world_node)[:, self._parent] @ points)[..., :3, 0]
+        moved = end.T_world_node - start.T_world_node
+        ways = (moved[:, self._parent] @ self.T_parent[:, :, 3:])[..., :3, 0]
         before, after = start.T_world_node[..., :3, :3], end.T_world_node[..., :3, :3]
         turns = screw.log_rotation(after @ np.swapaxes(before, -1, -2))
         way = np.linalg.norm(ways, axis=-1).max(axis=1, initial=0.0)
@@ -287,56 +323,26 @@ class LoopKinematics(LoopTree):
 
     def integrate(self, q: Coordinates, velocity: Rates) -> Coordinates:
         """Return where a unit of time at constant joint velocity leads from q."""
-        return self.motions.integrate(q, velocity)
+        result = q + velocity
+        for columns, basis, _ in self._groups:
+            start, step = (_group_pose(basis, values[:, columns]) for values in (q, velocity))
+            result[:, columns] = np.einsum("gij,ngi->ngj", basis, screw.log(start @ step))
+        return result
 
     def difference(self, start: Coordinates, end: Coordinates) -> Rates:
         """Return the constant joint velocity that leads from start to end in a unit of time."""
-        return self.motions.difference(start, end)
+        result = end - start
+        for columns, basis, _ in self._groups:
+            before, after = (_group_pose(basis, values[:, columns]) for values in (start, end))
+            twists = screw.log(screw.inverse(before) @ after)
+            result[:, columns] = np.einsum("gij,ngi->ngj", basis, twists)
+        return result
 
 
 def _rotation_error(state: State) -> Array:
     """Return the rotations (N, L, 3, 3) from the chords' frames to their targets."""
     chord = state.T_world_chord[..., :3, :3]
     return np.asarray(state.T_world_target[..., :3, :3] @ np.swapaxes(chord, -1, -2))
-
-
-def smallest_ball_center(points: Point) -> Point:
-    """Return the centre of the smallest ball around points (n, 3), which is that of no axes."""
-    return _ball_center(np.ascontiguousarray(points).tobytes())
-
-
-@lru_cache(maxsize=16)
-def _ball_center(data: bytes) -> Point:
-    """Let points outside of the ball around a few join these, until there is none (Welzl 1991)."""
-    points = np.frombuffer(data).reshape(-1, 3)
-    few, center, radius = points[:1], points[0], 0.0
-    while True:
-        away = np.linalg.norm(points - center, axis=1)
-        farthest = int(np.argmax(away))
-        if away[farthest] <= radius * (1.0 + NEGLIGIBLE):
-            return read_only(center)
-        few, center, larger = _smallest_ball(np.vstack([few, points[farthest]]))
-        if larger <= radius:
-            return read_only(center)
-        radius = larger
-
-
-def _smallest_ball(points: Point) -> tuple[Point, Point, float]:
-    """Return which of up to five points the smallest ball rests on, its centre and its radius."""
-    balls = []
-    for count in range(2, min(4, len(points)) + 1):
-        chosen = points[list(combinations(range(len(points)), count))]
-        centers = chosen.mean(axis=1)
-        if count > 2:
-            sides = chosen[:, 1:] - chosen[:, :1]
-            halves = 0.5 * np.sum(sides * sides, axis=2)
-            centers = chosen[:, 0] + np.einsum("kij,kj->ki", np.linalg.pinv(sides), halves)
-        away = np.linalg.norm(points - centers[:, None], axis=2).max(axis=1)
-        balls += list(zip(chosen, centers, away.tolist(), strict=True))
-        radii = np.linalg.norm(chosen[:, 0] - centers, axis=1)
-        if count == 2 and np.any(away <= radii * (1.0 + NEGLIGIBLE)):
-            break  # none is smaller than one about two points that holds all
-    return min(balls, key=lambda ball: ball[2])
 
 
 def center_and_length(
@@ -350,15 +356,16 @@ def center_and_length(
     edges = loops.edges if edges is None else list(edges)
     places = [loops._place[e] for e in edges]
     state = q if isinstance(q, State) else loops.state(q)
-    poses = state.T_world_node[0]
-    points = (poses[loops._parent[places]] @ loops.T_parent[places])[:, :3, 3]
-    center = smallest_ball_center(points)
+    points = loops.joint_places(state)[places]
+    center = screw.smallest_ball_center(points)
     length = float(np.max(np.linalg.norm(points - center, axis=1)))
     rounding = NEGLIGIBLE * float(np.max(np.abs(points)))  # points that differ by no more coincide
     bodies = float(max(loops.graph.extents[nodes_of(loops.graph, edges)]))
     none = max(rounding, TOGETHER)
     extent = bodies * (bodies > none and length < COINCIDENT * bodies)
     errors = max(rounding, VANISHING * extent) if extent else none
+    if not extent and length > 250.0 * errors:
+        return center, length
     # One origin that is off is told from a small mechanism: all others are in one place, which is
     # the origin of the world or far from it.
     first = np.linalg.norm(points - points[0], axis=1)
@@ -416,3 +423,8 @@ def sized_loops(
 @lru_cache(maxsize=4)
 def _large(graph: Graph, edges: tuple[EdgeId, ...], tree: tuple[EdgeId, ...]) -> LoopKinematics:
     return LoopKinematics(graph, edges, tree)
+
+
+def _group_pose(basis: Array, q: Coordinates) -> Transform:
+    """Return the poses of group joints with screws (G, 6, f) at coordinates (N, G, f)."""
+    return screw.exp(np.einsum("gij,ngj->ngi", basis, q))

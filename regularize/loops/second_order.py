@@ -33,7 +33,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Rates, Residual
 from regularize.lie.curve import TERMS
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.least_norm import least_norm
+from regularize.loops.projection import least_norm
 from regularize.tolerances import ROUNDING, TINY
 
 #: Shape (p, k, k): symmetric matrices, quadratic forms on the infinitesimal motions.

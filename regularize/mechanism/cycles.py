@@ -10,9 +10,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, loop_count, nodes_of
+import numpy as np
+
+from regularize.lie.arrays import Array, Indices
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, loop_count, nodes_of, spanning_forest
 
 #: Loops of one part above which they are looked at one by one wherever that is enough.
 MANY_LOOPS = 40
@@ -209,3 +213,117 @@ def edges_at(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]
         for node in (graph.edges[e].parent, graph.edges[e].child):
             at.setdefault(node, []).append(e)
     return at
+
+
+class LoopTree:
+    """A spanning tree of a set of edges; every chord closes a loop over it.
+
+    ``tree`` has (edge, newly reached node) in the order in which it is followed from the ``roots``,
+    one node per connected part; ``columns`` are the coordinates of the edges among all of the
+    mechanism, and ``edge_of_column`` the place of each one's edge in ``edges``.
+    """
+
+    def __init__(self, graph: Graph, edges: Iterable[EdgeId], tree: Iterable[EdgeId]) -> None:
+        self.graph = graph
+        self.edges = tuple(sorted(edges))
+        tree_set = set(self.edges).intersection(tree)
+        self.chords = tuple(e for e in self.edges if e not in tree_set)
+        self.nodes = tuple(nodes_of(graph, self.edges))
+        order, self.level = spanning_forest(graph, self.nodes, tree_set)
+        self.tree = tuple(order)
+        self.roots = tuple(node for node, level in self.level.items() if level == 0)
+        self.columns = np.array(graph.columns(self.edges), dtype=int)
+        counts = [graph.edges[e].freedoms for e in self.edges]
+        self.edge_of_column = np.repeat(np.arange(len(counts)), counts)
+        self._local = {int(c): i for i, c in enumerate(self.columns)}
+        self._place = {e: i for i, e in enumerate(self.edges)}
+        self._row = {node: i for i, node in enumerate(self.nodes)}
+        self._via = {node: edge for edge, node in self.tree}
+
+    @property
+    def freedoms(self) -> int:
+        """Number of coordinates, chords included."""
+        return len(self.columns)
+
+    def local(self, edge: EdgeId) -> list[int]:
+        """Return the positions of an edge's coordinates in ``q``."""
+        return [self._local[c] for c in self.graph.edges[edge].columns]
+
+    @cached_property
+    def _edge_movers(self) -> Array:
+        """Signs with which each edge moves each node against its root, shape (nodes, edges)."""
+        signs = np.zeros((len(self.nodes), len(self.edges)))
+        for e, node in self.tree:
+            edge, row = self.graph.edges[e], signs[self._row[node]]
+            row[:] = signs[self._row[edge.other(node)]]
+            row[self._place[e]] = 1.0 if node == edge.child else -1.0
+        return signs
+
+    @property
+    def _chord_ends(self) -> Indices:
+        """Positions in ``nodes`` of the chords' parents and of their children, shape (2, L)."""
+        ends = [(self.graph.edges[e].parent, self.graph.edges[e].child) for e in self.chords]
+        rows = [[self._row[node] for node in pair] for pair in ends]
+        return np.array(rows, dtype=np.intp).reshape(-1, 2).T
+
+    @cached_property
+    def edge_incidence(self) -> Array:
+        """How loops pass edges: 1 from parent to child, -1 back, 0 not, shape (L, edges)."""
+        parent, child = self._chord_ends
+        signs = self._edge_movers[child] - self._edge_movers[parent]
+        signs[range(len(self.chords)), [self._place[e] for e in self.chords]] = -1.0
+        return np.asarray(signs)
+
+    def row(self, node: NodeId) -> int:
+        """Return the position of a node in ``nodes``."""
+        return self._row[node]
+
+    @cached_property
+    def root_of(self) -> dict[NodeId, NodeId]:
+        """The root of the tree that each node is on."""
+        roots = {root: root for root in self.roots}
+        for e, node in self.tree:
+            roots[node] = roots[self.graph.edges[e].other(node)]
+        return roots
+
+    def path_to_root(self, node: NodeId) -> list[tuple[EdgeId, int]]:
+        """Return (edge, sign) from the node to the root, +1 where the node is on the child side."""
+        path = []
+        while node not in self.roots:
+            edge = self.graph.edges[self._via[node]]
+            path.append((edge.index, 1 if edge.child == node else -1))
+            node = edge.other(node)
+        return path
+
+    @cached_property
+    def incidence(self) -> Array:
+        """Sign of every coordinate in every loop, shape (L, n): child side minus parent side."""
+        return np.asarray(self.edge_incidence[:, self.edge_of_column])
+
+    @cached_property
+    def movers(self) -> Array:
+        """Signs with which each coordinate moves each node against its root, shape (nodes, n)."""
+        return np.asarray(self._edge_movers[:, self.edge_of_column])
+
+    @cached_property
+    def sides(self) -> tuple[Array, Array]:
+        """Signs with which each coordinate moves the chord frame and the target frame, (L, n)."""
+        parent, child = (self.movers[end] for end in self._chord_ends)
+        for row, chord in enumerate(self.chords):
+            parent[row, self.local(chord)] += 1.0
+        return parent, child
+
+    @cached_property
+    def carriers(self) -> Array:
+        """Signs with which each coordinate moves what carries each screw, shape (n, n).
+
+        A joint's screw is carried by its parent and by the joint's own coordinates before it; the
+        screws of a group joint are fixed in the moving frame.
+        """
+        signs = np.zeros((self.freedoms, self.freedoms))
+        for index in self.edges:
+            edge, local = self.graph.edges[index], self.local(index)
+            for k, column in enumerate(local):
+                signs[column] = self.movers[self._row[edge.parent]]
+                signs[column, local if edge.group else local[:k]] += 1.0
+        return signs

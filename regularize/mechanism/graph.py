@@ -8,10 +8,10 @@ massless nodes between them, so that every edge moves in a subgroup of the rigid
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NewType
+from typing import Any, Generic, NewType, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,58 @@ from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array, Coordinates, Space, Transform
 from regularize.lie.curve import Curve
-from regularize.mechanism.connections import DisjointSets, biconnected
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
+
+Element = TypeVar("Element", bound=Hashable)
+
+
+class DisjointSets(Generic[Element]):
+    """Sets without common elements, united two or more at a time; a new element is alone."""
+
+    def __init__(self, elements: Iterable[Element] = ()) -> None:
+        self._above = {element: element for element in elements}
+        self._size = dict.fromkeys(self._above, 1)
+
+    def __getitem__(self, element: Element) -> Element:
+        """Return the element that stands for the set of this one."""
+        above = self._above
+        if element not in above:
+            above[element] = element
+            self._size[element] = 1
+            return element
+        root = above[element]
+        while above[root] != root:
+            root = above[root]
+        while above[element] != root:
+            above[element], element = root, above[element]
+        return root
+
+    def union(self, *elements: Element) -> None:
+        """Unite the sets of the elements; the largest lends its name."""
+        roots = dict.fromkeys(self[element] for element in elements)
+        if not roots:
+            return
+        root, *others = sorted(roots, key=lambda r: self._size[r], reverse=True)
+        for other in others:
+            self._size[root] += self._size[other]
+            self._above[other] = root
+
+    def groups(self) -> list[list[Element]]:
+        """Return all sets, in the order in which their first elements were met."""
+        groups: dict[Element, list[Element]] = {}
+        for element in list(self._above):
+            groups.setdefault(self[element], []).append(element)
+        return list(groups.values())
+
+
+def joined(pairs: Iterable[Sequence[Element]]) -> list[list[Element]]:
+    """Return the groups of elements that pairs join, directly or by way of others."""
+    sets = DisjointSets[Element]()
+    for pair in pairs:
+        sets.union(*pair)
+    return sets.groups()
+
 
 #: Position of an elementary joint in ``Graph.edges``.
 EdgeId = NewType("EdgeId", int)
@@ -151,11 +201,20 @@ class Graph:
 
     @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Edges of each biconnected part that contains a loop, in edge order."""
-        between = [edge for edge in self.edges if edge.parent != edge.child]
-        parts = biconnected([(edge.parent, edge.child) for edge in between])
-        blocks = ([between[i].index for i in part] for part in parts if len(part) > 1)
-        return tuple(sorted(tuple(sorted(block)) for block in blocks))
+        """Edges of each biconnected part that contains a loop, in edge order.
+
+        The loops that edges close over any spanning tree are joined where they share edges.
+        """
+        order, level = spanning_forest(self, self.every_node)
+        via, sets = {node: e for e, node in order}, DisjointSets[EdgeId]()
+        for edge in self.edges:
+            ends, loop = [edge.parent, edge.child], [edge.index]
+            while ends[0] != ends[1]:
+                side = int(level[ends[1]] > level[ends[0]])
+                loop.append(via[ends[side]])
+                ends[side] = self.edges[loop[-1]].other(ends[side])
+            sets.union(*loop)
+        return tuple(sorted(tuple(sorted(part)) for part in sets.groups() if len(part) > 1))
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
@@ -185,7 +244,12 @@ class Graph:
 
     def inertia_known(self, node: NodeId) -> bool:
         """Return whether some body of the node states its mass properties."""
-        return any(self.mechanism.body(name).inertia is not None for name in self.members[node])
+        return not self._weighed.isdisjoint(self.members[node])
+
+    @cached_property
+    def _weighed(self) -> frozenset[str]:
+        """Names of the bodies that state their mass properties."""
+        return frozenset(b.name for b in self.mechanism.bodies if b.inertia is not None)
 
 
 def actuated_coordinates(mechanism: Mechanism) -> tuple[str, ...]:
@@ -217,13 +281,11 @@ def breadth_first(
     graph: Graph, root: NodeId, edges: Iterable[EdgeId] | None = None
 ) -> list[tuple[EdgeId, NodeId]]:
     """Return (edge, newly reached node) in breadth-first order from ``root`` over some edges."""
-    incident: Mapping[NodeId, Sequence[EdgeId]] | Sequence[Sequence[EdgeId]] = graph.adjacency
-    if edges is not None:
-        # A body may carry far more joints than those that count.
-        incident = at = defaultdict[NodeId, list[EdgeId]](list)
-        for e in sorted(edges):
-            at[graph.edges[e].parent].append(e)
-            at[graph.edges[e].child].append(e)
+    # A body may carry far more joints than those that count.
+    incident = defaultdict[NodeId, list[EdgeId]](list)
+    for e in graph.every_edge if edges is None else sorted(edges):
+        incident[graph.edges[e].parent].append(e)
+        incident[graph.edges[e].child].append(e)
     reached, queue, order = {root}, deque([root]), []
     while queue:
         node = queue.popleft()
@@ -234,6 +296,22 @@ def breadth_first(
                 queue.append(other)
                 order.append((index, other))
     return order
+
+
+def spanning_forest(
+    graph: Graph, nodes: Iterable[NodeId], edges: Iterable[EdgeId] | None = None
+) -> tuple[list[tuple[EdgeId, NodeId]], dict[NodeId, int]]:
+    """Return (edge, newly reached node) breadth first, and levels of nodes; those of roots are 0.
+
+    There is a root in each connected part: the first of the nodes that is in it.
+    """
+    order, level = list[tuple[EdgeId, NodeId]](), dict[NodeId, int]()
+    for root in (node for node in nodes if node not in level):
+        level[root] = 0
+        for e, node in breadth_first(graph, root, edges):
+            order.append((e, node))
+            level[node] = 1 + level[graph.edges[e].other(node)]
+    return order, level
 
 
 def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:

@@ -25,7 +25,6 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Direction, Indices, Transform
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.elastic import refuse_elastic
 from regularize.mechanism.graph import (
     SUBGROUP_KINDS,
     ColumnId,
@@ -37,7 +36,7 @@ from regularize.mechanism.graph import (
     breadth_first,
 )
 from regularize.mechanism.joint import Joint, motion
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, refuse_elastic
 from regularize.tolerances import COINCIDENT, NEGLIGIBLE, REGULAR, UNNOTICED, VANISHING
 
 #: Directions in which the frames of joints may be moved that are not one, by their kind.
@@ -113,7 +112,7 @@ def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[floa
 
     Of axes from each other; of frames along them, with and without slides; of parallel axes.
     """
-    rigid = _rigid(edges)
+    rigid = {} if all(edge.freedoms for edge in edges) else _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))
     for k, edge in enumerate(edges):
@@ -193,60 +192,41 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
     starts = np.cumsum([0, *(joint.freedoms for joint in mechanism.joints)]).tolist()
     first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
     edges: list[Edge] = []
-    all_members = list(members)
     for joint in mechanism.joints:
         if joint.kind == "fixed" and not joint.closure:
             continue
-        parts = _elementary(joint)
-        node, column = node_of[joint.parent], first[joint.name]
-        if node == node_of[joint.child]:
+        parts = [joint.screws]
+        if joint.kind not in SUBGROUP_KINDS:
+            parts = [joint.screws[:, [i]] for i in range(joint.freedoms)]
+        node, end, column = node_of[joint.parent], node_of[joint.child], first[joint.name]
+        if node == end:
             # Fixed joints hold both its bodies together: it closes a loop of its own, which needs
             # a node at which to be open.
             parts = [*parts, np.zeros((6, 0))]
         T_parent = T_node_body[joint.parent] @ joint.T_parent_joint
         for k, screws in enumerate(parts):
-            last = k == len(parts) - 1
-            child = node_of[joint.child] if last else NodeId(len(nodes))
-            if not last:
-                nodes.append(f"{joint.name}/{k + 1}")
-                all_members.append(())
+            index, name, child, T_child = EdgeId(len(edges)), f"{joint.name}/{k + 1}", end, IDENTITY
+            if k < len(parts) - 1:
+                child = NodeId(len(nodes))
+                nodes.append(name)
+                members.append(())
+            else:
+                T_child = T_node_body[joint.child] @ joint.T_child_joint
+            name = joint.name if len(parts) == 1 else name
+            columns = tuple(map(ColumnId, range(column, column + screws.shape[1])))
+            frames = T_parent, T_child
             edges.append(
-                Edge(
-                    index=EdgeId(len(edges)),
-                    joint=joint,
-                    name=joint.name if len(parts) == 1 else f"{joint.name}/{k + 1}",
-                    parent=node,
-                    child=child,
-                    screws=screws,
-                    T_parent=T_parent,
-                    T_child=T_node_body[joint.child] @ joint.T_child_joint if last else IDENTITY,
-                    columns=tuple(map(ColumnId, range(column, column + screws.shape[1]))),
-                    group=joint.group,
-                )
+                Edge(index, joint, name, node, child, screws, *frames, columns, joint.group)
             )
-            node, T_parent = child, IDENTITY
-            column += screws.shape[1]
-    graph = Graph(
-        mechanism=mechanism,
-        nodes=tuple(nodes),
-        members=tuple(all_members),
-        T_node_body=T_node_body,
-        node_of=node_of,
-        ground=node_of[mechanism.ground],
-        edges=tuple(edges),
-        freedoms=mechanism.freedoms,
-        couplings=tuple(
-            CouplingRow(
-                c.name,
-                tuple(ColumnId(first[name] + freedom) for name, freedom, _ in c.terms),
-                tuple(coefficient for _, _, coefficient in c.terms),
-                c.offset,
-                c.curve,
-            )
-            for c in mechanism.couplings
-        ),
-        rigid_loops=rigid_loops,
-    )
+            node, T_parent, column = child, IDENTITY, column + screws.shape[1]
+    couplings = []
+    for c in mechanism.couplings:
+        terms = [(ColumnId(first[name] + freedom), factor) for name, freedom, factor in c.terms]
+        taken, factors = zip(*terms, strict=True) if terms else ((), ())
+        couplings.append(CouplingRow(c.name, taken, factors, c.offset, c.curve))
+    bodies = tuple(nodes), tuple(members), T_node_body, node_of, node_of[mechanism.ground]
+    joints = tuple(edges), mechanism.freedoms, tuple(couplings), rigid_loops
+    graph = Graph(mechanism, *bodies, *joints)
     reached = {graph.ground} | {node for _, node in breadth_first(graph, graph.ground)}
     for i, name in enumerate(nodes):
         if i not in reached:
@@ -254,13 +234,6 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
                 f"body {name!r} has no path of joints to the ground {graph.nodes[0]!r}"
             )
     return graph if as_placed else _near_each_other(graph)
-
-
-def _elementary(joint: Joint) -> list[Array]:
-    """Return the screws of each elementary joint, in order from parent to child."""
-    if joint.kind in SUBGROUP_KINDS:
-        return [joint.screws]
-    return [joint.screws[:, [i]] for i in range(joint.freedoms)]
 
 
 def _merge_fixed(
@@ -298,3 +271,8 @@ def _merge_fixed(
         groups.append(tuple(group))
     spare = tuple(joint for joint in fixed if joint.name not in used)
     return T_node_body, node_of, groups, spare
+
+
+def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
+    """Return the graph of what `as_mechanism` takes."""
+    return model if isinstance(model, Graph) else build(as_mechanism(model, format))

@@ -12,67 +12,148 @@ velocity of a group joint is its twist in the moving frame, as in Pinocchio.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Coordinates, Direction, Space, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint_kinds import GROUP_KINDS, HIGHER_PAIRS, KINDS, joint_screws
 from regularize.mechanism.named_columns import Frozen
 from regularize.mechanism.quantity import TOLERANCE
 from regularize.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from regularize.mechanism.graph import Edge
-
-#: Joint kinds and their numbers of freedoms (None: any number, given by the screws).
-KINDS: dict[str, int | None] = {
-    "fixed": 0,
-    "revolute": 1,
-    "prismatic": 1,
-    "helical": 1,
-    "universal": 2,
-    "cylindrical": 2,
-    "spherical": 3,
-    "planar": 3,
-    "free": 6,
-    "composite": None,
-}
-GROUP_KINDS = frozenset({"spherical", "free"})
-
-#: Joints of four or five freedoms, ``composite`` ones, that close a loop without a redundant
-#: equation: a point stays on an axis (in the place of a hinge of a planar loop), a line stays in a
-#: plane (of a slider), an axis keeps its direction (of a hinge of a spherical loop), a point stays
-#: on a plane (of what others guide already). Their coordinates are ordered so that those which the
-#: loop moves come first: the others stay at zero.
-HIGHER_PAIRS = ("point_on_line", "line_in_plane", "parallel", "point_on_plane")
-#: Kinds by the words of formats, textbooks and workshops.
-WORDS = {
-    **dict.fromkeys(("hinge", "pin", "continuous"), "revolute"),
-    **dict.fromkeys(("slide", "slider"), "prismatic"),
-    **dict.fromkeys(("ball", "connect", "gimbal", "locating_bearing"), "spherical"),
-    **dict.fromkeys(("weld", "rigid", "fastened", "clamp"), "fixed"),
-    **dict.fromkeys(("hooke", "cardan", "cardano", "revolute2"), "universal"),
-    **dict.fromkeys(("point_in_line", "in_line", "floating_bearing"), "point_on_line"),
-    **dict.fromkeys(("point_in_plane", "in_plane"), "point_on_plane"),
-    **dict.fromkeys(("screw", "lead_screw"), "helical"),
-    **dict.fromkeys(("floating", "6_dof"), "free"),
-    **{"pin_slot": "slotted", "cylinder": "cylindrical", "plane": "planar"},
-}
+    from typing_extensions import Self
 
 
-def kind_of(word: str) -> str:
-    """Return the kind that a word means, as ``spherical`` for ``Ball``; other words stay."""
-    plain = word.strip().lower().replace(" ", "_").replace("-", "_")
-    plain = plain.removesuffix("_joint").removesuffix("_hinge")
-    kind = WORDS.get(plain, plain)
-    return kind if kind in (*KINDS, *HIGHER_PAIRS, "slotted") else word
+@dataclass(frozen=True, eq=False)
+class PerFreedom(Frozen):
+    """Values of a joint, one per freedom in each field; None where the model is silent."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.stated().items():
+            object.__setattr__(self, name, read_only(value).reshape(-1))
+
+    def stated(self) -> dict[str, Array]:
+        """Return what the model states, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def taken(self, order: Any) -> Self:
+        """Return the values of some of the freedoms, or of all in another order."""
+        return replace(self, **{name: value[order] for name, value in self.stated().items()})
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits(PerFreedom):
+    """Bounds of a joint, one value per freedom; infinite where there is none.
+
+    As an array it is its positions' bounds, shape (freedoms, 2).
+
+    Attributes:
+        lower: Smallest coordinates, rad or m, shape (freedoms,). None together with ``upper`` where
+            a URDF ``<limit>`` leaves both out, which bounds nothing here; Pinocchio and ROS read 0.
+        upper: Largest coordinates, rad or m, shape (freedoms,), or None.
+        velocity: Largest rates, rad/s or m/s, shape (freedoms,), or None where the model is silent.
+        effort: Largest torques or forces of the motor, N m or N, shape (freedoms,), or None.
+    """
+
+    lower: Array | None
+    upper: Array | None
+    velocity: Array | None = None
+    effort: Array | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.lower is None) != (self.upper is None) or not self.stated():
+            raise ModelError(
+                "limits state both position bounds or none, and at least one bound of any sort; "
+                "write inf for a bound that there is not, and no limits for none at all"
+            )
+
+    @classmethod
+    def of(cls, bounds: ArrayLike, **others: Any) -> JointLimits:
+        """Limits with the given lower and upper bounds, shape (freedoms, 2)."""
+        lower, upper = np.asarray(bounds, dtype=np.float64).reshape(-1, 2).T
+        return cls(lower, upper, **others)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(freedoms, 2)."""
+        return len(next(iter(self.stated().values()))), 2
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any position is bounded."""
+        return bool(np.any(np.isfinite(np.asarray(self))))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Lower and upper bounds, shape (freedoms, 2)."""
+        bounds = np.full(self.shape, np.inf) * [-1.0, 1.0]
+        if self.lower is not None and self.upper is not None:
+            bounds = np.column_stack([self.lower, self.upper])
+        return bounds.astype(dtype or np.float64)
+
+    def __getitem__(self, index: Any) -> Any:
+        """An entry of the bounds, as of an array of shape (freedoms, 2)."""
+        return np.asarray(self)[index]
+
+    def tolist(self) -> list[list[float]]:
+        """The bounds as pairs of numbers."""
+        return [[float(low), float(high)] for low, high in np.asarray(self)]
+
+    def widened(self, freedoms: int, own: int) -> JointLimits:
+        """The limits of a single freedom for one of several freedoms, none for the others."""
+        here = np.arange(freedoms) == own
+        rated = {"velocity": self.velocity, "effort": self.effort}
+        kept = {k: np.where(here, v[0], np.inf) for k, v in rated.items() if v is not None}
+        (low, high), *_ = np.asarray(self)
+        return JointLimits(np.where(here, low, -np.inf), np.where(here, high, np.inf), **kept)
+
+
+@dataclass(frozen=True, eq=False)
+class JointDynamics(PerFreedom):
+    """Forces within a joint, one value per freedom; None where the model is silent.
+
+    The joint force is ``-damping * v - friction * sign(v) - stiffness * (q - rest_position)``, and
+    ``armature`` adds to the diagonal of the mass matrix. Of ball joints and free ones the springs
+    have the energy of the twist from rest, and the force is its slope.
+
+    Attributes:
+        damping: Viscous damping, N m s/rad or N s/m, shape (freedoms,).
+        friction: Dry friction, N m or N, shape (freedoms,).
+        stiffness: Of the joint's spring, N m/rad or N/m, shape (freedoms,).
+        rest_position: Where the spring has no force, rad or m, shape (freedoms,).
+        armature: Inertia of rotors, seen at the joint, kg m² or kg, shape (freedoms,).
+    """
+
+    damping: Array | None = None
+    friction: Array | None = None
+    stiffness: Array | None = None
+    rest_position: Array | None = None
+    armature: Array | None = None
+
+    def __bool__(self) -> bool:
+        """Whether the model states anything."""
+        return bool(self.stated())
+
+    def spread(self, freedoms: int) -> JointDynamics:
+        """Repeat single values for every freedom."""
+        if freedoms == 0:
+            return JointDynamics()
+        single = {k: np.repeat(v, freedoms) for k, v in self.stated().items() if len(v) == 1}
+        return replace(self, **single) if single else self
+
+    def widened(self, freedoms: int, own: int) -> JointDynamics:
+        """The values of a single freedom for one of several freedoms, zero for the others."""
+        place = np.eye(freedoms)[own]
+        return JointDynamics(**{key: value[0] * place for key, value in self.stated().items()})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,66 +268,22 @@ class Joint(Frozen):
         return self.kind in GROUP_KINDS
 
 
-def joint_screws(
-    kind: str, axis: ArrayLike = (0, 0, 1), axis2: ArrayLike | None = None, pitch: float = 0.0
-) -> Space:
-    """Return the screws of a standard joint in its own frame, through the frame's origin.
+class Moving(Protocol):
+    """A joint, or one of the edges that it is split into."""
 
-    Args:
-        kind: One of ``KINDS`` but ``composite``, or of ``HIGHER_PAIRS``.
-        axis: The axis; of a planar joint and of ``point_on_plane`` the normal; of a universal joint
-            the first axis; of ``parallel`` the direction that is held; else of a higher pair the
-            line.
-        axis2: Second axis of a universal joint, by default Y; normal of the plane of
-            ``line_in_plane``, by default any.
-        pitch: Of a helical joint, metres per radian.
-    """
-    slide, turn = screw.prismatic, screw.revolute
-    if kind == "fixed":
-        return np.zeros((6, 0))
-    if kind == "revolute":
-        return turn(axis)[:, None]
-    if kind == "prismatic":
-        return slide(axis)[:, None]
-    if kind == "helical":
-        return screw.helical(axis, np.zeros(3), pitch)[:, None]
-    if kind == "cylindrical":
-        return np.column_stack([slide(axis), turn(axis)])
-    if kind == "universal":
-        return np.column_stack([turn(axis), turn((0, 1, 0) if axis2 is None else axis2)])
-    if kind == "spherical":
-        return np.vstack([np.zeros((3, 3)), np.eye(3)])
-    if kind == "free":
-        return np.eye(6)
-    if kind != "planar" and kind not in HIGHER_PAIRS:
-        raise ValueError(f"joint kind {kind!r} has no standard screws")
-    first, second = perpendiculars(axis)
-    if kind == "planar":
-        return np.column_stack([slide(first), slide(second), turn(axis)])
-    if kind == "point_on_line":
-        return np.column_stack([slide(axis), turn(axis), turn(first), turn(second)])
-    if kind == "point_on_plane":
-        return np.column_stack([slide(first), slide(second), turn(axis), turn(first), turn(second)])
-    if kind == "parallel":
-        return np.column_stack([turn(axis), slide(axis), slide(first), slide(second)])
-    normal = first if axis2 is None else screw.unit(axis2)
-    across = np.cross(normal, screw.unit(axis))
-    return np.column_stack([slide(axis), slide(across), turn(normal), turn(axis)])
-
-
-def perpendiculars(axis: ArrayLike) -> tuple[Direction, Direction]:
-    """Return two unit vectors that complete ``axis`` to a right-handed orthogonal frame."""
-    e = screw.unit(axis)
-    helper = np.eye(3)[int(np.argmin(np.abs(e)))]
-    first = screw.unit(screw.cross(helper, e))
-    return first, screw.cross(e, first)
+    @property
+    def screws(self) -> Space: ...  # noqa: D102
+    @property
+    def group(self) -> bool: ...  # noqa: D102
+    @property
+    def freedoms(self) -> int: ...  # noqa: D102
 
 
 #: Newton's method on a joint's coordinates takes a few steps, or has no solution to find.
 STEPS = 30
 
 
-def motion(joint: Joint | Edge, q: Coordinates, count: int | None = None) -> Transform:
+def motion(joint: Moving, q: Coordinates, count: int | None = None) -> Transform:
     """Return the child's joint frame in the parent's at ``q``, if only the first ``count`` move."""
     T = np.eye(4)
     if not np.any(q):
@@ -305,7 +342,7 @@ def reversed_joint(joint: Joint) -> Joint:
     )
 
 
-def body_jacobian(joint: Joint | Edge, q: Coordinates) -> Space:
+def body_jacobian(joint: Moving, q: Coordinates) -> Space:
     """Return the twists of the child's frame, seen from itself, by the joint's velocities."""
     if joint.group or not np.any(q):
         return joint.screws
@@ -316,7 +353,7 @@ def body_jacobian(joint: Joint | Edge, q: Coordinates) -> Space:
     return np.hstack(columns)
 
 
-def joint_position(joint: Joint | Edge, T_parent_child: Transform) -> Coordinates:
+def joint_position(joint: Moving, T_parent_child: Transform) -> Coordinates:
     """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
 
     What the joint cannot do is left over; it is the closure gap.

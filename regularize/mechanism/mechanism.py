@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from regularize.errors import ModelError, NoInertia
+from regularize.errors import ModelError, NoInertia, NotTaken
 from regularize.escape import did_you_mean, displayed_name, listed, named
 from regularize.lie.arrays import Array, read_only
 from regularize.lie.curve import TERMS, Curve
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.joint import Joint
-from regularize.mechanism.joint_limits import JointDynamics, JointLimits
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen, table_html
+from regularize.services import loader
 
 
 @dataclass(frozen=True)
@@ -368,3 +369,41 @@ def no_inertia(mechanism: Mechanism, moving: Iterable[str]) -> NoInertia:
         "write them into the model, or give a density of its shapes: --density 7850, or "
         "with_density(mechanism, 7850)"
     )
+
+
+#: A mechanism, or what was made of one and has it as ``mechanism``: a reduction, a report, a robot.
+#: A path is read, with the reader that its content asks for, and so are objects of other libraries.
+Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | Any
+
+
+def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
+    """Return a mechanism, what something was made of, or what a file or object is read as.
+
+    Raises ``ReadError`` where it cannot be read, ``NotTaken`` where it is nothing of the kind.
+    """
+    mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    read: Mechanism = loader()(model, format=format)
+    return read
+
+
+def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
+    """Return the error about what is no model; ``objects`` describes others that would be taken."""
+    known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
+    return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")
+
+
+def has_elastic(mechanism: Mechanism) -> list[str]:
+    """Name the bodies that are elastic."""
+    return [body.name for body in mechanism.bodies if body.elastic is not None]
+
+
+def refuse_elastic(mechanism: Mechanism) -> None:
+    """Raise ``ModelError`` where some body is elastic."""
+    if names := has_elastic(mechanism):
+        raise ModelError(
+            f"body {names[0]!r} is elastic, and would be taken for rigid here: pass "
+            "rg.segments(model), rigid bodies with springs; check, simulate, reduced_model "
+            "and metamodel make it themselves"
+        )

@@ -11,9 +11,8 @@ import numpy as np
 
 from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import LoopKinematics, center_and_length
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.geometry import ExactSpaces

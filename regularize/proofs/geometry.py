@@ -16,13 +16,13 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.motion_type import MotionType, motion_type
+from regularize.lie.motion_type import KINDS_OF_MOTION, MotionType, motion_type
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.proofs import verifier
 from regularize.proofs.incidence import Directions, Incidences, NotExact, Rational, cross, simplest
 from regularize.proofs.verifier import Space, reduced
-from regularize.reduction import motion_spaces
-from regularize.reduction.motion_spaces import MotionSpaces, Operation, SpaceId
+from regularize.reduction import propagation as motion_spaces
+from regularize.reduction.propagation import MotionSpaces, Operation, SpaceId
 
 FULL: Space = tuple(tuple(int(i == j) for j in range(6)) for i in range(6))
 
@@ -140,30 +140,14 @@ def _pairs(graph: Graph, classes: dict[EdgeId, int]) -> set[tuple[int, int]]:
 
 def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> Space:
     """Return the algebra of a joint from its exact direction and point."""
+    if kind.name not in KINDS_OF_MOTION or kind.name == "planar with pitch":
+        raise NotExact(f"no exact form for a joint whose motion is {kind.name}")
+    turns, slides = KINDS_OF_MOTION[kind.name]
     pitch = simplest(kind.pitch or 0.0, precision.rounding)
-    v, w = cross(p, d), d
-    turning = [*(x + pitch * y for x, y in zip(v, d, strict=True)), *w]
-    if kind.name == "immobile":
-        return ()
-    if kind.name == "full":
-        return FULL
-    if kind.name in ("revolute", "helical"):
-        return integral([turning])
-    if kind.name == "translation":
-        return integral([[*d, *NOTHING]])
-    if kind.name == "cylindrical":
-        return integral([[*v, *w], [*d, *NOTHING]])
-    if kind.name == "spherical":
-        return integral([[*cross(p, e), *e] for e in UNITS])
-    across = [[*cross(d, e), *NOTHING] for e in UNITS]
-    if kind.name == "planar":
-        return integral([*across, [*NOTHING, *d]])
-    if kind.name == "translations in a plane":
-        return integral(across)
-    if kind.name in ("spatial translations", "Schoenflies"):
-        turn = [[*NOTHING, *d]] if kind.name == "Schoenflies" else []
-        return integral([*([*e, *NOTHING] for e in UNITS), *turn])
-    raise NotExact(f"no exact form for a joint whose motion is {kind.name}")
+    turn = [*(x + pitch * y for x, y in zip(cross(p, d), d, strict=True)), *d]
+    turning = [turn] if turns == 1 else [[*cross(p, e), *e] for e in UNITS[:turns]]
+    shifts = {1: [d], 2: [cross(d, e) for e in UNITS]}.get(slides, [*UNITS[:slides]])
+    return integral([*([*shift, *NOTHING] for shift in shifts), *turning])
 
 
 def with_parallel_bars(

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from regularize.lie.arrays import Jacobian, Point, Space
+from regularize.errors import ModelError
+from regularize.lie import screw, subalgebra
+from regularize.lie.arrays import Coordinates, Point, Space, read_only
 from regularize.lie.subalgebra import decide_rank, lie_closure
-from regularize.loops.equation_ranks import singular_values
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, minimum_cycle_basis, summed_cycles
-from regularize.mechanism.graph import CouplingRow, EdgeId, Graph, NodeId
-from regularize.reduction import one_loop
+from regularize.mechanism.graph import CouplingRow, DisjointSets, EdgeId, Graph, NodeId
 from regularize.reduction.context import Context, portion
-from regularize.reduction.cuts import Cut, cut_of, without_rows
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.cuts import Cut, ReducedLoops, best_cut, kept_rows, without_rows
+from regularize.reduction.mobility import CellMobility, loop_equations, singular_values
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
@@ -41,18 +39,18 @@ class Block:
     #: Screws of every edge about the centre, lengths scaled, shape (6, f) each.
     screws: dict[EdgeId, Space]
     cycles: tuple[Cycle, ...]  # short independent loops
-    cuts: tuple[Cut, ...]  # one per independent loop
-    order: tuple[EdgeId, ...]  # edges of the cuts in the order in which their loops were closed
-    rank: int  # rank of its closure equations at generic configurations
-    dimension: int  # rows kept plus freedoms of the cuts, before thinning
-    locked: tuple[EdgeId, ...]  # edges that can never move
-    #: Equations beyond the dimension of each short loop's own motion algebra, see
-    #: ``classification``.
-    trivial: int
-    topological: int  # redundancy between loops that other lengths do not change
     #: Tolerance at which the motion spaces were computed; 0 where nothing was removed because the
     #: loops are open or the certificate failed.
     rtol: float
+    cuts: tuple[Cut, ...] = ()  # one per independent loop
+    order: tuple[EdgeId, ...] = ()  # edges of the cuts in the order in which loops were closed
+    rank: int = 0  # rank of its closure equations at generic configurations
+    dimension: int = 0  # rows kept plus freedoms of the cuts, before thinning
+    locked: tuple[EdgeId, ...] = ()  # edges that can never move
+    #: Equations beyond the dimension of each short loop's own motion algebra, see
+    #: ``classification``.
+    trivial: int = 0
+    topological: int = 0  # redundancy between loops that other lengths do not change
     #: Number of mechanisms with other lengths and the same relations of the axes that were counted
     #: to tell topological from paradoxical; 0 where none was.
     lengths_tried: int = 0
@@ -117,21 +115,9 @@ def reduce_part(
     Parallelograms are loops of four hinges that are taken for such.
     """
     center, length = context.frame(block)
-    part = Block(
-        edges=tuple(block),
-        center=center,
-        length=length,
-        screws=context.scaled_screws(block, center, length),
-        cycles=tuple(minimum_cycle_basis(context.graph, block)),
-        cuts=(),
-        order=(),
-        rank=0,
-        dimension=0,
-        locked=(),
-        trivial=0,
-        topological=0,
-        rtol=tolerance,
-    )
+    cycles = tuple(minimum_cycle_basis(context.graph, block))
+    screws = context.scaled_screws(block, center, length)
+    part = Block(tuple(block), center, length, screws, cycles, tolerance)
     if len(part.cycles) == 1 and tolerance:
         return _of_one_loop(context, part)
     return _of_several_loops(context, part, enough, still, parallelograms)
@@ -143,17 +129,12 @@ def _of_one_loop(context: Context, part: Block) -> Block:
     screws = [part.screws[e] for e in cycle.edges]
     allowed = [e for e in cycle.edges if context.prescribed is None or e in context.prescribed]
     cuts = [cycle.edges.index(e) for e in sorted(allowed, key=context.preference)]
-    joint, end, space = one_loop.best_cut(screws, cuts, part.rtol)
+    joint, end, space = best_cut(screws, cuts, part.rtol)
     e, node = cycle.edges[joint], cycle.nodes[(joint + end) % cycle.length]
     algebra = lie_closure(np.hstack(screws), context.rtol)
-    return replace(
-        part,
-        cuts=(cut_at(context, part, e, node, cycle, space),),
-        order=(e,),
-        dimension=space.shape[1],
-        locked=_locked(context, part),
-        trivial=6 - algebra.shape[1],
-    )
+    cut, locked = cut_at(context, part, e, node, cycle, space), _locked(context, part)
+    counts = {"dimension": space.shape[1], "trivial": 6 - algebra.shape[1]}
+    return replace(part, cuts=(cut,), order=(e,), locked=locked, **counts)
 
 
 def _of_several_loops(
@@ -232,29 +213,21 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
     return frozenset(e for e, columns in rates if len(columns) and columns.all())
 
 
-def loop_equations(
-    graph: Graph, cycles: Sequence[Cycle], screws: Mapping[EdgeId, Space]
-) -> Jacobian:
-    """Return the closure equations of loops at the pose, columns in the order of the screws."""
-    return np.vstack(
-        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
-    )
-
-
 def cut_at(
     context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Space
 ) -> Cut:
-    """Return the cut of a loop whose space does not move in the frame of one of its bodies."""
-    return cut_of(
-        context.graph.edges[e],
-        cycle,
-        node,
-        space,
-        part.screws[e],
-        T_world_node=context.T_world_node(node),
-        center=part.center,
-        length=part.length,
-    )
+    """Return the cut of a loop whose space does not move in the frame of one of its bodies.
+
+    The space is taken about the centre of the block, its lengths scaled.
+    """
+    edge, freedoms = context.graph.edges[e], subalgebra.span(part.screws[e])
+    if freedoms.shape[1] != edge.freedoms:
+        raise ModelError(f"joint {edge.name!r}: its freedoms are not independent")
+    rows = kept_rows(space, freedoms)
+    removed = subalgebra.complement(np.hstack([rows, freedoms]))
+    T_node_frame = screw.inverse(context.T_world_node(node)) @ screw.transform(None, part.center)
+    arrays = map(read_only, (freedoms, rows, removed))
+    return Cut(edge, cycle, node, read_only(T_node_frame), part.length, *arrays)
 
 
 def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
@@ -354,3 +327,57 @@ def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
         values = np.linalg.svd(closed, compute_uv=False)
         if decide_rank(values, context.rtol).rank == int(columns.sum()):
             yield chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Descents:
+    """Descents from where walks ended in a coupled component, made when they are asked for."""
+
+    graph: Graph
+    q: Coordinates  # assembled, of the whole mechanism
+    parts: tuple[Block, ...]
+    mobility: CellMobility
+
+    def firm(self, rtol: float) -> bool:
+        """Say whether the kept rows hold what all equations hold, wherever descents lead."""
+        cuts = [cut for part in self.parts for cut in part.cuts]
+        # What rests on evidence alone is measured by what was asked for.
+        if any(cut.numerical.size for cut in cuts):
+            return True
+        # The kept rows and freedoms of a cut that closes a loop alone are a basis of the space of
+        # all twists that the loop can have: whatever the loop holds, these rows hold.
+        alone = all(len(part.cycles) == 1 and not part.held for part in self.parts)
+        if alone and not any(cut.thinned.size for cut in cuts):
+            return True
+        return self.lowest is None or self.lowest.ratio > rtol
+
+    @cached_property
+    def lowest(self) -> Lowest | None:
+        """The lowest place that they come to, in coordinates of the whole mechanism.
+
+        They are longer where a first look comes near, or nothing is proved. None where nothing was
+        removed or nothing moves, and for very many loops, whose matrices are too large.
+        """
+        from regularize.reduction.descent import THOROUGH, Descent, Effort  # where rows went
+
+        mobility = self.mobility
+        cuts = [cut for part in self.parts for cut in part.cuts]
+        removed = any(part.kept < part.constraints or part.held for part in self.parts)
+        moving = mobility.finite != 0 and mobility.generic.rank
+        if not removed or not moving or len(cuts) > MANY_LOOPS:
+            return None
+        coupled = self.graph.coupled_by([row for part in self.parts for row in part.rows])
+        flat = [loop for part in self.parts for loop in part.parallelograms]
+        descent = Descent(self.graph, coupled, self.q, mobility, cuts, flat)
+        # Large matrices are decomposed at fewer places.
+        stride = -(-len(mobility.configurations) * len(cuts) // 200)
+        starts = mobility.configurations[::-stride]
+        numerical = any(cut.numerical.size for cut in cuts)
+        place = descent.lowest(starts, THOROUGH if numerical else Effort())
+        if not numerical and place is not None and place.missing:
+            place = descent.lowest(starts, THOROUGH)
+        if place is None:
+            return None
+        q = np.array(self.q)
+        q[self.graph.columns(mobility.edges)] = place.q
+        return replace(place, q=read_only(q))

@@ -12,7 +12,7 @@ from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.lie.subalgebra import decide_rank
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle, independent, summed_cycles
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.block import loop_equations
+from regularize.reduction.mobility import loop_equations
 
 
 def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> GeneratedAlgebra:

@@ -29,8 +29,7 @@ from regularize.mechanism.graph import (
     loop_count,
     spanning_tree,
 )
-from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Fact, Propagation
+from regularize.reduction.propagation import Fact, MotionSpaces, Propagation, SpaceId
 
 #: Orders tried beyond the first two, and the largest part for which that is done.
 TRIES = 12

@@ -6,24 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Direction, Point, Space, Transform
-from regularize.loops.assembly import Assembly
-from regularize.loops.gaps import noise_of
+from regularize.lie.arrays import Coordinates, Direction, Point, Space, Transform
+from regularize.loops.assembly import CLOSED, Assembly, largest_error
 from regularize.loops.kinematics import (
-    FEW,
     LoopKinematics,
     State,
     center_and_length,
     sized_loops,
 )
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, spanning_tree
+from regularize.mechanism.graph import EdgeId, Graph, NodeId, joined, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
 
@@ -57,8 +54,6 @@ class Context:
 
     graph: Graph
     assembly: Assembly
-    whole: LoopKinematics  # of the whole mechanism, in metres
-    reference: State  # at the assembled configuration
     prescribed: frozenset[EdgeId] | None = None  # edges that have to be cuts; None: free choice
     rtol: float = RTOL  # of ranks and geometric relations
     length_scale: float | None = None  # metres to divide lengths by; None: each component's size
@@ -67,11 +62,15 @@ class Context:
     noise: float = ROUNDING  # closure errors that cannot be told from zero, lengths scaled
     progress: Progress | None = None
 
-    @classmethod
-    def of(cls, graph: Graph, assembly: Assembly, **options: Any) -> Context:
-        """Return the context of an assembled mechanism; options are attributes."""
-        whole = LoopKinematics(graph, graph.every_edge, graph.tree)
-        return cls(graph, assembly, whole, whole.state(assembly.q), **options)
+    @cached_property
+    def whole(self) -> LoopKinematics:
+        """Kinematics of the whole mechanism."""
+        return sized_loops(self.graph, self.assembly.q)
+
+    @cached_property
+    def reference(self) -> State:
+        """State of the whole mechanism at the assembled configuration."""
+        return self.whole.state(self.assembly.q)
 
     @cached_property
     def tolerances(self) -> Tolerances:
@@ -140,23 +139,14 @@ class Context:
         without springs, damping, friction or rotors, those with more freedoms, the file's own
         closures, the last ones of the file.
         """
-        edge = self.graph.edges[e]
-        massless_end = any(
-            len(self.graph.adjacency[n]) == 2 and not self.graph.inertia_known(n)
-            for n in (edge.parent, edge.child)
-            if n != self.graph.ground
-        )
-        coupled = any(set(c.columns) & set(edge.columns) for c in self.graph.couplings)
-        return (
-            int(coupled),
-            int(bool(edge.joint.actuated)),
-            int(edge.split),
-            int(massless_end),
-            int(any(np.any(value) for value in edge.joint.dynamics.stated().values())),
-            -edge.freedoms,
-            int(not edge.joint.closure),
-            -e,
-        )
+        graph, edge = self.graph, self.graph.edges[e]
+        inner = {edge.parent, edge.child} - {graph.ground}
+        ends = [n for n in inner if len(graph.adjacency[n]) == 2]
+        massless_end = not all(map(graph.inertia_known, ends))
+        coupled = any(set(c.columns) & set(edge.columns) for c in graph.couplings)
+        forces = any(np.any(value) for value in edge.joint.dynamics.stated().values())
+        place = bool(edge.joint.actuated), edge.split, massless_end, forces
+        return coupled, *place, -edge.freedoms, not edge.joint.closure, -e
 
 
 def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
@@ -188,25 +178,14 @@ def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
 
 def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
     """Group unit vectors that are parallel within a tolerance, and not exactly so."""
-    if len(directions) <= FEW:
-        angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
-        if not np.any((angles < rtol) & (angles > EXACT.closed)):
-            return []
-    distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
-    together = DisjointSets(range(len(distinct)))
-    # Parallel vectors are neighbours in the order of their first components, whatever their sign.
-    leading = np.abs(distinct[:, 0])
-    order = np.argsort(leading)
-    last = np.searchsorted(leading[order], leading[order] + rtol, side="right")
-    off = set[int]()
-    for k, i in enumerate(order.tolist()):
-        others = order[k + 1 : last[k]]
-        angles = np.linalg.norm(np.cross(distinct[i], distinct[others]), axis=1)
-        together.union(i, *others[angles < rtol].tolist())
-        if np.any((angles < rtol) & (angles > EXACT.closed)):
-            off.add(i)
-    groups = [group for group in together.groups() if off.intersection(group)]
-    return [np.flatnonzero(np.isin(which.ravel(), group)).tolist() for group in groups]
+    angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
+    near = np.triu(angles < rtol)
+    off = near & (angles > EXACT.closed)
+    if not off.any():
+        return []
+    turned = set(np.flatnonzero(off.any(axis=0) | off.any(axis=1)).tolist())
+    groups = map(sorted, joined(np.argwhere(near).tolist()))
+    return [group for group in groups if turned.intersection(group)]
 
 
 def prescribed_cuts(
@@ -229,3 +208,18 @@ def prescribed_cuts(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
         )
     return frozenset(chosen)
+
+
+def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
+    """Return the noise of the closure equations at the assembled pose, lengths scaled."""
+    # Rounding grows with the distance of frames from where they are measured.
+    frames = np.concatenate([loops.T_parent, loops.T_child])
+    farthest = float(np.abs(frames[:, :3, 3]).max()) / loops.length
+    rounding = np.finfo(np.float64).eps * farthest
+    # A tenth of half the last digit: the errors of many joints are seldom all alike.
+    digits = loops.graph.mechanism.digits
+    written = 0.0 if digits is None else 0.05 * 10.0**-digits * max(1.0, farthest)
+    # A tenth of what Newton's method leaves open here: elsewhere it leaves something else.
+    remaining = largest_error(loops, q)
+    opening = 0.1 * remaining if remaining <= 2 * CLOSED else 0.0
+    return max(ROUNDING, rounding, written, opening)

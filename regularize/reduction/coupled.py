@@ -2,30 +2,201 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from regularize.lie.arrays import Coordinates
-from regularize.loops.gaps import CLOSED
+from regularize import services
+from regularize.lie.arrays import Array, Coordinates
+from regularize.loops.assembly import CLOSED
+from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics
+from regularize.loops.projection import CHUNK, in_parts, least_norm
+from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import EdgeId
 from regularize.reduction.block import (
     Block,
+    Descents,
     reduce_part,
     searched,
     thinned,
     with_rank,
     with_rigid_joints,
 )
-from regularize.reduction.certificate import Certificate, Certifier
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import Cut
-from regularize.reduction.descent import Descents
+from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
-from regularize.reduction.numerical import Numerical, numerically_reduced
+
+if TYPE_CHECKING:
+    from regularize.loops.projection import ConstraintSet
+    from regularize.reduction.descent import Lowest
+    from regularize.reduction.many_loops import ShortLoops
+    from regularize.reduction.numerical import Numerical
+
+#: The kept rows of few or of many loops.
+KeptEquations: TypeAlias = "ReducedLoops | ShortLoops"
+
+#: Steps of each walker.
+STEPS = 2
+#: Configurations of a certificate by default, and those that are always walked to.
+CONFIGURATIONS = 50
+#: Configurations for which a closed form is looked for, per square of the number of loops: below,
+#: the walk is over sooner.
+MANY = 400
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Outcome of following the kept rows alone."""
+
+    configurations: int  # number of configurations that were checked
+    worst: float  # largest closure error met, of configurations or velocities, lengths scaled
+    holds: bool  # whether every closure equation stayed fulfilled
+    #: How many of the configurations come from the closed form of the loops. At those the
+    #: velocities that the kept rows allow were checked; the others were walked to.
+    solved: int = 0
+    distinct: int = 0  # how many of the configurations are different ones
+    #: Largest way of a joint, in metres, and largest turn of a body, in radians, from the assembled
+    #: pose to any of them.
+    travelled: tuple[float, float] = (0.0, 0.0)
+    #: From where the walks ended, to places where kept rows let go what all hold.
+    descents: tuple[Descents, ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def nearest(self) -> Lowest | None:
+        """The place nearest to one where kept rows let go what all equations hold.
+
+        None where there is nothing to look for, since nothing was removed or nothing moves, or
+        there are too many loops.
+        """
+        places = [place for down in self.descents if (place := down.lowest) is not None]
+        return min(places, key=lambda place: place.ratio, default=None)
+
+    @classmethod
+    def of_all(cls, cells: Sequence[Certificate], mobile: Sequence[Certificate]) -> Certificate:
+        """Summarise those of all coupled components; only mobile ones count for ``distinct``."""
+        if len(cells) == 1:
+            return cells[0]
+        return cls(
+            min((c.configurations for c in cells), default=0),
+            max((c.worst for c in cells), default=0.0),
+            all(c.holds for c in cells),
+            max((c.solved for c in cells), default=0),
+            min((c.distinct for c in mobile), default=0),
+            (
+                max((c.travelled[0] for c in cells), default=0.0),
+                max((c.travelled[1] for c in cells), default=0.0),
+            ),
+            tuple(descents for c in cells for descents in c.descents),
+        )
+
+
+class Certifier:
+    """Checks kept rows of a coupled component at so many configurations."""
+
+    def __init__(self, context: Context, edges: Sequence[EdgeId], configurations: int) -> None:
+        self.context, self.edges, self.configurations = context, edges, configurations
+        self._solutions: Coordinates | None = None
+
+    def rows(self, cuts: Iterable[Cut]) -> KeptEquations:
+        """Return the kept rows of the coupled component with some cuts."""
+        loops, ordered = self.context.loops(self.edges, cuts)
+        if len(loops.chords) <= MANY_LOOPS:
+            return ReducedLoops(loops, ordered)
+        from regularize.reduction.many_loops import ShortLoops  # where there are many
+
+        return ShortLoops(loops, ordered)
+
+    def __call__(self, rows: KeptEquations) -> tuple[Coordinates, Certificate]:
+        """Walk along the kept rows: configurations (steps, walkers, n), and what was found."""
+        loops, rng = rows.loops, self.context.rng()
+        many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
+        sampler = services.service("spread configurations") if many else None
+        count = self.configurations if sampler is None else CONFIGURATIONS
+        visited = self._walked(rows, count, rng)
+        solved, largest = visited[0, :0], self._largest(loops, _flat(visited))
+        # Up to this multiple of the tolerance it is the file's rounding.
+        rounding = 20.0 * self.context.rtol
+        if sampler is not None and largest[0] <= rounding:
+            solved = self._solved(loops, visited, sampler)
+            largest = np.maximum(largest, self._largest(loops, solved))
+            largest[0] = max(largest[0], self._velocity_error(rows, solved, rng))
+            missing = self.configurations - len(solved) - len(_flat(visited))
+            if missing > 0:
+                visited = np.hstack([visited, self._walked(rows, missing, rng)])
+                largest = np.maximum(largest, self._largest(loops, _flat(visited)))
+        worst, way, turn = largest.tolist()
+        if self.configurations == 0:
+            return visited, Certificate(0, worst, worst <= rounding)
+        checked = np.concatenate([_flat(visited), solved])
+        distinct, count = self._distinct(loops, checked), len(checked)
+        found = (count, worst, worst <= rounding, len(solved), distinct, (way, turn))
+        return visited, Certificate(*found)
+
+    def _distinct(self, loops: LoopKinematics, q: Coordinates) -> int:
+        """Count the different configurations."""
+        start, tolerances = self.context.assembly.q[loops.columns], self.context.tolerances
+        steps = (q - start) / loops.units
+        steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
+        # Zeros of either sign are the same.
+        return len({row.tobytes() for row in np.round(steps / tolerances.same) + 0.0})
+
+    def _largest(self, loops: LoopKinematics, q: Coordinates) -> Array:
+        """Return the largest closure error, way of a joint and turn of a body, shape (3,)."""
+        home = loops.state(self.context.assembly.q[loops.columns])
+
+        def measured(q: Coordinates) -> Array:
+            state = loops.state(q)
+            error = np.abs(loops.residual(state)).max(axis=1, initial=0.0)
+            return np.column_stack([error, loops.displacements(home, state)])
+
+        return np.asarray(in_parts(measured, q).max(axis=0, initial=0.0))
+
+    def _walked(self, rows: KeptEquations, count: int, rng: np.random.Generator) -> Coordinates:
+        """Walk to so many configurations at least."""
+        # Even without a certificate the rank needs a few generic configurations.
+        walkers = max(4, -(-count // STEPS))
+        start = self.context.assembly.q[rows.loops.columns]
+        # Sparse rows are asked for no more than what steps of a walk need.
+        continuation = Continuation(cast("ConstraintSet", rows), self.context.tolerances)
+        sizes = [min(CHUNK, walkers - first) for first in range(0, walkers, CHUNK)]
+        parts = [random_walks(continuation, start, walkers=n, steps=STEPS, rng=rng) for n in sizes]
+        return np.concatenate(parts, axis=1)
+
+    def _solved(
+        self, loops: LoopKinematics, visited: Coordinates, sampler: Callable[..., Coordinates]
+    ) -> Coordinates:
+        """Return configurations of the closed form: the same ones whatever rows are kept."""
+        if self._solutions is None:
+            starts = np.concatenate([self.context.assembly.q[None, loops.columns], visited[-1, :4]])
+            count = self.configurations - len(_flat(visited))
+            rng, rtol = self.context.rng(), self.context.rtol
+            self._solutions = sampler(loops, starts, count, rtol, rng)
+        return self._solutions
+
+    def _velocity_error(
+        self, rows: KeptEquations, solutions: Coordinates, rng: np.random.Generator
+    ) -> float:
+        """Return the largest rate of a closure error at random velocities that kept rows allow."""
+        constraints, loops = cast("ConstraintSet", rows), rows.loops
+
+        def rates(q: Coordinates) -> Array:
+            kept = constraints.residual_jacobian(constraints.state(q)) * loops.units
+            velocities = rng.normal(size=q.shape)
+            forbidden = (kept @ velocities[..., None])[..., 0]
+            velocities -= least_norm(kept, forbidden, self.context.tolerances.singular)
+            return (loops.jacobian(loops.state(q)) * loops.units) @ velocities[..., None]
+
+        return float(np.abs(in_parts(rates, solutions)).max(initial=0.0))
+
+
+def _flat(visited: Coordinates) -> Coordinates:
+    """Return the configurations of walks in one row; there may be no coordinates."""
+    return visited.reshape(int(np.prod(visited.shape[:-1])), visited.shape[-1])
+
 
 #: Mobility of a coupled component, its reduced blocks, and what following the kept rows found.
 ReducedCell: TypeAlias = tuple[CellMobility, tuple[Block, ...], Certificate]
@@ -83,6 +254,8 @@ def _candidates(
         if not numerical or mobility.finite != mobility.actual:
             yield proved
             continue
+        from regularize.reduction.numerical import numerically_reduced  # on evidence alone
+
         reduced = numerically_reduced(context, proved, mobility, anyway=numerical == "anyway")
         yield reduced
         # Where walks leave what the evidence says, what is proved still holds.

@@ -1,49 +1,83 @@
-"""Reduced loop constraints: the rows that can matter, constant in a frame on one body.
+r"""Müller (2014), sections 5 and 6: the constraints of one loop that its joint screws leave.
 
-Müller (2014), section 6, generalised to several loops as described in ``propagation`` and
-``closing``. The rows act on the relative twist at the cut joint; what they leave out can never
-occur on the set of configurations that is connected with the assembled one.
+Joint α, with screws Z between bodies k and l, closes a loop. Any body b of the rest splits the
+other joints into the chains from b to k and to l. With the algebras of their screws (eq. 25)
+
+.. math:: \bar D = Lie(Y_1, \dots, Y_i) = span(Y_j, [Y_j, Y_k], [Y_j, [Y_k, Y_l]], \dots)
+
+the twists of l relative to k are always in the space (eq. 27)
+
+.. math:: \Delta = \bar D_k + Sat_Z(\bar D_l) + span Z
+
+in a frame fixed on k. The text has :math:`\bar D_l` itself. It has to stand still while the joint
+moves: :math:`Sat_Z` is the smallest superspace with :math:`[Z, Sat_Z] \subseteq Sat_Z`. For the
+same reason a chain's algebra may give way to the smaller
+
+.. math:: P_i = Sat_{Y_i}(P_{i-1}) + span Y_i,
+
+which holds the twists of its last body as seen from there: in a linkage of Bennett it leaves a row
+out that the algebras keep. Of all bodies b the intersection holds. With W, which takes the joint's
+own freedoms away, the decomposition of a basis of Δ (eq. 28)
+
+.. math:: W B_\Delta = U^T \Sigma V
+
+leaves the rows :math:`\bar U W` (eq. 29) of the nonzero singular values. All others can never
+matter on the set of configurations that is connected with the assembled one; ``propagation`` has
+the same for several loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from regularize.errors import ModelError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import (
+    Array,
     Coordinates,
     Indices,
     Jacobian,
-    Point,
+    Rates,
+    Residual,
+    Rows,
     Screw,
     Space,
     Transform,
+    Wrench,
     read_only,
 )
-from regularize.loops.kept_rows import KeptRows, ReducedLoops
-from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.least_norm import clearest_columns
+from regularize.loops.kinematics import LoopKinematics, State
+from regularize.loops.projection import clearest_columns
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import Edge, NodeId
-from regularize.reduction.one_loop import kept_rows
 from regularize.tolerances import TINY, VANISHING
 
 Kind = Literal["thinned", "numerical"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cut(KeptRows):
-    """One loop's closing joint with the rows that are kept of it, and those that are not."""
+class Cut:
+    """One loop's closing joint with the rows that are kept of it, and those that are not.
+
+    Its *cut frame*, fixed on one of its two bodies, has the axes of the ground, and its origin at
+    the centre of the block, at the assembled configuration. Covectors are columns; they act on
+    twists in that frame whose linear part is divided by ``length``.
+    """
 
     edge: Edge  # the cut joint
+    cycle: Cycle  # the loop that it closes
+    node: NodeId  # the body that carries the cut frame
+    T_node_frame: Transform  # the cut frame in that body's frame
+    length: float  # in metres
+    freedoms: Space  # orthonormal basis of the joint's own freedoms
+    rows: Space  # kept covectors, orthonormal
     removed: Space  # covectors that can never matter, orthonormal
-    thinned: Space  # covectors removed because the joints concerned are locked
-    numerical: Space  # covectors removed on numerical evidence only
+    #: Covectors removed because the joints concerned are locked; then on numerical evidence only.
+    thinned: Space = field(default_factory=lambda: subalgebra.ZERO)
+    numerical: Space = field(default_factory=lambda: subalgebra.ZERO)
 
     @property
     def constraints(self) -> int:
@@ -60,39 +94,144 @@ class Cut(KeptRows):
         """Whether the cut frame is fixed on the child body."""
         return self.node == self.edge.child
 
+    @property
+    def equations(self) -> Rows:
+        """The kept rows, and the joint's own freedoms: they determine its own coordinates."""
+        return np.hstack([self.rows, self.freedoms]).T
 
-def cut_of(
-    edge: Edge,
-    cycle: Cycle,
-    node: NodeId,
-    space: Space,
-    screws: Screw,
-    *,
-    T_world_node: Transform,
-    center: Point,
-    length: float,
-) -> Cut:
-    """Return a cut with the covectors that a space of relative twists keeps and removes.
 
-    The space does not move in the frame of the node; it and the joint's screws, shape (6, f), are
-    scaled by the size of the block and taken about its centre.
+def best_cut(screws: Sequence[Screw], cuts: Iterable[int], rtol: float) -> tuple[int, int, Space]:
+    """Return the joint whose cut keeps the fewest rows, the body that sees it, and its space Δ.
+
+    Screws are those of the joints around the loop at one pose, lengths of order one. The body in
+    whose frame Δ does not move is 0, the one before the joint, or 1, the one behind it.
     """
-    freedoms = subalgebra.span(screws)
-    if freedoms.shape[1] != edge.freedoms:
-        raise ModelError(f"joint {edge.name!r}: its freedoms are not independent")
-    kept = kept_rows(space, freedoms)
-    return Cut(
-        edge=edge,
-        cycle=cycle,
-        node=node,
-        T_node_frame=read_only(screw.inverse(T_world_node) @ screw.transform(None, center)),
-        length=length,
-        freedoms=read_only(freedoms),
-        rows=read_only(kept),
-        removed=read_only(subalgebra.complement(np.hstack([kept, freedoms]))),
-        thinned=subalgebra.ZERO,
-        numerical=subalgebra.ZERO,
-    )
+    # While the loop is open, all joints move freely: no space is smaller than what they span. Where
+    # that is a subalgebra, none is larger either, whatever is cut.
+    every = np.hstack(screws)
+    algebra, least = subalgebra.lie_closure(every, rtol), subalgebra.span(every, rtol).shape[1]
+    if algebra.shape[1] == least:
+        return next(iter(cuts)), 0, algebra
+    tried, chains = list[tuple[int, int, Space]](), Chains(screws, rtol)
+    for joint in cuts:
+        for end in (0, 1):
+            tried.append((joint, end, relative_twists(chains, joint, end, least)))
+            if tried[-1][2].shape[1] == least:
+                return tried[-1]
+    return min(tried, key=lambda cut: cut[2].shape[1])
+
+
+class Chains:
+    """The chains P_i of a loop's joints, each of them followed once."""
+
+    def __init__(self, screws: Sequence[Screw], rtol: float) -> None:
+        self.freedoms, self.rtol = [subalgebra.span(each) for each in screws], rtol
+        self._spaces: dict[tuple[int, int], list[Space]] = {}
+
+    def walked(self, first: int, count: int, step: int) -> Space:
+        """Return all twists of the last body of a chain relative to the first, seen from the last.
+
+        Joints are counted around the loop; the step is 1 along it, -1 against it.
+        """
+        places = len(self.freedoms)
+        spaces = self._spaces.setdefault((first % places, step), [subalgebra.ZERO])
+        while len(spaces) <= count and spaces[-1].shape[1] < 6:
+            Z = self.freedoms[(first + step * (len(spaces) - 1)) % places]
+            moved = subalgebra.saturation(spaces[-1], Z, self.rtol)
+            spaces.append(subalgebra.sum_(moved, Z, self.rtol))
+        return spaces[count] if count < len(spaces) else subalgebra.FULL
+
+
+def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Space:
+    """Return the space Δ (eq. 27) of a cut as seen from one of its bodies.
+
+    Bodies of the rest of the loop are looked at until the space has the least dimension.
+    """
+    Z, rtol, others = chains.freedoms[joint], chains.rtol, len(chains.freedoms) - 1
+    space = subalgebra.FULL
+    for b in range(others + 1):
+        sides = chains.walked(joint + 1 + b, others - b, 1), chains.walked(joint + b, b, -1)
+        near, far = sides if end == 0 else sides[::-1]
+        moving = subalgebra.sum_(subalgebra.saturation(far, Z, rtol), Z, rtol)
+        space = subalgebra.intersection(space, subalgebra.sum_(near, moving, rtol), rtol)
+        if space.shape[1] <= least:
+            break
+    return space
+
+
+def kept_rows(space: Space, freedoms: Space) -> Space:
+    """Return the covectors that are kept (eqs. 28 and 29), orthonormal, as columns.
+
+    The cut joint's own screws are orthonormal and in the space Δ.
+    """
+    U, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
+    return np.asarray(U[:, : space.shape[1] - freedoms.shape[1]])
+
+
+class ReducedLoops:
+    """The reduced closure equations of loops whose chords are the cuts, in the same order."""
+
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
+        self.loops, self.cuts, self.units = loops, tuple(cuts), loops.units
+        self.state, self.integrate = loops.state, loops.integrate
+        self._projections = [cut.equations for cut in cuts]
+        self._nodes = np.array([loops.row(cut.node) for cut in cuts], dtype=int)
+        self._frames = np.array([cut.T_node_frame for cut in cuts]).reshape(-1, 4, 4)
+        self._lengths = np.array([cut.length for cut in cuts])
+
+    def residual(self, state: State) -> Residual:
+        """Return the kept components of the closure errors as twists, then the couplings'."""
+        error = screw.log(state.T_world_target @ screw.inverse(state.T_world_chord))
+        errors = np.moveaxis(error, 1, 0)[..., None]
+        coupled = self.loops.coupling_errors(state.q)
+        return self._rows(state, errors, coupled[..., None])[..., 0]
+
+    def residual_jacobian(self, state: State) -> Jacobian:
+        """Return the kept rows on velocities, exact where the loops are closed."""
+        twists = np.swapaxes(state.screws, -1, -2)
+        coupling = self.loops.coupling_rows(state.q)
+        return self._rows(state, (signs * twists for signs in self.loops.incidence), coupling)
+
+    jacobian = residual_jacobian  # the rows act on twists around the loops
+
+    def bias(self, state: State, velocity: Rates) -> Residual:
+        """Return the rate of the rows times the velocity, where the loops are closed."""
+        rates = self.loops.screw_rates(state.screws, velocity) * velocity[..., None]
+        twists = np.einsum("lk,nki->nli", self.loops.incidence, rates)
+        coupling = self.loops.coupling_bias(state.q, np.atleast_2d(velocity))
+        return self._rows(state, np.moveaxis(twists[..., None], 1, 0), coupling[..., None])[..., 0]
+
+    def loop_rows(self, state: State, twists: Array) -> Jacobian:
+        """Return the kept components of k twists around each loop, (N, L, 6, k); couplings zero."""
+        coupling = np.zeros((len(state.q), len(self.loops.coupling), twists.shape[-1]))
+        return self._rows(state, np.moveaxis(twists, 1, 0), coupling)
+
+    def wrenches(self, state: State, multipliers: Residual) -> Wrench:
+        """Return the wrenches around the loops that multipliers of the kept rows stand for."""
+        ends = np.cumsum([kept.shape[-2] for kept in self._projections])
+        to_cuts = np.moveaxis(self._to_cuts(state), 1, 0)
+        parts = np.split(multipliers, ends, axis=1)  # the last ones are the couplings'
+        wrenches = [
+            part[:, None] @ kept @ to_cut
+            for kept, part, to_cut in zip(self._projections, parts, to_cuts, strict=False)
+        ]
+        return np.concatenate([np.zeros((len(state.q), 0, 6)), *wrenches], axis=1)
+
+    def _to_cuts(self, state: State) -> Array:
+        """Return what takes root-frame twists to scaled ones in the cut frames, (N, L, 6, 6)."""
+        poses = state.T_world_node[:, self._nodes] @ self._frames
+        result = screw.adjoint(screw.inverse(poses))
+        result[..., :3, :] /= self._lengths[..., None, None]
+        return result
+
+    def _rows(self, state: State, twists: Iterable[Array], coupling: Array) -> Array:
+        """Project root-frame twists around each loop, (N, 6, k), and append the couplings."""
+        to_cuts = np.moveaxis(self._to_cuts(state), 1, 0)
+        parts = [
+            kept @ to_cut @ around
+            for kept, to_cut, around in zip(self._projections, to_cuts, twists, strict=True)
+        ]
+        return np.concatenate([*parts, coupling], axis=1)
 
 
 def independent_rows(jacobian: Jacobian, count: int) -> Indices:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,16 +28,12 @@ from regularize.lie.arrays import (
     Residual,
     Screw,
     Wrench,
-    read_only,
 )
 from regularize.loops.continuation import Continuation
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
-from regularize.loops.least_norm import decomposed
-from regularize.mechanism.cycles import MANY_LOOPS
+from regularize.loops.projection import decomposed
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.reduction.block import Block
-from regularize.reduction.cuts import Cut
+from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import EXACT, TINY
 
@@ -69,58 +64,6 @@ class Effort:
 
 #: Of a second look, where a first one came near or nothing is proved.
 THOROUGH = Effort(8, 60, 20.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Descents:
-    """Descents from where walks ended in a coupled component, made when they are asked for."""
-
-    graph: Graph
-    q: Coordinates  # assembled, of the whole mechanism
-    parts: tuple[Block, ...]
-    mobility: CellMobility
-
-    def firm(self, rtol: float) -> bool:
-        """Say whether the kept rows hold what all equations hold, wherever descents lead."""
-        cuts = [cut for part in self.parts for cut in part.cuts]
-        # What rests on evidence alone is measured by what was asked for.
-        if any(cut.numerical.size for cut in cuts):
-            return True
-        # The kept rows and freedoms of a cut that closes a loop alone are a basis of the space of
-        # all twists that the loop can have: whatever the loop holds, these rows hold.
-        alone = all(len(part.cycles) == 1 and not part.held for part in self.parts)
-        if alone and not any(cut.thinned.size for cut in cuts):
-            return True
-        return self.lowest is None or self.lowest.ratio > rtol
-
-    @cached_property
-    def lowest(self) -> Lowest | None:
-        """The lowest place that they come to, in coordinates of the whole mechanism.
-
-        They are longer where a first look comes near, or nothing is proved. None where nothing was
-        removed or nothing moves, and for very many loops, whose matrices are too large.
-        """
-        mobility = self.mobility
-        cuts = [cut for part in self.parts for cut in part.cuts]
-        removed = any(part.kept < part.constraints or part.held for part in self.parts)
-        moving = mobility.finite != 0 and mobility.generic.rank
-        if not removed or not moving or len(cuts) > MANY_LOOPS:
-            return None
-        coupled = self.graph.coupled_by([row for part in self.parts for row in part.rows])
-        flat = [loop for part in self.parts for loop in part.parallelograms]
-        descent = Descent(self.graph, coupled, self.q, mobility, cuts, flat)
-        # Large matrices are decomposed at fewer places.
-        stride = -(-len(mobility.configurations) * len(cuts) // 200)
-        starts = mobility.configurations[::-stride]
-        numerical = any(cut.numerical.size for cut in cuts)
-        place = descent.lowest(starts, THOROUGH if numerical else Effort())
-        if not numerical and place is not None and place.missing:
-            place = descent.lowest(starts, THOROUGH)
-        if place is None:
-            return None
-        q = np.array(self.q)
-        q[self.graph.columns(mobility.edges)] = place.q
-        return replace(place, q=read_only(q))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,9 @@ import numpy as np
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Space
 from regularize.lie.subalgebra import decide_rank
-from regularize.loops.equation_ranks import singular_values
-from regularize.loops.kept_rows import ReducedLoops
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import candidate_cycles, minimum_cycle_basis
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, breadth_first, nodes_of
-from regularize.reduction.block import Block, Ungrouped, cut_at, loop_equations, reduce_part
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId, breadth_first, nodes_of
+from regularize.reduction.block import Block, Ungrouped, cut_at, reduce_part
 from regularize.reduction.closed_part import (
     ClosedPart,
     close_at,
@@ -33,8 +30,9 @@ from regularize.reduction.closed_part import (
     shortest_loop,
 )
 from regularize.reduction.context import Context
-from regularize.reduction.mobility import CellMobility
-from regularize.reduction.motion_spaces import MotionSpaces
+from regularize.reduction.cuts import ReducedLoops
+from regularize.reduction.mobility import CellMobility, loop_equations, singular_values
+from regularize.reduction.propagation import MotionSpaces
 from regularize.tolerances import EXACT
 
 if TYPE_CHECKING:

@@ -10,17 +10,165 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Indices, Space
+from regularize.lie.arrays import (
+    Array,
+    Coordinates,
+    Indices,
+    Mask,
+    Residual,
+    Space,
+    Transform,
+)
 from regularize.loops.block_rows import BlockRows, Blocks, GramFactors
-from regularize.loops.kept_rows import alike, coupling_blocks
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import EdgeId, NodeId
+from regularize.reduction.cuts import Cut
 from regularize.tolerances import TINY
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, eq=False)
+class ShortLoopsState:
+    """Short loops at N configurations."""
+
+    q: Coordinates  # joint coordinates
+    #: For the loops of each shape, where following them leads, shape (N, G, 4, 4).
+    around: tuple[Transform, ...]
+    #: Their screws in the frame of the body that carries the rows, shape (N, G, 6, k).
+    twists: tuple[Array, ...]
+
+    def __getitem__(self, chosen: slice | Mask) -> ShortLoopsState:
+        """Return the state at some of the configurations."""
+        around = tuple(part[chosen] for part in self.around)
+        return ShortLoopsState(self.q[chosen], around, tuple(part[chosen] for part in self.twists))
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """Loops with equally many joints of as many freedoms, and as many rows."""
+
+    edges: Indices  # places of their edges in walking order, shape (G, m)
+    onward: Mask  # whether each is passed from parent to child, shape (G, m)
+    columns: Indices  # their coordinates in walking order, shape (G, k)
+    counts: tuple[int, ...]  # coordinates of each edge, shape (m,)
+    #: Kept rows and the cut's own freedoms on scaled twists at the body, shape (G, r, 6).
+    kept: Array
+    rows: Indices  # their places, shape (G, r)
+
+
+class ShortLoops:
+    """The reduced closure equations of many loops, with sparse derivatives."""
+
+    def __init__(self, loops: LoopKinematics, cuts: Sequence[Cut]) -> None:
+        self.loops, self.units, self.integrate = loops, loops.units, loops.integrate
+        graph, place = loops.graph, {e: i for i, e in enumerate(loops.edges)}
+        walks = [_walk(cut) for cut in cuts]
+        kept = [cut.equations @ _to_frame(cut.T_node_frame, cut.length) for cut in cuts]
+        counts = [tuple(graph.edges[e].freedoms for e, _ in walk) for walk in walks]
+        self._shapes, start = [], 0
+        for chosen in alike([(counts[i], len(kept[i])) for i in range(len(cuts))]):
+            rows = start + np.arange(len(chosen) * len(kept[chosen[0]])).reshape(len(chosen), -1)
+            start += rows.size
+            same = [walks[i] for i in chosen]
+            columns = [[c for e, _ in walk for c in loops.local(e)] for walk in same]
+            self._shapes.append(
+                _Shape(
+                    np.array([[place[e] for e, _ in walk] for walk in same]),
+                    np.array(
+                        [[node == graph.edges[e].parent for e, node in walk] for walk in same]
+                    ),
+                    np.array(columns, dtype=int),
+                    counts[chosen[0]],
+                    np.array([kept[i] for i in chosen]),
+                    rows,
+                )
+            )
+        self._coupled = start
+
+    def state(self, q: Coordinates) -> ShortLoopsState:
+        """Return where all loops lead, and their screws on the way."""
+        moved, carried = self.loops.poses(q)
+        across = self.loops.T_parent @ moved @ self.loops.T_child_inverse
+        back = screw.inverse(across)
+        on_parents = self._on_parents(carried)
+        around, twists = [], []
+        for shape in self._shapes:
+            pose = np.tile(np.eye(4), (len(q), len(shape.edges), 1, 1))
+            screws = np.empty((len(q), len(shape.edges), 6, shape.columns.shape[1]))
+            first = 0
+            for j, count in enumerate(shape.counts):
+                edges, onward = shape.edges[:, j], shape.onward[:, j, None, None]
+                after = pose @ np.where(onward, across[:, edges], back[:, edges])
+                parent = np.where(onward, pose, after)
+                sign = np.where(onward[..., 0], 1.0, -1.0)
+                for i in range(first, first + count):
+                    turned = parent[..., :3, :3] @ on_parents[:, shape.columns[:, i]]
+                    w = sign * turned[..., 1]
+                    screws[..., :3, i] = sign * turned[..., 0] + screw.cross(parent[..., :3, 3], w)
+                    screws[..., 3:, i] = w
+                pose, first = after, first + count
+            around.append(pose)
+            twists.append(screws)
+        return ShortLoopsState(q, tuple(around), tuple(twists))
+
+    def _on_parents(self, carried: Transform | None) -> Array:
+        """Return linear and angular parts of the screws in their parents' frames, (N, n, 3, 2)."""
+        frames = self.loops.T_parent[self.loops.edge_of_column]
+        frames = frames[None] if carried is None else frames @ carried
+        turned = np.asarray(frames[..., :3, :3] @ self.loops.parts)
+        turned[..., 0] += screw.cross(frames[..., :3, 3], turned[..., 1])
+        return turned
+
+    def residual(self, state: ShortLoopsState) -> Residual:
+        """Return the kept components of the closure errors as twists, then the couplings'."""
+        coupled = self.loops.coupling_errors(state.q)
+        result = np.zeros((len(state.q), self._coupled + coupled.shape[1]))
+        for shape, around in zip(self._shapes, state.around, strict=True):
+            errors = shape.kept @ screw.log(around)[..., None]
+            result[:, shape.rows] = errors[..., 0]
+        result[:, self._coupled :] = coupled
+        return result
+
+    def residual_jacobian(self, state: ShortLoopsState) -> BlockRows:
+        """Return the kept rows on velocities, exact where the loops are closed."""
+        blocks = [
+            Blocks(shape.rows, shape.columns, shape.kept @ twists)
+            for shape, twists in zip(self._shapes, state.twists, strict=True)
+        ]
+        blocks += coupling_blocks(self.loops, self._coupled, state.q)
+        return BlockRows((self._coupled + len(self.loops.coupling), self.loops.freedoms), blocks)
+
+
+def coupling_blocks(loops: LoopKinematics, start: int, q: Coordinates) -> list[Blocks]:
+    """Return the couplings at N configurations as sparse rows, numbered from ``start`` on."""
+    blocks, rows = [], loops.coupling_rows(q)
+    for k, row in enumerate(loops.coupling):
+        columns = np.flatnonzero(row)
+        values = rows[:, None, None, k, columns]
+        blocks.append(Blocks(np.array([[start + k]]), columns[None], values))
+    return blocks
+
+
+def alike(keys: Sequence[Key]) -> list[Indices]:
+    """Return the places of each group of equal keys."""
+    places: dict[Key, list[int]] = {}
+    for i, key in enumerate(keys):
+        places.setdefault(key, []).append(i)
+    return [np.array(group) for group in places.values()]
+
+
+def _to_frame(T_node_frame: Transform, length: float) -> Array:
+    """Return what takes twists of a node to scaled ones in a frame fixed on it, shape (6, 6)."""
+    result = screw.adjoint(screw.inverse(T_node_frame))
+    result[:3] /= length
+    return np.asarray(result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +212,7 @@ class LoopRanks:
         Alone a loop has its own size and place, whatever else hangs on it.
         """
         loops = self.loops
-        edges = [loops.graph.edges[e] for e in loops.edges]
-        on_parent = state.T_world_node[0, [loops.row(edge.parent) for edge in edges]]
-        points = (on_parent @ np.array([edge.T_parent for edge in edges]))[:, :3, 3]
+        points = loops.joint_places(state)
         place = {e: i for i, e in enumerate(loops.edges)}
         result, smallest = np.tile(np.eye(6), (len(self.cycles), 1, 1)), loops.length
         for chosen in alike([cycle.length for cycle in self.cycles]):
@@ -146,3 +292,11 @@ def each_configuration(
     """Return what the loops say one by one at N configurations."""
     state = loops.state(q)
     return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
+
+
+def _walk(cut: Cut) -> list[tuple[EdgeId, NodeId]]:
+    """Return edges of a cut's loop and nodes where they are entered, from the carrier on."""
+    start, cycle = cut.cycle.nodes.index(cut.node), cut.cycle
+    edges = (*cycle.edges[start:], *cycle.edges[:start])
+    nodes = (*cycle.nodes[start:], *cycle.nodes[:start])
+    return list(zip(edges, nodes, strict=True))

@@ -8,23 +8,85 @@ the mechanism is shaky: tangent directions that no motion follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regularize.lie.arrays import Array, Coordinates, read_only
+from regularize.lie.arrays import Array, Coordinates, Indices, Jacobian, Space, read_only
 from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.continuation import Continuation, random_walks
-from regularize.loops.equation_ranks import clearest, equation_ranks, singular_values
 from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics
-from regularize.loops.projection import moved
+from regularize.loops.projection import in_parts, moved
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
-from regularize.mechanism.graph import EdgeId
-from regularize.tolerances import EXACT, Tolerances
+from regularize.mechanism.graph import EdgeId, Graph
+from regularize.tolerances import EXACT, UNNOTICED, Tolerances
+
+
+def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
+    """Return the signs with which loops pass the coordinates, shape (loops, n)."""
+    signs = np.zeros((len(cycles), loops.freedoms))
+    for row, cycle in zip(signs, cycles, strict=True):
+        for e in cycle.edges:
+            row[loops.local(e)] = cycle.direction(loops.graph, e)
+    return signs
+
+
+def normal_incidence(loops: LoopKinematics, signs: Array) -> Array:
+    """Combine independent loops (L, n) into normal ones of the same root mean square.
+
+    The singular values of their equations are the same whichever loops were chosen.
+    """
+    joints = [loops.local(e)[0] for e in loops.edges if loops.local(e)]
+    if not 1 < len(signs) <= min(MANY_LOOPS, len(joints)):
+        return signs
+    _, triangle = np.linalg.qr(signs[:, joints].T)
+    if np.min(np.abs(np.diag(triangle))) < UNNOTICED:  # welds alone tell them from each other
+        return signs
+    size = np.linalg.norm(triangle) / np.sqrt(len(signs))
+    return np.asarray(size * np.linalg.solve(triangle.T, signs))
+
+
+def singular_values(
+    loops: LoopKinematics, q: Coordinates, cycles: Sequence[Cycle], *, couplings: bool = True
+) -> Array:
+    """Return singular values of the scaled closure equations of independent loops, (N, k)."""
+    signs = None  # of a single loop
+    if len(cycles) != 1:
+        signs = normal_incidence(loops, cycle_incidence(loops, cycles))
+    rows = None if couplings else 6 * len(cycles)
+
+    def values(q: Coordinates) -> Array:
+        jacobian = loops.jacobian(loops.state(q), signs)[:, :rows] * loops.units
+        return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
+
+    return in_parts(values, q)
+
+
+def equation_ranks(
+    loops: LoopKinematics, cycles: Sequence[Cycle], rtol: float, q: Coordinates
+) -> Indices:
+    """Return the rank of the closure equations of independent loops at each configuration."""
+    values = singular_values(loops, q, cycles)
+    return np.asarray(np.sum(values > rtol * values[:, :1], axis=1))
+
+
+def clearest(values: Array, rtol: float) -> tuple[int, int]:
+    """Return which of some singular values (N, k) tell the rank most clearly, and the rank.
+
+    It can only drop at special configurations, so the largest one is generic; where its last
+    singular value is largest tells it most clearly.
+    """
+    ranks = np.sum(values > rtol * values[:, :1], axis=1)
+    largest = int(np.max(ranks))
+    if largest == 0:
+        return 0, 0
+    last_counted = values[:, largest - 1] / values[:, 0]
+    return int(np.argmax(np.where(ranks == largest, last_counted, 0.0))), largest
+
 
 if TYPE_CHECKING:
     from regularize.loops.finite import LocalBranch
@@ -133,18 +195,11 @@ def cell_mobility(
         everywhere = decide_rank(values[best], rtol)
         ends = values[len(values) - walkers :]
         mobilities = [loops.freedoms - int(r) for r in np.sum(ends > rtol * ends[:, :1], axis=1)]
+    modes = tuple(sorted({m: mobilities.count(m) for m in mobilities}.items()))
+    equations = 6 * len(loops.chords) + len(loops.coupling)
     return CellMobility(
-        edges=loops.edges,
-        freedoms=loops.freedoms,
-        equations=6 * len(loops.chords) + len(loops.coupling),
-        here=here,
-        generic=everywhere,
-        local=local,
-        modes=tuple(sorted({m: mobilities.count(m) for m in mobilities}.items())),
-        branches=branches,
-        complete=complete,
-        configurations=read_only(visited),
-        tolerances=tolerances if added is None else EXACT,
+        *(loops.edges, loops.freedoms, equations, here, everywhere, local, modes),
+        *(branches, complete, read_only(visited), tolerances if added is None else EXACT),
     )
 
 
@@ -264,3 +319,12 @@ def local_mobility(
     from regularize.loops.finite import finite_mobility  # where counts do not settle it
 
     return finite_mobility(loops, q, rank, tolerances, rng)
+
+
+def loop_equations(
+    graph: Graph, cycles: Sequence[Cycle], screws: Mapping[EdgeId, Space]
+) -> Jacobian:
+    """Return the closure equations of loops at the pose, columns in the order of the screws."""
+    return np.vstack(
+        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
+    )

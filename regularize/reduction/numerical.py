@@ -18,12 +18,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from regularize.lie.arrays import Array, Coordinates, read_only
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.mechanism.graph import ColumnId
-from regularize.reduction.block import Block
+from regularize.reduction.block import Block, Descents
 from regularize.reduction.context import Context
-from regularize.reduction.cuts import independent_rows, without_rows
-from regularize.reduction.descent import Descents, Lowest
+from regularize.reduction.cuts import ReducedLoops, independent_rows, without_rows
+from regularize.reduction.descent import Lowest
 from regularize.reduction.mobility import CellMobility, generic_configurations
 from regularize.tolerances import EXACT
 

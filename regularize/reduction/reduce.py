@@ -18,18 +18,16 @@ from regularize.errors import ModelError
 from regularize.lie.arrays import Array
 from regularize.loops.assembly import Assembly, assemble, with_coordinates
 from regularize.loops.finite import EVIDENCE, Evidence
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
-from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
-from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.block import Block
-from regularize.reduction.certificate import CONFIGURATIONS, Certificate
 from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
-from regularize.reduction.coupled import reduce_cell
-from regularize.reduction.cuts import Cut
+from regularize.reduction.coupled import CONFIGURATIONS, Certificate, reduce_cell
+from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
 from regularize.tolerances import RTOL, Tolerances
 from regularize.validation import (
@@ -369,16 +367,8 @@ def reduce(
         raise ModelError(f"{configurations} configurations cannot be checked")
     graph = as_graph(model, format)
     assembly = assemble(graph, seed=seed)
-    context = Context.of(
-        graph,
-        assembly,
-        prescribed=prescribed_cuts(graph, keep_cuts, cuts),
-        rtol=rtol,
-        length_scale=length_scale,
-        seed=seed,
-        groups=groups,
-        progress=forward(progress),
-    )
+    options = (prescribed_cuts(graph, keep_cuts, cuts), rtol, length_scale, seed, groups)
+    context = Context(graph, assembly, *options, progress=forward(progress))
     reduced = [
         reduce_cell(context, edges, numerical=numerical, configurations=configurations)
         for edges in graph.cells
@@ -386,18 +376,13 @@ def reduce(
     certificates = [certificate for _, parts, certificate in reduced if parts]
     # What can never move has one configuration, and says nothing of how many the others have.
     mobile = [c for mobility, parts, c in reduced if parts and mobility.finite != 0]
-    return Reduction(
-        graph=graph,
-        assembly=assembly,
-        cells=tuple(mobility for mobility, _, _ in reduced),
-        parts=tuple(part for _, parts, _ in reduced for part in parts),
-        certificate=Certificate.of_all(certificates, mobile or certificates),
-        rtol=rtol,
-        seed=seed,
-        numerical=bool(numerical),
-        plain=not (isinstance(model, Graph) or length_scale or keep_cuts or cuts or numerical)
-        and (rtol, configurations, groups) == (RTOL, CONFIGURATIONS, True),
-    )
+    blocks = tuple(part for _, parts, _ in reduced for part in parts)
+    certificate = Certificate.of_all(certificates, mobile or certificates)
+    usual = (rtol, configurations, groups) == (RTOL, CONFIGURATIONS, True)
+    plain = usual and not (isinstance(model, Graph) or length_scale or keep_cuts or cuts)
+    found = tuple(mobility for mobility, _, _ in reduced), blocks, certificate
+    evidence = bool(numerical)
+    return Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:

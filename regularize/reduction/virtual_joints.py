@@ -39,8 +39,7 @@ from regularize.lie.arrays import Array, Coordinates, Space, read_only
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, NodeId
 from regularize.mechanism.joint import Joint
 from regularize.reduction.closed_part import ClosedPart, Closing
-from regularize.reduction.motion_spaces import MotionSpaces, SpaceId
-from regularize.reduction.propagation import Propagation
+from regularize.reduction.propagation import MotionSpaces, Propagation, SpaceId
 from regularize.tolerances import EXACT
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra
-from regularize.loops.gaps import CLOSED
+from regularize.loops.assembly import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph
 from regularize.proofs.special import SpecialLengths
@@ -27,6 +26,7 @@ from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
+    axis_words,
     counted,
     degrees,
     gap_words,
@@ -77,7 +77,7 @@ def _special_finding(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
     """Report what is proved of a part that moves because of its lengths."""
-    from regularize.proofs.families import UNNAMED  # few mechanisms need proofs
+    from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
     own = [loop for loop in loops if loop.closing in special.cuts]
     verb = "is" if special.rows == 1 else "are"

@@ -11,7 +11,6 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import Direction, directions
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.named_columns import ShortRepr
@@ -22,6 +21,7 @@ from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.report.reasons import FixingChain, causes, joint_names
+from regularize.words import Direction, directions
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from regularize.lie.directions import Direction, axis_words
 from regularize.report.loop_report import Equation, LoopReport
 from regularize.report.nearly import in_world
 from regularize.report.reasons import FixingChain
-from regularize.words import listed, millimetres, milliradians, motion_words
+from regularize.words import Direction, axis_words, listed, millimetres, milliradians, motion_words
 
 #: Joints named one by one in a row of a table; longer chains are numbered below it.
 FEW = 3

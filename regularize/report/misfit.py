@@ -15,15 +15,15 @@ import numpy as np
 
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.arrays import Array
-from regularize.lie.directions import Direction
 from regularize.lie.screw import cross_matrix
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
-from regularize.mechanism.source import Model
 from regularize.reduction.cuts import independent_rows, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
 from regularize.repair.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
 from regularize.report.loop_report import LoopReport, loop_reports
+from regularize.words import Direction
 
 #: A direction, what the states do on it, and the same with lengths scaled.
 _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"

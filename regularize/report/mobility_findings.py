@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import LocalBranch
@@ -25,7 +24,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.report.nearly import in_world
 from regularize.report.reasons import joint_names
-from regularize.words import counted, listed, motion_words, names, noise_words
+from regularize.words import axis_words, counted, listed, motion_words, names, noise_words
 
 if TYPE_CHECKING:
     from regularize.reduction.virtual_joints import VirtualJointConstraint

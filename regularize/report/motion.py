@@ -26,18 +26,16 @@ import numpy as np
 from regularize.escape import displayed_name
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import MotionType, motion_type
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
 from regularize.loops.second_order import second_order
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import MANY_LOOPS
-from regularize.mechanism.graph import ColumnId, EdgeId, NodeId, loop_count
+from regularize.mechanism.graph import ColumnId, DisjointSets, EdgeId, NodeId, loop_count
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.tolerances import TINY
-from regularize.words import counted, point_words
+from regularize.words import axis_words, counted, point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6

@@ -16,7 +16,6 @@ import numpy as np
 
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.cycles import MANY_LOOPS, Cycle
@@ -31,7 +30,7 @@ from regularize.repair.nominal.nearest import JointPlaces
 from regularize.repair.nominal.relations import AxisRelation
 from regularize.repair.statics.per_joint import PerJoint, per_joint
 from regularize.tolerances import EXACT, RTOL
-from regularize.words import LISTED, counted, degrees, listed, millimetres, names
+from regularize.words import LISTED, SLIGHT, counted, degrees, listed, millimetres, names
 
 
 @dataclass(frozen=True, eq=False)

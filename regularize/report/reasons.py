@@ -23,7 +23,6 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array
-from regularize.lie.directions import axis_words
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.finite import finite_mobility
@@ -34,7 +33,7 @@ from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import node_incidence, self_stress
-from regularize.words import counted, names, point_words
+from regularize.words import axis_words, counted, names, point_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError
-from regularize.lie.directions import SLIGHT
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
 from regularize.mechanism.named_columns import table_html
@@ -40,7 +39,7 @@ from regularize.report.suppression import Suppressed, Suppression, divided, in_c
 from regularize.services import guest
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import LISTED, counted
+from regularize.words import LISTED, SLIGHT, counted
 
 if TYPE_CHECKING:
     from regularize.repair.fix.advice import Trials

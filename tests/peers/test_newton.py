@@ -9,7 +9,7 @@ import pytest
 
 import regularize as rg
 from regularize.files import save
-from regularize.mechanism.mechanism import JointDynamics, JointLimits
+from regularize.mechanism.joint import JointDynamics, JointLimits
 
 newton = pytest.importorskip("newton")
 pytest.importorskip("newton_usd_schemas")

@@ -35,8 +35,7 @@ from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Edge, Graph, NodeId
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.cure import NoCure

@@ -20,7 +20,7 @@ from regularize.escape import did_you_mean
 from regularize.lie.arrays import read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.tolerances import EXACT, TINY, UNNOTICED

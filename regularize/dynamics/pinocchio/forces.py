@@ -39,8 +39,8 @@ from regularize.lie.arrays import (
     Wrench,
     read_only,
 )
-from regularize.lie.directions import directions
 from regularize.tolerances import EXACT, PARALLEL, VANISHING
+from regularize.words import directions
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,16 +22,10 @@ from regularize.errors import ModelError, NotTaken
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Configuration
 from regularize.lie.screw import IDENTITY
-from regularize.mechanism.joint import KINDS, joint_screws, kind_of
-from regularize.mechanism.mechanism import (
-    Body,
-    Coupling,
-    Inertia,
-    Joint,
-    JointDynamics,
-    JointLimits,
-    Mechanism,
-)
+from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
+from regularize.mechanism.joint_kinds import KINDS, joint_screws, kind_of
+from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.tolerances import NEGLIGIBLE
 from regularize.validation import ARRAY, LIST, validated
 

@@ -18,7 +18,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Configuration, Direction, Screw, Transform
 from regularize.mechanism.body import Inertia
-from regularize.mechanism.joint import joint_screws
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.tolerances import ROUNDING
 
 #: Kinds of links by Pinocchio's names.

@@ -40,7 +40,7 @@ from regularize.errors import UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Rows, Transform
 from regularize.mechanism.graph import NodeId
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.reduction.cuts import Cut, independent_rows
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import PARALLEL

@@ -20,8 +20,9 @@ from regularize.lie.arrays import Array
 from regularize.loops.assembly import with_coordinates
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import ColumnId
-from regularize.mechanism.joint import joint_screws, perpendiculars
-from regularize.mechanism.mechanism import Coupling, Joint, JointDynamics, Mechanism
+from regularize.mechanism.joint import Joint, JointDynamics
+from regularize.mechanism.joint_kinds import joint_screws, perpendiculars
+from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.passive_freedoms import passive_bodies

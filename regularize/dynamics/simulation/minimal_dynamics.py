@@ -42,15 +42,13 @@ from regularize.lie.arrays import (
     Velocity,
     read_only,
 )
-from regularize.loops.constraints import ConstraintSet, View
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.kinematics import sized_loops
-from regularize.loops.projection import project
+from regularize.loops.projection import ConstraintSet, View, project
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import actuated_coordinates, columns_of, coordinate_names
-from regularize.mechanism.mechanism import no_inertia
+from regularize.mechanism.mechanism import Model, no_inertia
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import ROUNDING, TINY, UNNOTICED
 from regularize.validation import ARRAY, FUNCTION, NAMES, NUMBER, POSITIVE, TEXT, named, validated

@@ -20,8 +20,9 @@ from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.assembly import assemble
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph import Graph, actuated_coordinates, columns_of, coordinate_names
+from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import REGULAR, RTOL, TINY, UNNOTICED
 from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated

@@ -35,8 +35,7 @@ from regularize.errors import ModelError, NotClosed, RegularizeError, Unsupporte
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
 from regularize.mechanism.elastic import loads_on_segments, segments
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.reduction.reduce import Reduction, on_branch
 from regularize.reduction.reduce import reduce as reduce_mechanism
 from regularize.services import guest

@@ -36,7 +36,7 @@ from regularize.guests.actuation.subsystems import (
 from regularize.guests.modes.inputs import inputs_of, numbers
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Model, as_mechanism
 
 #: Boxes of the domain of several subsystems together.
 BOXES = 20_000

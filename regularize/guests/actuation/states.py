@@ -22,7 +22,7 @@ from regularize.lie.arrays import Array, Indices, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import VANISHING
 

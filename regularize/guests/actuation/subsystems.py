@@ -27,7 +27,8 @@ from regularize.mechanism.graph import (
     part_of,
 )
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import Joint, joint_screws
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.repair.statics.passive_freedoms import balls_of
 from regularize.tolerances import RTOL, UNNOTICED
 

@@ -17,10 +17,8 @@ from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import Joint, motion, relative_pose
-from regularize.mechanism.joint_limits import JointLimits
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1

@@ -34,15 +34,15 @@ from regularize.guests.design.equation_of_motion import (
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, Transform, read_only
-from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.loops.least_norm import least_norm
+from regularize.loops.projection import in_parts, least_norm
+from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
-from regularize.mechanism.mechanism import Inertia, no_inertia
+from regularize.mechanism.mechanism import no_inertia
 from regularize.mechanism.named_columns import ShortRepr
+from regularize.reduction.cuts import ReducedLoops
 from regularize.repair.statics.equilibrium import node_incidence
 from regularize.repair.statics.passive_joints import PassiveJoints
 from regularize.tolerances import EXACT, Tolerances

@@ -24,7 +24,7 @@ from regularize.escape import in_comment
 from regularize.guests.design.equation_of_motion import Accuracy, Interpolation, Scale, count, pairs
 from regularize.guests.design.tree import BoxTree, basis
 from regularize.lie.arrays import Array, Mask, read_only
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS

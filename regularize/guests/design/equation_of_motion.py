@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import ModelError, NoInertia, OutsideWorkspace
 from regularize.lie.arrays import Array, Indices, Mask
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.validation import numbers

@@ -26,7 +26,7 @@ from regularize.guests.design.growth import FIRST, Bounds, Builder, Inside, Samp
 from regularize.guests.design.reduced_dynamics import reduced_model
 from regularize.guests.design.tree import GRID, WIDER, between
 from regularize.lie.arrays import Array, Mask
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -34,20 +34,13 @@ from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, read_only
 from regularize.loops.assembly import assemble
-from regularize.loops.kept_rows import ReducedLoops
 from regularize.loops.kinematics import sized_loops
+from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.elastic import (
-    has_elastic,
-    loads_on_segments,
-    segment_at,
-    segments,
-    spring_joints,
-)
+from regularize.mechanism.elastic import loads_on_segments, segment_at, segments, spring_joints
 from regularize.mechanism.graph import ColumnId, actuated_coordinates, columns_of, coordinate_names
-from regularize.mechanism.mechanism import Inertia
-from regularize.mechanism.source import Model, as_mechanism
-from regularize.reduction.cuts import outside
+from regularize.mechanism.mechanism import Model, as_mechanism, has_elastic
+from regularize.reduction.cuts import ReducedLoops, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.reduction.reduce import reduce as reduce_loops
 from regularize.repair.statics.passive_joints import PassiveJoints

@@ -19,9 +19,8 @@ from regularize.guests.design.plot import grid_figure, saved
 from regularize.lie import screw
 from regularize.lie.arrays import Array, read_only
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.absolute_rows import PlacedJoints
 

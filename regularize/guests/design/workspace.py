@@ -39,14 +39,13 @@ from regularize.guests.modes.body_pose import BodyPose, body_jacobian, generic_s
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.inputs import turning_of
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, read_only
-from regularize.loops.constraints import in_parts
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.loops.projection import project
+from regularize.loops.projection import in_parts, project
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.graph_building import build
+from regularize.mechanism.mechanism import Model, as_mechanism
 from regularize.mechanism.named_columns import NamedColumns, coordinate_columns
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.tolerances import EXACT
 
 

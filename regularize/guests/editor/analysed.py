@@ -23,8 +23,10 @@ from regularize.checking import check
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
+from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
-from regularize.mechanism.mechanism import Body, Coupling, Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.repair.fix.fix import Fix, fix
 from regularize.report.loop_view import motion
 from regularize.report.report import Report

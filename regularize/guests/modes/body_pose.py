@@ -27,11 +27,11 @@ from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
-from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import Joint, joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.graph_building import as_graph, build
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import joint_screws
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_graph
 from regularize.reduction.mobility import generic_configurations
 from regularize.tolerances import EXACT, Tolerances
 

@@ -25,9 +25,9 @@ from regularize.guests.modes.grouping import Configurations, Turns, node_of, tab
 from regularize.guests.modes.inputs import require_fitting_inputs, whole
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask, read_only
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.mechanism.graph import Graph
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.tolerances import VANISHING
 
 

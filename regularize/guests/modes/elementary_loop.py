@@ -44,7 +44,7 @@ from regularize.lie.arrays import (
     Transform,
 )
 from regularize.mechanism.graph import Edge, Graph
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING
 
 

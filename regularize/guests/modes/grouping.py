@@ -18,8 +18,8 @@ from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Indices, Transform, read_only
-from regularize.loops.constraints import in_parts
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
+from regularize.loops.projection import in_parts
 from regularize.mechanism.graph import Graph, NodeId, coordinate_names
 from regularize.mechanism.named_columns import NamedColumns, ShortRepr, coordinate_columns
 from regularize.tolerances import EXACT

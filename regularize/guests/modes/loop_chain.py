@@ -24,7 +24,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Direction, Point, Transform
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis, walk
 from regularize.mechanism.graph import ColumnId, CouplingRow, Edge, EdgeId, Graph, nodes_of
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.tolerances import EXACT, ROUNDING
 
 #: Loops with more elementary joints than this are left out when loops are added to each other.

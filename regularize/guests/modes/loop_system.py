@@ -30,10 +30,8 @@ from regularize.lie.arrays import (
     Residual,
     Transform,
 )
-from regularize.loops.constraints import CHUNK, in_parts
 from regularize.loops.kinematics import State, sized_loops
-from regularize.loops.least_norm import least_norm
-from regularize.loops.projection import moved, project
+from regularize.loops.projection import CHUNK, in_parts, least_norm, moved, project
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from regularize.errors import ModelError
-from regularize.guests.modes.closed_form import ClosedForm, closed_form
 from regularize.guests.modes.closed_form.branch_continuation import LOW
+from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.grouping import Turns
 from regularize.guests.modes.inputs import clearest
 from regularize.lie.arrays import Array, Coordinates, Mask

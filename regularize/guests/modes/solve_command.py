@@ -23,7 +23,7 @@ from regularize.errors import ModelError, RegularizeError
 
 if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose
-    from regularize.guests.modes.closed_form import ClosedForm
+    from regularize.guests.modes.closed_form.solver import ClosedForm
     from regularize.guests.modes.configurations import AssemblyModes
     from regularize.lie.arrays import Array
     from regularize.mechanism.mechanism import Mechanism
@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Find the formulas, write what was asked for and print the ways to assemble."""
     from regularize.guests.modes.body_pose import posed
-    from regularize.guests.modes.closed_form import closed_form
+    from regularize.guests.modes.closed_form.solver import closed_form
 
     check_point(arguments)
     mechanism = load_model(arguments.file, arguments)

@@ -29,8 +29,7 @@ from regularize.guests.page.meshes import mesh_of
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import Edge, EdgeId, NodeId
+from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, NodeId
 from regularize.report.loop_report import LoopReport
 from regularize.report.report import Report
 from regularize.tolerances import UNNOTICED, UNSEEN

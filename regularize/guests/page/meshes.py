@@ -15,8 +15,8 @@ from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import ReadError
 from regularize.lie import screw
 from regularize.lie.arrays import Array
-from regularize.mechanism.joint import perpendiculars
-from regularize.mechanism.mechanism import Geometry
+from regularize.mechanism.body import Geometry
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.tolerances import UNNOTICED, UNSEEN
 
 #: Sides of round things: enough to look round at the size of a joint; half of them do where thin.

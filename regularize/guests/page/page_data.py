@@ -25,7 +25,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.curve import Curve
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import Edge, coordinate_names
-from regularize.mechanism.joint import perpendiculars
+from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import limits_of

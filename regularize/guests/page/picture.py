@@ -25,7 +25,7 @@ from regularize.guests.page.drawing import REDUNDANT, Drawing, camera, web
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
-from regularize.mechanism.source import Model, as_mechanism
+from regularize.mechanism.mechanism import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.report.report import Report
 from regularize.tolerances import TINY, VANISHING

@@ -32,10 +32,10 @@ from regularize.lie.arrays import Array
 from regularize.lie.motion_type import motion_type
 from regularize.lie.screw import cross, cross_matrix, quaternion_of
 from regularize.mechanism.graph import Graph
-from regularize.proofs.dual_quaternions import Dual, Exact, exact_line, exact_vector, line_of
-from regularize.proofs.families import Found, exact_geometries
 from regularize.proofs.geometry import equal_bars, integral, with_parallel_bars
 from regularize.proofs.incidence import simplest
+from regularize.proofs.prove import Found, exact_geometries
+from regularize.proofs.rational_motions import Dual, Exact, exact_line, exact_vector, line_of
 from regularize.proofs.verifier import distance
 from regularize.reduction.block import Block
 

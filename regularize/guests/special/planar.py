@@ -29,8 +29,7 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId
 from regularize.proofs.geometry import integral, upright
 from regularize.proofs.incidence import Rational, cross, dot, orthogonal, simplest
 from regularize.proofs.verifier import Space, distance

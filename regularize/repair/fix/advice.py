@@ -16,8 +16,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.statics import cures as statics

@@ -24,8 +24,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.source import Model, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.changed_files import (
     Placing,

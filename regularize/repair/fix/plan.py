@@ -16,8 +16,9 @@ from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import HIGHER_PAIRS, changed_joint, joint_screws, perpendiculars
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint, changed_joint
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held

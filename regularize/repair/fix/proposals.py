@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.mechanism.connections import DisjointSets
-from regularize.mechanism.graph import Edge, EdgeId
+from regularize.mechanism.graph import DisjointSets, Edge, EdgeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure, Ranks, left_after

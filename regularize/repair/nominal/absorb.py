@@ -18,15 +18,13 @@ from typing import TypeAlias
 import numpy as np
 
 from regularize.lie.arrays import Array, Mask
-from regularize.lie.directions import SLIGHT
-from regularize.loops.assembly import assemble
-from regularize.loops.gaps import CLOSED, Gap, closure_errors, gaps, largest_error
+from regularize.loops.assembly import CLOSED, Gap, assemble, gaps, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
 from regularize.repair.nominal.nearest import (
     SHOWN,
@@ -41,6 +39,7 @@ from regularize.repair.nominal.nearest import (
 from regularize.repair.nominal.relations import Axes
 from regularize.tolerances import EXACT, RTOL
 from regularize.validation import FUNCTION, WHOLE, validated
+from regularize.words import SLIGHT
 
 #: Which frames of a joint may be moved: that on its parent, that on its child.
 Movable: TypeAlias = Callable[[Joint], tuple[bool, bool]]
@@ -145,12 +144,11 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
     for edges in graph.cells:
         loops = sized_loops(graph, assembly.q, edges)
         q = assembly.q[loops.columns]
-        errors = closure_errors(loops, q)
-        if np.max(np.abs(errors), initial=0.0) <= CLOSED:
+        if largest_error(loops, q) <= CLOSED:
             continue
         own = tuple(
             gap
-            for gap in gaps(loops, errors)
+            for gap in gaps(loops, q)
             if max(gap.translation / loops.length, gap.rotation) > CLOSED
         )
         near = nearly_closed(graph, assembly.q, edges, SLIGHT)

@@ -9,19 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regularize.lie.arrays import Array
-from regularize.lie.directions import SLIGHT
-from regularize.loops.equation_ranks import normal_incidence
-from regularize.loops.gaps import CLOSED, largest_error
+from regularize.loops.assembly import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.proofs.special import special_lengths
-from regularize.reduction.mobility import CellMobility
+from regularize.reduction.mobility import CellMobility, normal_incidence
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
 from regularize.repair.nominal.nearest import (
@@ -36,6 +33,7 @@ from regularize.repair.nominal.nearest import (
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
 from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
+from regularize.words import SLIGHT
 
 
 @dataclass(frozen=True)

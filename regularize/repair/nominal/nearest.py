@@ -28,18 +28,17 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Mask, Point, Transform
-from regularize.lie.directions import SLIGHT
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
 from regularize.loops.projection import IMPROVED, project
-from regularize.mechanism.connections import joined
-from regularize.mechanism.graph import SUBGROUP_KINDS, Edge, EdgeId, Graph, NodeId
+from regularize.mechanism.graph import SUBGROUP_KINDS, Edge, EdgeId, Graph, NodeId, joined
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.joint import motion
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint, motion
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
+from regularize.words import SLIGHT
 
 #: Frames, two of each joint, that have one axis, and the projector (3, 3) across it.
 Tie: TypeAlias = tuple[list[int], Array]

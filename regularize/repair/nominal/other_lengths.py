@@ -21,16 +21,15 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Point, Space
 from regularize.lie.screw import IDENTITY
-from regularize.loops.equation_ranks import singular_values
 from regularize.loops.kinematics import sized_loops
-from regularize.loops.least_norm import least_norm
-from regularize.mechanism.connections import DisjointSets
+from regularize.loops.projection import least_norm
 from regularize.mechanism.cycles import minimum_cycle_basis
-from regularize.mechanism.graph import Edge, EdgeId, NodeId
+from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, NodeId
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.block import Block
-from regularize.reduction.mobility import CellMobility, generic_configurations
+from regularize.reduction.mobility import CellMobility, generic_configurations, singular_values
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import ROUNDING, VANISHING, Tolerances
 

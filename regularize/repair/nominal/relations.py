@@ -12,8 +12,7 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.loops.kinematics import LoopKinematics, State
-from regularize.mechanism.connections import joined
-from regularize.mechanism.graph import NodeId
+from regularize.mechanism.graph import NodeId, joined
 from regularize.tolerances import EXACT
 
 #: Radians, or parts of the size, below which a relation is fulfilled.

@@ -21,9 +21,9 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Edge, EdgeId
-from regularize.mechanism.joint import Joint, perpendiculars
-from regularize.mechanism.mechanism import no_inertia
-from regularize.mechanism.source import Model
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import perpendiculars
+from regularize.mechanism.mechanism import Model, no_inertia
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.tolerances import VANISHING

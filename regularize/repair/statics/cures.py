@@ -9,9 +9,8 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.directions import SLIGHT
-from regularize.mechanism.joint import HIGHER_PAIRS, KINDS, kind_of
-from regularize.mechanism.source import Model
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, KINDS, kind_of
+from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.cure import Cure, NoCure, freed, verified
 from regularize.repair.statics.joint_changes import (
@@ -24,6 +23,7 @@ from regularize.repair.statics.joint_changes import (
 from regularize.repair.statics.releases import named_releases, releases
 from regularize.repair.statics.stress_search import MechanismStress, complete_sets
 from regularize.validation import FLAG, NAMES, TEXT, WHOLE, named, validated
+from regularize.words import SLIGHT
 
 #: Candidates that are analysed where an answer is wanted at once.
 TRIES = 12

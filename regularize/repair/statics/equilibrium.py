@@ -30,19 +30,17 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, read_only
-from regularize.lie.directions import Direction, directions
 from regularize.lie.subalgebra import decide_rank
-from regularize.loops.kinematics import sized_loops
-from regularize.mechanism.cycles import Cycle
+from regularize.mechanism.body import Inertia
+from regularize.mechanism.cycles import Cycle, LoopTree, sized_loops
 from regularize.mechanism.graph import EdgeId, NodeId
-from regularize.mechanism.loop_tree import LoopTree
-from regularize.mechanism.mechanism import Inertia
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
+from regularize.words import Direction, directions
 
 
 def node_incidence(loops: LoopTree) -> Array:

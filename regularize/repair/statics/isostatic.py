@@ -18,12 +18,13 @@ from regularize.errors import UnsupportedExport
 from regularize.escape import unique
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Transform
+from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import NodeId
-from regularize.mechanism.joint import joint_screws, reversed_joint
-from regularize.mechanism.mechanism import Body, Coupling, Joint, JointDynamics, Mechanism
+from regularize.mechanism.joint import Joint, JointDynamics, reversed_joint
+from regularize.mechanism.joint_kinds import joint_screws
+from regularize.mechanism.mechanism import Coupling, Mechanism, Model, as_mechanism
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model, as_mechanism
 from regularize.reduction.rank_loss import rank_losses
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.joint_changes import with_joints

@@ -12,19 +12,12 @@ import numpy as np
 from regularize.errors import ModelError
 from regularize.lie import arrays, screw, subalgebra
 from regularize.lie.arrays import Array, Space, Transform
-from regularize.lie.directions import Direction, axis_words, directions
 from regularize.lie.screw import IDENTITY, leading_component
-from regularize.mechanism.joint import (
-    HIGHER_PAIRS,
-    body_jacobian,
-    changed_joint,
-    joint_position,
-    joint_screws,
-    motion,
-    perpendiculars,
-)
-from regularize.mechanism.mechanism import Joint, Mechanism
+from regularize.mechanism.joint import Joint, body_jacobian, changed_joint, joint_position, motion
+from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
+from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import VANISHING
+from regularize.words import Direction, axis_words, directions
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
 #: kept costs less, and every kind has to be available as a part.

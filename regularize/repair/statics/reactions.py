@@ -20,17 +20,17 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Space, Wrench, read_only
-from regularize.lie.directions import Direction, directions, directions_of_each
 from regularize.mechanism.cycles import MANY_LOOPS
 from regularize.mechanism.graph import EdgeId, columns_of, coordinate_names
+from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
-from regularize.mechanism.source import Model
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import Equilibrium
 from regularize.repair.statics.passive_joints import PassiveJoints
 from regularize.tolerances import NEGLIGIBLE, TINY, UNNOTICED
 from regularize.validation import ARRAY, MAPPING, NAMES, NUMBER, named, validated, vector
+from regularize.words import Direction, directions, directions_of_each
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,18 +17,18 @@ import numpy as np
 from regularize.escape import displayed
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array, Direction, Space, read_only
-from regularize.lie.directions import axis_words
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import Edge, EdgeId, Graph
-from regularize.mechanism.joint import changed_joint, joint_screws
+from regularize.mechanism.joint import changed_joint
+from regularize.mechanism.joint_kinds import joint_screws
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.joint_changes import JointChange, direction_in
 from regularize.tolerances import RTOL, TINY, VANISHING
-from regularize.words import counted
+from regularize.words import axis_words, counted
 
 #: Kinds of closures that can be too stiff.
 STIFF = ("fixed", "revolute", "prismatic")

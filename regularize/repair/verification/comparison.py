@@ -18,9 +18,10 @@ from regularize.adapters.common.serial import serial, slide_name, twin_name
 from regularize.adapters.common.write import reference_poses, spanning
 from regularize.lie.arrays import Array, Coordinates, Space
 from regularize.lie.screw import adjoint, inverse, log, transform
+from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
-from regularize.mechanism.joint import joint_position, motion, reversed_joint
-from regularize.mechanism.mechanism import Inertia, Joint, Mechanism
+from regularize.mechanism.joint import Joint, joint_position, motion, reversed_joint
+from regularize.mechanism.mechanism import Mechanism
 
 #: Differences that count as none: of angles, and relative to the size of what is compared.
 SAME = 1e-9

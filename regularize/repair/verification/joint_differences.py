@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Actuator, ActuatorGains, Joint
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 from regularize.repair.verification.comparison import Comparison
 
 

@@ -31,8 +31,8 @@ from regularize.escape import unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
-from regularize.mechanism.elastic import refuse_elastic, segments
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.elastic import segments
+from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.reduction.reduce import Reduction
 from regularize.repair.verification.comparison import INSIDE
 from regularize.repair.verification.differences import differences

@@ -17,7 +17,7 @@ from regularize.guests.modes.closed_form.branches import Branch, Meeting, Track
 from regularize.guests.modes.closed_form.evaluation import Evaluation
 from regularize.guests.modes.grouping import Turns
 from regularize.lie.arrays import Array
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.tolerances import EXACT
 
 #: Meetings within this many samples are at one place; solutions twice as far are continued to it.

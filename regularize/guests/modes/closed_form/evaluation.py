@@ -25,7 +25,7 @@ from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.plan import Plan
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
-from regularize.loops.constraints import CHUNK
+from regularize.loops.projection import CHUNK
 from regularize.mechanism.graph import Graph
 from regularize.tolerances import EXACT, ROUNDING
 

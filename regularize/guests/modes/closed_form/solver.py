@@ -38,7 +38,7 @@ from regularize.guests.modes.loop_chain import LoopSolution, joint_names, loops_
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.mechanism.source import Model
+from regularize.mechanism.mechanism import Model
 from regularize.tolerances import EXACT, VANISHING
 
 

@@ -21,8 +21,8 @@ from regularize.escape import displayed
 from regularize.guests.page import html
 from regularize.guests.page.bench import TRIED, Session
 from regularize.guests.page.report_rows import table
-from regularize.mechanism.joint import WORDS
-from regularize.mechanism.mechanism import Joint
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.joint_kinds import WORDS
 from regularize.repair.fix.advice import held_kinds
 from regularize.report import view
 from regularize.report.report import Report

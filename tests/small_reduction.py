@@ -23,9 +23,8 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Space
-from regularize.mechanism.connections import DisjointSets
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.mechanism.graph import DisjointSets, EdgeId, Graph, NodeId
 
 
 class RelativeMotions:
