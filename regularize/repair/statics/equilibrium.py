@@ -31,8 +31,9 @@ import numpy as np
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, read_only
 from regularize.lie.subalgebra import decide_rank
+from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.body import Inertia
-from regularize.mechanism.cycles import Cycle, LoopTree, sized_loops
+from regularize.mechanism.cycles import Cycle, LoopTree
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
