@@ -1,6 +1,6 @@
 r"""What counts as closed, the same, singular or dependent: decided once, from how exact a model is.
 
-Let :math:`\epsilon` be the noise of the closure equations, lengths scaled (``gaps.noise_of``):
+Let :math:`\epsilon` be the noise of the closure equations, lengths scaled (``context.noise_of``):
 rounding of the arithmetic for exact geometry, and what the numbers of a file are off by where this
 is more.
 Where two solutions meet, an error :math:`\epsilon` of the equations moves them by
