@@ -38,7 +38,7 @@ from regularize.services import present
 VERBS = (
     *(check, verify, fix, reduce, export, simulate),
     *present("modes.solve_command", "design.workspace_command", "design.metamodel_command"),
-    *present(*(f"actuation.{verb}_command" for verb in ("actuate", "twin", "states"))),
+    *(verb for module in present("actuation.commands") for verb in module.VERBS),
     *(show, bench, *present("editor.lsp"), explain, formats, completion),
 )
 #: What each verb does, in the words of its module, which Python leaves out where it is told to.

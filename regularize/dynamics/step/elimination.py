@@ -21,20 +21,22 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import (
-    BodyPrograms,
+from regularize.dynamics.step.compiled import Tables
+from regularize.dynamics.step.deep import BodyPrograms, deep_program
+from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
+from regularize.dynamics.step.multibody import (
     Cluster,
+    Loop,
+    MultibodyTree,
     Row,
+    closing_of,
     clusters_of,
+    frame_about,
     last_common,
     rows_of,
     unknowns_of,
     way_up,
 )
-from regularize.dynamics.step.compiled import Tables
-from regularize.dynamics.step.deep import deep_program
-from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
-from regularize.dynamics.step.multibody import Loop, MultibodyTree, closing_of, frame_about
 from regularize.dynamics.step.pattern import Pattern, least_degree, sampled_pivots
 from regularize.dynamics.step.posing import freedoms, random_pose
 from regularize.lie.arrays import Array
@@ -174,7 +176,7 @@ def _cluster_sections(
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
         "values": len(pattern.below),
-        "cells": programs.cells[-1],
+        "cells": programs.cells,
     }
     return sizes, {
         "cluster_parent": [cluster.parent for cluster in clusters],

@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Row, clusters_of, rows_of
-from regularize.dynamics.step.deep import MinimumNormElimination, deep_program
-from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.deep import BodyPrograms, MinimumNormElimination, deep_program
+from regularize.dynamics.step.multibody import (
+    Cluster,
+    MultibodyTree,
+    Row,
+    clusters_of,
+    rows_of,
+)
 from regularize.dynamics.step.pattern import Pattern, least_degree
 from regularize.dynamics.step.posing import random_pose
 
@@ -168,7 +173,7 @@ def minimum_norm_sections(
         "row_factors": len(pattern.below),
         "gram_numbers": len(gram),
         "gram_rows": len(pattern.order),
-        "near_cells": programs.cells[-1],
+        "near_cells": programs.cells,
     }
     return sizes, {
         "entry": entry,

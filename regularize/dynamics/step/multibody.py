@@ -1,4 +1,10 @@
-"""A tree of links with closed loops, as the kernel computes with it."""
+"""A tree of links with closed loops, as the kernel computes with it, and its clusters.
+
+Two links belong to one cluster where a loop or a coupling runs through both, on the way from its
+bodies to the last body that they have in common. A cluster is solved as one and moves against a
+single body, so that clusters can be eliminated from the leaves inwards as single joints are in the
+articulated-body algorithm.
+"""
 
 from __future__ import annotations
 
@@ -256,3 +262,111 @@ def _inertia(link: Link, turned: Array) -> Array:
     first = R.T @ np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
     second = R.T @ spatial[3:, 3:] @ R
     return np.array([spatial[0, 0], *first, *second[np.triu_indices(3)]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row:
+    """A row of a loop, or a constant one of a coupling or of a link that follows another one.
+
+    ``columns`` are in the order in which the kernel meets them; ``coefficients`` are the constant
+    entries, None where the row belongs to ``loop``, which is -1 else.
+    """
+
+    columns: tuple[int, ...]
+    coefficients: tuple[float, ...] | None
+    loop: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cluster:
+    """Links that are solved as one, with the loops and rows within them.
+
+    ``parent`` is the link that they move against, 0 the ground.
+    """
+
+    parent: int
+    links: tuple[int, ...]
+    loops: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+def way_up(tree: MultibodyTree, link: int, end: int) -> list[int]:
+    """Return links from one up to, and without, one of those that it hangs on."""
+    way = []
+    while link != end:
+        way.append(link)
+        link = tree.links[link - 1].parent
+    return way
+
+
+def last_common(tree: MultibodyTree, links: Sequence[int]) -> int:
+    """Return the last link that all the given links hang on, or are."""
+    common, *rest = links
+    for link in rest:
+        above = {common, *way_up(tree, common, 0), 0}
+        while link not in above:
+            link = tree.links[link - 1].parent
+        common = link
+    return common
+
+
+def rows_of(tree: MultibodyTree) -> list[Row]:
+    """Return all rows: of the loops, of the couplings, and of links that follow others."""
+    start, rows = tree.columns(), []
+    for index, loop in enumerate(tree.loops):
+        end = last_common(tree, [loop.first, loop.second])
+        ways = [*way_up(tree, loop.second, end), *way_up(tree, loop.first, end)]
+        columns = tuple(k for link in ways for k in range(start[link], start[link + 1]))
+        rows += [Row(columns, None, index)] * len(loop.covectors)
+    own = tree.own_columns()
+    for coupling in tree.couplings:
+        entries = [(own[i], float(value)) for i, value in enumerate(coupling) if value != 0.0]
+        rows.append(Row(tuple(c for c, _ in entries), tuple(x for _, x in entries), -1))
+    for link, moving in enumerate(tree.links, start=1):
+        if moving.follows:
+            rows.append(Row((start[link], own[moving.rate]), (1.0, -moving.scaling), -1))
+    return rows
+
+
+def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
+    """Return the clusters, each behind those that hang on it."""
+    start, count = tree.columns(), len(tree.links) + 1
+    owner = [b for b in range(1, count) for _ in range(start[b], start[b + 1])]
+    group = list(range(count))
+
+    def found(link: int) -> int:
+        while group[link] != link:
+            group[link] = group[group[link]]
+            link = group[link]
+        return link
+
+    parents = [0, *(link.parent for link in tree.links)]
+    for columns in {row.columns for row in rows}:
+        links = sorted({owner[k] for k in columns})
+        end = last_common(tree, [parents[link] for link in links]) if links else 0
+        ways = [link for last in links for link in way_up(tree, last, end)]
+        for link in ways[1:]:
+            group[found(link)] = found(ways[0])
+    members: dict[int, list[int]] = {}
+    for link in range(1, count):
+        members.setdefault(found(link), []).append(link)
+    inside = {root: ([], []) for root in members}  # type: dict[int, tuple[list[int], list[int]]]
+    for index, row in enumerate(rows):
+        if row.columns:
+            loops, mine = inside[found(owner[row.columns[0]])]
+            mine.append(index)
+            if row.loop >= 0 and row.loop not in loops:
+                loops.append(row.loop)
+    # The first part of a group has the lowest number, and its parent a lower one still.
+    order = sorted(members, key=lambda root: -members[root][0])
+    return [
+        Cluster(parents[members[root][0]], tuple(members[root]), *(tuple(x) for x in inside[root]))
+        for root in order
+    ]
+
+
+def unknowns_of(tree: MultibodyTree, cluster: Cluster) -> list[int]:
+    """Return columns k and rows -1 - r of a cluster."""
+    start = tree.columns()
+    columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
+    return [*columns, *(-1 - r for r in cluster.rows)]

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import Cluster, Row, way_up
-from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.multibody import Cluster, MultibodyTree, Row, way_up
 from regularize.dynamics.step.posing import Posed
 from regularize.lie.arrays import Array
 

@@ -12,8 +12,15 @@ from math import factorial
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import Cluster, Row, clusters_of, rows_of
-from regularize.dynamics.step.multibody import Link, MultibodyTree, frame_about
+from regularize.dynamics.step.multibody import (
+    Cluster,
+    Link,
+    MultibodyTree,
+    Row,
+    clusters_of,
+    frame_about,
+    rows_of,
+)
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
     Vector,

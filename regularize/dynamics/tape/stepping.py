@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.dynamics.step.multibody import closing_of
-from regularize.dynamics.tape.elimination import Entries, Factors
 from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree
-from regularize.dynamics.tape.motion_equations import MotionEquations
+from regularize.dynamics.tape.motion_equations import Entries, Factors, MotionEquations
 from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.vectors import (
     Vector,

@@ -26,8 +26,7 @@ from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.branches import WORDS, Branches
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.closed_form.solver import closed_form
 from regularize.guests.modes.inputs import Inputs, index_of, inputs_of, turning_of
 from regularize.lie.arrays import Array, read_only

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from regularize import validation
 from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
+from regularize.guests.actuation.boxes import Domain
 from regularize.guests.actuation.chart import MORE, chart_by, chart_of
-from regularize.guests.actuation.domain import Domain
 from regularize.guests.actuation.polynomial import MapPolynomial, polynomial_of
 from regularize.guests.actuation.source import (
     array_function,
@@ -25,10 +25,12 @@ from regularize.guests.actuation.source import (
     python_source,
     written,
 )
-from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps, subsystem_map
 from regularize.guests.actuation.subsystems import (
+    SubsystemMap,
+    SubsystemMaps,
     driven_joints,
     motors_of,
+    subsystem_map,
     subsystems,
     undecided,
     with_balls,

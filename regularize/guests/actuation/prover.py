@@ -24,9 +24,17 @@ from scipy.sparse.csgraph import connected_components
 
 from regularize.dynamics.tape.languages import Compiled, columns
 from regularize.dynamics.tape.program import needed
-from regularize.guests.actuation.affine_forms import bounds_of, contracted, inverses, regular
+from regularize.guests.actuation.boxes import (
+    Domain,
+    ProvedBoxes,
+    bounds_of,
+    contracted,
+    inverses,
+    joined,
+    merged,
+    regular,
+)
 from regularize.guests.actuation.chart import Chart
-from regularize.guests.actuation.domain import Domain, ProvedBoxes, joined, merged
 from regularize.lie.arrays import Array, Indices, Mask, read_only
 from regularize.tolerances import NEGLIGIBLE
 

@@ -21,7 +21,7 @@ from regularize.dynamics.tape.program import Functions, Number, Program, Recordi
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
-from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps
+from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
 
 

@@ -12,7 +12,7 @@ from numpy import bool_, intp
 from numpy.typing import NDArray
 
 from regularize.errors import ModelError
-from regularize.guests.modes.closed_form.plan import Step
+from regularize.guests.modes.closed_form.planner import Step
 from regularize.guests.modes.frame_motion import Configurations
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph

@@ -24,8 +24,7 @@ from regularize.guests.modes.closed_form.branches import (
 )
 from regularize.guests.modes.closed_form.codegen import Listing, Operations
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
-from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.grouping import Turns
 from regularize.guests.modes.inputs import (
     Inputs,
