@@ -29,16 +29,10 @@
 #include "closure.c"
 #include "elimination.c"
 #include "responses.c"
-#include "flat_rows.c"
 #include "residual.c"
 #include "minimum_norm.c"
-#include "minimum_norm_deep.c"
 #include "projection.c"
-#include "following.c"
-#include "inverse.c"
-#include "closing_joints.c"
 #include "motion.c"
-#include "between.c"
 
 /* Poses of all links. */
 static int link_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {

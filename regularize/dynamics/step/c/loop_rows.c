@@ -28,7 +28,7 @@ static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, c
             twist_at(w, b, k, x, twist);
             for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
                 const double *g = w->covectors + 6 * r;
-                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
+                w->entry[*at->j++] = sign * work(g, twist);
             }
         }
     }

@@ -117,7 +117,6 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
     double step[MOST_CLOSING], moved[12], next[12], left[6], along[6], largest = 1.0;
     fill(0.0, count, q);
     for (int round = 0; round < CLOSING_STEPS; ++round) {
-        static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
         for (int i = 0; i < 12; ++i) motion[i] = still[i];
         for (int k = count - 1; k >= 0; --k) {
             /* Columns seen from the end: the motion behind them takes them there. */
@@ -152,7 +151,6 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
 
 /* The motion of the closing joint nearest to a pose of its two frames. */
 static int closing_motion(const Tables *t, int i, const double *pose, double *motion) {
-    static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const double *screws = t->closing_screws + 6 * t->closing_screw[i];
     const int count = t->closing_screw[i + 1] - t->closing_screw[i];
     double twist[6];
@@ -164,10 +162,8 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
         exponential(twist, motion);
         break;
     case CLOSING_SPHERICAL:
-        for (int k = 0; k < 9; ++k) motion[k] = pose[k];
-        break;
     case CLOSING_FREE:
-        for (int k = 0; k < 12; ++k) motion[k] = pose[k];
+        for (int k = 0; k < (t->closing[i] == CLOSING_FREE ? 12 : 9); ++k) motion[k] = pose[k];
         break;
     case CLOSING_COMPOSITE:
         if (count > MOST_CLOSING) return 1;
@@ -211,7 +207,6 @@ static void hinge_error(const Tables *t, const Workspace *w, int i, double *erro
 
 /* The same for other closing joints; 1 where their motion is not found. */
 static int loop_error(const Tables *t, const Workspace *w, int i, double *error) {
-    static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     double first[12], second[12], pose[12], back[12], motion[12], left[12], twist[6], arm[3];
     compose(w->pose + 12 * t->first[i], t->first_frame + 12 * i, first);
     compose(w->pose + 12 * t->second[i], t->second_frame + 12 * i, second);
