@@ -315,13 +315,16 @@ class ProvedBoxes(NamedTuple):
     low: Array  # lower corners of the boxes of parameters, shape (L, n)
     high: Array  # upper corners
 
+    @classmethod
+    def none(cls, k: int, n: int) -> ProvedBoxes:
+        """Return no boxes, for k motors and n parameters."""
+        nothing, z = np.zeros((0, k), dtype=np.intp), np.zeros((0, n))
+        return cls(nothing, nothing[:, 0], z, np.zeros((0, n, k)), z, z)
+
     def chosen(self, which: Indices | Mask) -> ProvedBoxes:
         """Return some of the boxes."""
         return ProvedBoxes._make(a[which] for a in self)
 
-
-def joined(boxes: Sequence[ProvedBoxes], k: int, n: int) -> ProvedBoxes:
-    """Return all boxes as one list, for k motors and n parameters."""
-    none, nothing = np.zeros((0, n)), np.zeros((0, k), dtype=np.intp)
-    empty = ProvedBoxes(nothing, nothing[:, 0], none, np.zeros((0, n, k)), none, none)
-    return ProvedBoxes._make(np.concatenate(x) for x in zip(empty, *boxes, strict=True))
+    def joined(self, more: ProvedBoxes) -> ProvedBoxes:
+        """Return these boxes and more behind them."""
+        return ProvedBoxes._make(np.concatenate(pair) for pair in zip(self, more, strict=True))

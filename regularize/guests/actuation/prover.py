@@ -13,7 +13,6 @@ share, hence all over it. What is proved is therefore one branch, and one side o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
@@ -30,7 +29,6 @@ from regularize.guests.actuation.boxes import (
     bounds_of,
     contracted,
     inverses,
-    joined,
     merged,
     regular,
 )
@@ -171,12 +169,18 @@ class Prover:
         values = columns(self._program, points).reshape(len(ways), len(z), -1)
         return values.min(axis=0), values.max(axis=0)
 
+    def _nothing(self) -> FoundDomain:
+        none = ProvedBoxes.none(self.k, self.parameters)
+        return FoundDomain(self, np.full((self.n,) * self.k, -1), none)
+
     def searched(self, start: Array) -> FoundDomain:
         """Return what can be proved from the parameters at a pose on, larger boxes first."""
         theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
-        found = FoundDomain(self, np.full((self.n,) * self.k, -1), self._joined([]))
+        found = FoundDomain(
+            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
+        )
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
             found = self._extended(found, self.n >> level, home, theta, start)
@@ -184,7 +188,9 @@ class Prover:
 
     def guided(self, followed: FoundDomain) -> FoundDomain:
         """Return what can be proved of what was followed, boxes of one size at once."""
-        found = FoundDomain(self, np.full((self.n,) * self.k, -1), self._joined([]))
+        found = FoundDomain(
+            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
+        )
         for level in range(self.depth + 1):
             size = self.n >> level
             free = self._blocks(found.owner, size, "max") < 0
@@ -201,9 +207,6 @@ class Prover:
         kept = self._one_branch(found)
         owner = np.where(found.owner >= 0, np.where(kept[found.owner], found.owner, -1), -1)
         return replace(found, owner=owner)
-
-    def _joined(self, boxes: Sequence[ProvedBoxes]) -> ProvedBoxes:
-        return joined(boxes, self.k, self.parameters)
 
     def _blocks(self, owner: Indices, size: int, reduce: str) -> Indices:
         """Return the largest, or least, entry of each block of cells."""
@@ -319,8 +322,7 @@ class FoundDomain:
         for place, corner in enumerate(corners, start=len(self.boxes.z)):
             owner[tuple(slice(c, c + size) for c in corner)] = place
         new = new._replace(corner=corners, size=np.full(len(cells), size))
-        boxes = joined([self.boxes, new], *new.rates.shape[:0:-1])
-        return replace(self, owner=owner, boxes=boxes)
+        return replace(self, owner=owner, boxes=self.boxes.joined(new))
 
     @property
     def around(self) -> Array:

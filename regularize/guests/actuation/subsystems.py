@@ -68,16 +68,17 @@ def subsystems(
         yield part, own
 
 
-def motor_range(graph: Graph, motors: Sequence[str], stored: Array) -> Array:
+def motor_range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
     """Return the range of motors (k, 2): limits, or a turn or the size about stored values."""
+    stored = columns(chart.values, chart.start[None])[0, : len(motors)]
     turning, rows = turning_of(graph), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
         joint = next(e.joint for e in graph.edges if column in e.columns)
-        columns = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
+        own = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
         low, high = -np.inf, np.inf
         if joint.limits is not None:
-            low, high = joint.limits[columns.index(column)]
+            low, high = joint.limits[own.index(column)]
         reach = np.pi if turning[column] else size
         low, high = (low if np.isfinite(low) else min(value, high) - reach), high
         high = high if np.isfinite(high) else max(value, low) + reach
@@ -243,36 +244,6 @@ class SubsystemMap:
         """Boxes of motor values on which it holds."""
         return self.found.domain
 
-    @classmethod
-    def of(
-        cls,
-        places: tuple[Sequence[int], Sequence[int]],
-        chart: Chart,
-        found: FoundDomain,
-        inverse: Chart | None,
-    ) -> SubsystemMap:
-        """Make the map with conversions that arrive at all samples of the domain.
-
-        Where motors are formulas of the joints as well, on the same branch (``inverse``), these are
-        the way back.
-        """
-        theta, z = found.samples(SAMPLES, np.random.default_rng(0))
-        k, n = theta.shape[1], z.shape[1]
-        q = columns(chart.values, z)[:, n : n + k]
-        good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
-        theta, q, z = theta[good], q[good], z[good]
-        forward, backward = _conversion(chart, False, theta, z), None
-        if inverse is not None:
-            seen = columns(inverse.values, q)[:, :k]
-            if np.abs(seen - theta).max() < SAME_BRANCH:
-                backward = Conversion.of(inverse, True, q, q)
-        backward = backward or _conversion(chart, True, q, z)
-        if backward is not None:
-            corners = found.domain.corners(CORNERS)
-            ends = forward.found_at(corners) if forward is not None else q[:0]
-            backward = backward.within(np.concatenate([q, ends]))
-        return cls(tuple(places[0]), tuple(places[1]), chart, found, forward, backward)
-
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
         """Return the other side (N, k) and parameters (N, n) of one side; NaN where none is."""
         conversion, k = (self.backward if back else self.forward), x.shape[1]
@@ -351,8 +322,12 @@ def subsystem_map(
     part: Graph,
     names: list[list[str]],
 ) -> SubsystemMap:
-    """Return the map over what can be proved of the motors' range, or else followed."""
-    bounds = stored_range(part, names[0], chart)
+    """Return the map over what can be proved of the motors' range, or else followed.
+
+    Conversions arrive at all samples of the domain. Where motors are formulas of the joints as
+    well, on the same branch (``inverse``), these are the way back.
+    """
+    bounds = motor_range(part, names[0], chart)
     followed = found_domain(chart, bounds, sampled=True) if chart.closures else None
     found = proved_of(followed) if followed else found_domain(chart, bounds, sampled=False)
     if found.domain.share < 0.9:
@@ -361,7 +336,22 @@ def subsystem_map(
             found = followed
     if not found.domain.share:
         raise ModelError(_no_domain(chart, bounds, names, part))
-    return SubsystemMap.of(places, chart, found, inverse)
+    theta, z = found.samples(SAMPLES, np.random.default_rng(0))
+    k, n = theta.shape[1], z.shape[1]
+    q = columns(chart.values, z)[:, n : n + k]
+    good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
+    theta, q, z = theta[good], q[good], z[good]
+    forward, backward = _conversion(chart, False, theta, z), None
+    if inverse is not None:
+        seen = columns(inverse.values, q)[:, :k]
+        if np.abs(seen - theta).max() < SAME_BRANCH:
+            backward = Conversion.of(inverse, True, q, q)
+    backward = backward or _conversion(chart, True, q, z)
+    if backward is not None:
+        corners = found.domain.corners(CORNERS)
+        ends = forward.found_at(corners) if forward is not None else q[:0]
+        backward = backward.within(np.concatenate([q, ends]))
+    return SubsystemMap(tuple(places[0]), tuple(places[1]), chart, found, forward, backward)
 
 
 def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph) -> str:
@@ -404,9 +394,3 @@ def _conversion(chart: Chart, back: bool, x: Array, z: Array) -> Conversion | No
         return Conversion.of(chart, back, x, z)
     except ModelError:
         return None
-
-
-def stored_range(part: Graph, motors: Sequence[str], chart: Chart) -> Array:
-    """Return the range of motors about the stored pose, shape (k, 2)."""
-    stored = columns(chart.values, chart.start[None])[0, : len(motors)]
-    return motor_range(part, motors, stored)

@@ -15,7 +15,6 @@ from regularize.guests.modes.body_pose import BodyPose, with_pose
 from regularize.guests.modes.closed_form.branch_continuation import BranchContinuation
 from regularize.guests.modes.closed_form.branches import (
     MOST_AT_ONCE,
-    WORDS,
     Branch,
     Branches,
     Solutions,
@@ -61,7 +60,7 @@ class ClosedForm:
         found = plan.known.coordinates
         self.unknowns = tuple(n for c, n in enumerate(self._names) if c not in found)
         self._choices = plan.choices
-        every = Branches(self._choices, [WORDS[step.role] for step in self._choices])
+        every = Branches(self._choices)
         few = len(every) <= MOST_AT_ONCE
         self.branches: Sequence[Branch] = tuple(every) if few else every
         self._refuted = None if self.unknowns else self._unclosed()
