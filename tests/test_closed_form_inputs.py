@@ -75,9 +75,6 @@ def test_branches_are_whole_numbers(branch):
         five_bar().solve([0.1, 0.1], branch)
     with pytest.raises(rg.ModelError, match="branch"):
         five_bar().track([[0.1, 0.1]], branch)
-
-
-def test_whole_numbers_of_numpy_are_branches():
     assert five_bar().solve([0.1, 0.1], np.int32(1)).q.shape == (1, 5)
     assert five_bar().track([[0.1, 0.1]], np.int64(1)).branch == 1
 

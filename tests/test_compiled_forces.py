@@ -15,7 +15,7 @@ from test_compiled_steps import (
     compare,
     compiled,
     compiled_calls,
-    fourbar,
+    loop,
     moved,
     on_a_base,
     push,
@@ -186,9 +186,7 @@ def compiled_torque(t, data):  # type: ignore[no-untyped-def]
 @compiled
 def test_functions_of_forces_are_called_from_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled ones and plain ones alike, together and alone; work is part of the balance."""
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
     calls, data = compiled_calls(monkeypatch), ctypes.c_double(2.0)
     pointer = ctypes.cast(ctypes.pointer(data), ctypes.c_void_p)
     plain = compare(robot, monkeypatch, forces=spring, torques={"A": lambda t: 2 * np.cos(3 * t)})
@@ -237,9 +235,7 @@ def refusing(t, q, v, tau, data):  # type: ignore[no-untyped-def]
 
 def test_what_functions_may_be_and_return() -> None:
     """Errors name the argument and what was expected, and exceptions come through."""
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
 
     def run(**given: object) -> None:
         rg.simulate(robot, duration=0.2, **given)  # type: ignore[arg-type]
