@@ -16,7 +16,7 @@ motion is zero, so that only the links' own motions turn them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -274,30 +274,26 @@ def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str,
         inertias.append(np.array([link.inertia[0, 0], *first[:2], second]))
     arms = [points[b] - points[link.parent] for b, link in enumerate(tree.links, start=1)]
     turned = [axes.T @ (poses[x.first] @ x.row_frame)[:3, :3] for x in tree.loops]
-    arms_of_rows = [(poses[x.first][:3, :3] @ x.row_frame[:3, 3]) for x in tree.loops]
     covectors = [
         np.concatenate([x.covectors[:, :3] @ R[:2].T, x.covectors[:, 3:] @ R[2:].T], axis=1)
         for x, R in zip(tree.loops, turned, strict=True)
     ]
     hinged = all(_is_flat_hinge(x, poses, axes[:, 2], rounding) for x in tree.loops)
-    ends = [
-        [poses[link][:3, :3] @ T[:3, 3] for link, T in both]
-        for both in (
-            [(x.first, x.first_frame) for x in tree.loops],
-            [(x.second, x.second_frame) for x in tree.loops],
-        )
-    ]
-    hinges = np.array(ends[0]).reshape(-1, 3) @ axes[:, :2]
-    points_of_rows = np.array(arms_of_rows).reshape(-1, 3) @ axes[:, :2]
+
+    def in_plane(frames: Iterable[tuple[int, Array]]) -> Array:
+        """Return origins of frames in links along axes of the plane, (N, 2)."""
+        places = [poses[link][:3, :3] @ T[:3, 3] for link, T in frames]
+        return np.array(places).reshape(-1, 3) @ axes[:, :2]
+
     return {
         "flat": [True, hinged],
-        "flat_first": hinges,
-        "flat_second": np.array(ends[1]).reshape(-1, 3) @ axes[:, :2],
+        "flat_first": in_plane((x.first, x.first_frame) for x in tree.loops),
+        "flat_second": in_plane((x.second, x.second_frame) for x in tree.loops),
         "flat_placement": np.array([np.zeros(3), *arms]) @ axes[:, :2],
         "flat_axis": np.concatenate(columns),
         "flat_inertia": np.array(inertias),
         "flat_gravity": tree.gravity @ axes[:, :2],
-        "flat_point": points_of_rows,
+        "flat_point": in_plane((x.first, x.row_frame) for x in tree.loops),
         "flat_covector": np.concatenate([np.zeros((0, 3)), *covectors]),
     }
 

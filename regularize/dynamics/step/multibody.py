@@ -8,7 +8,7 @@ articulated-body algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,15 +25,8 @@ KINDS = ("revolute", "continuous", "prismatic", "spherical", "free", "planar")
 #: How the joints that close loops move, as in ``tables.h``.
 CLOSINGS = ("fixed", "revolute", "helical", "spherical", "free", "composite")
 #: Freedoms of each kind, and how many numbers of q it takes.
-_FREEDOMS = {"revolute": 1, "continuous": 1, "prismatic": 1, "spherical": 3, "free": 6, "planar": 3}
-_COORDINATES = {
-    "revolute": 1,
-    "continuous": 2,
-    "prismatic": 1,
-    "spherical": 4,
-    "free": 7,
-    "planar": 4,
-}
+_FREEDOMS = dict(zip(KINDS, (1, 1, 1, 3, 6, 3), strict=True))
+_COORDINATES = dict(zip(KINDS, (1, 2, 1, 4, 7, 4), strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +120,10 @@ class MultibodyTree:
         """Return the first column of each link, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([link.freedoms for link in self.links]).tolist()]
 
+    def rates(self) -> list[int]:
+        """Return the velocity of each column."""
+        return [link.rate + k for link in self.links for k in range(link.freedoms)]
+
     def turned(self, link: int) -> Array:
         """Return the kernel's frame of a link, seen from the link's own, (4, 4)."""
         return _z_frame(self.links[link - 1]) if link else np.eye(4)
@@ -146,9 +143,10 @@ class MultibodyTree:
         links, loops = self.links, self.loops
         turned = [np.eye(4), *(_z_frame(link) for link in links)]
         column = self.columns()
-        owner = [link for link in links for _ in range(link.freedoms)]
-        rate = [link.rate + k for link in links for k in range(link.freedoms)]
+        owner, rate = [link for link in links for _ in range(link.freedoms)], self.rates()
         row = np.cumsum([0, *(len(loop.covectors) for loop in loops)])
+        pairs = zip(links, turned[1:], strict=True)
+        placed = [inverse(turned[x.parent]) @ x.placement @ T for x, T in pairs]
         sizes = {
             "links": len(links) + 1,
             "nq": self.nq,
@@ -168,10 +166,7 @@ class MultibodyTree:
             "column": column,
             "rate": rate,
             "own": [not link.follows for link in owner],
-            "placement": _poses(
-                inverse(turned[link.parent]) @ link.placement @ turned[k + 1]
-                for k, link in enumerate(links)
-            ),
+            "placement": _poses([np.eye(4), *placed]),
             "pitch": [0.0, *(link.pitch for link in links)],
             "scaling": [0.0, *(link.scaling for link in links)],
             "offset": [0.0, *(link.offset for link in links)],
@@ -179,10 +174,7 @@ class MultibodyTree:
             "inertia": np.concatenate(
                 [np.zeros(10), *(_inertia(p, T) for p, T in zip(links, turned[1:], strict=True))]
             ),
-            "armature": [
-                0.0 if link.follows else self.armature[i]
-                for link, i in zip(owner, rate, strict=True)
-            ],
+            "armature": self.armature[rate] * [not link.follows for link in owner],
             "gravity": self.gravity,
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],
@@ -192,10 +184,10 @@ class MultibodyTree:
             "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
             "first_frame": _poses(
                 inverse(turned[x.first]) @ x.first_frame @ _hinge_frame(x) for x in loops
-            )[12:],
+            ),
             "second_frame": _poses(
                 inverse(turned[x.second]) @ x.second_frame @ _hinge_frame(x) for x in loops
-            )[12:],
+            ),
             "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
             "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
             "covector": np.concatenate(
@@ -215,11 +207,7 @@ def _hinge(link: Link) -> int:
 
 def _z_frame(link: Link) -> Array:
     """Return the kernel's frame of a link, whose z axis is the link's axis."""
-    return (
-        frame_about(link.axis)
-        if link.kind in ("revolute", "continuous", "prismatic")
-        else np.eye(4)
-    )
+    return frame_about(link.axis) if link.freedoms == 1 else np.eye(4)
 
 
 def closing_of(loop: Loop) -> str:
@@ -249,10 +237,10 @@ def frame_about(z: Array) -> Array:
     return transform(np.column_stack([x, cross(z, x), z]))
 
 
-def _poses(poses: Any) -> Array:
-    """Return rotations by rows and positions, the ground before them, (12 * (N + 1),)."""
-    each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in (np.eye(4), *poses)]
-    return np.concatenate(each)
+def _poses(poses: Iterable[Array]) -> Array:
+    """Return rotations by rows and positions, (12 * N,)."""
+    each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in poses]
+    return np.concatenate([np.zeros(0), *each])
 
 
 def _inertia(link: Link, turned: Array) -> Array:

@@ -110,7 +110,7 @@ static int divide_by_twists(const Closing *closing, double *x) {
     for (int k = 0; k < n * n; ++k) {
         A[k] = work(closing->twist + 6 * (k / n), closing->twist + 6 * (k % n));
     }
-    return solve_few(A, x, n);
+    return divide(A, x, n, 1);
 }
 
 /* What springs of a closing joint take against rates of its coordinates (count,). */

@@ -81,18 +81,27 @@ static const int *load_pairs(const Tables *t, const Workspace *w, int c, const d
     return row;
 }
 
-/* Rows of a cluster's closures and couplings. */
-static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Reading *at) {
+/* Rows of a cluster's closures and couplings about a point, and their right-hand sides: those of
+ * accelerations, or errors (rows,) that are to be taken away. */
+static void load_rows(const Tables *t, Workspace *w, int c, const double *x, const double *errors,
+                      double *cell, const int **row, const int **entry) {
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
+        const int loop = t->loop_list[i];
         double point[3];
-        load_covectors(t, w, t->loop_list[i], point);
-        at->row = load_pairs(t, w, t->loop_list[i], point, x, w->cell, at->row);
+        row_point(t, w, loop, point);
+        turn_covectors(t, w, loop);
+        if (!errors) load_sides(t, w, loop, point);
+        for (int r = t->row[loop]; errors && r < t->row[loop + 1]; ++r) {
+            w->solution[t->row_unknown[r]] = -errors[r];
+        }
+        *row = load_pairs(t, w, loop, point, x, cell, *row);
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
-        const int row = t->constant_list[i];
-        load_constant(t, w, row);
-        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
-            w->cell[*at->constant++] = coefficients(t, w)[k];
+        const int place = t->constant_list[i], r = t->size[loop_rows_size] + place;
+        if (errors) w->solution[t->row_unknown[r]] = -errors[r];
+        else load_constant(t, w, place);
+        for (int k = t->coupling[place]; k < t->coupling[place + 1]; ++k) {
+            cell[*(*entry)++] = coefficients(t, w)[k];
         }
     }
 }
@@ -252,7 +261,7 @@ static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *ta
     fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
     load_bodies(t, w, c, x, &at->body);
     const int outside = *at->body++;
-    load_rows(t, w, c, x, at);
+    load_rows(t, w, c, x, NULL, w->cell, &at->row, &at->constant);
     if (run_program(t, w, c, &program)) return 1;
     if (parent) {
         subtract(x, w->pose + 12 * parent + 9, d);

@@ -174,31 +174,11 @@ static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
     }
 }
 
-/* N itself (nv, free), as if M were the unit matrix. */
-static void write_basis(const Tables *t, Workspace *w) {
-    const int d = t->size[free_size];
-    const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    fill(0.0, t->size[basis_values_size], w->basis);
-    for (int k = 0; k < d; ++k) w->basis[d * loose[k] + k] = 1.0;
-    EACH_SET(set) {
-        for (int k = 0; k < set.rank; ++k) {
-            const double *X = set.pivots + set.columns * k + set.rank;
-            double *row = w->basis + d * bound[set.done + k] + set.loose;
-            add_times(-1.0, X, set.columns - set.rank, row);
-        }
-    }
-}
-
-/* M N and the factor of N^T M N, M (nv, nv) being the unit matrix where none is given; 1 where a
- * free velocity moves no mass. */
+/* M N and the factor of N^T M N for M (nv, nv); 1 where a free velocity moves no mass. */
 static int condense(const Tables *t, Workspace *w, const double *M) {
     const int d = t->size[free_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    if (M == NULL) {
-        write_basis(t, w);
-    } else {
-        multiply_mass(t, w, M);
-    }
+    multiply_mass(t, w, M);
     for (int k = 0; k < d; ++k) {
         for (int i = 0; i < d; ++i) w->reduced[d * k + i] = w->basis[d * loose[k] + i];
     }

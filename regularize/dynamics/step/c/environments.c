@@ -36,13 +36,6 @@ static void ask_for_targets(const Stepping *s, Workspace *w, const double *q, co
     }
 }
 
-/* Sum of numbers times zero: zero where all are finite. */
-static double zero_if_finite(const double *numbers, int count) {
-    double sum = 0.0;
-    for (int i = 0; i < count; ++i) sum += 0.0 * numbers[i];
-    return sum;
-}
-
 /* Largest absolute value of the rows' errors. */
 static double largest_error(const Tables *t, const double *errors) {
     double largest = 0.0;
@@ -137,7 +130,7 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, c
     }
     integrate(t, w->correction, q);
     if (close_step(s, w, targets, q, v, error)) return 1;
-    return zero_if_finite(q, nq) + zero_if_finite(v, nv) != 0.0;
+    return !are_finite(q, nq) || !are_finite(v, nv);
 }
 
 /* Steps of one robot from q (nq,) and v (nv,) under tau, of which the next step's are so many numbers
@@ -148,7 +141,7 @@ static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau,
                              const double *targets, int steps, int records, const double *from_q,
                              const double *from_v, double *q, double *v, double *error, char *ok) {
     const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
-    int good = records == steps || zero_if_finite(from_q, nq) + zero_if_finite(from_v, nv) == 0.0;
+    int good = records == steps || (are_finite(from_q, nq) && are_finite(from_v, nv));
     for (int k = steps - records; k < steps; ++k) {
         for (int i = 0; i < nq; ++i) q[i] = from_q[i];
         for (int i = 0; i < nv; ++i) v[i] = from_v[i];

@@ -120,28 +120,6 @@ static void solve_minimum_norm(const Tables *t, Workspace *w, const double *erro
  * dense: the shortest steps are accelerations under rows, with the errors as what is wanted of these,
  * where bodies have no mass and every velocity has one. */
 
-/* Right-hand sides and cells of the rows of a cluster. */
-static void load_errors(const Tables *t, Workspace *w, int c, const double *x, const double *errors,
-                        const int **row, const int **entry) {
-    for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
-        const int loop = t->loop_list[i];
-        double point[3];
-        row_point(t, w, loop, point);
-        turn_covectors(t, w, loop);
-        *row = load_pairs(t, w, loop, point, x, w->near_cell, *row);
-        for (int r = t->row[loop]; r < t->row[loop + 1]; ++r) {
-            w->solution[t->row_unknown[r]] = -errors[r];
-        }
-    }
-    for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
-        const int place = t->constant_list[i], r = t->size[loop_rows_size] + place;
-        w->solution[t->row_unknown[r]] = -errors[r];
-        for (int k = t->coupling[place]; k < t->coupling[place + 1]; ++k) {
-            w->near_cell[*(*entry)++] = coefficients(t, w)[k];
-        }
-    }
-}
-
 /* Whether the rows of a cluster were independent; how clearly, see factor_rows(). */
 static int have_pivots(const Tables *t, Workspace *w, int c) {
     double least = INFINITY, most = 0.0;
@@ -177,7 +155,7 @@ static int solve_minimum_norm_deep(const Tables *t, Workspace *w, const double *
                 if (held && held[t->rate[k]] != 0.0) fill(0.0, 6, w->carried + 6 * k);
             }
         }
-        load_errors(t, w, c, x, errors, &row, &entry);
+        load_rows(t, w, c, x, errors, w->near_cell, &row, &entry);
         if (run_program(t, w, c, &program) || !have_pivots(t, w, c)) return 1;
         run_back(t, w, c, &program);
         for (int i = t->cluster_link[c]; i < t->cluster_link[c + 1]; ++i) {

@@ -74,7 +74,9 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *q, const
     for (int i = 0; i < nv; ++i) {
         for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
-    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, NULL)) return 1;
+    fill(0.0, nv * nv, w->mass);
+    for (int i = 0; i < nv; ++i) w->mass[(nv + 1) * i] = 1.0;
+    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, w->mass)) return 1;
     fill(0.0, nv, w->forces);
     solve(t, w, w->forces, errors, step);
     return 0;
@@ -204,33 +206,6 @@ static int close_motion(const Tables *t, Workspace *w, const double *const *in,
     const double driven = in[2][2];
     if (!(driven >= 0.0 && driven <= t->size[rows_size])) return 1;
     return close_state(t, w, in[2], 0, (int)driven, out[0], out[1]);
-}
-
-/* Solve A X = B for so many columns with a search for pivots, in place; 1 where A is singular. */
-static int divide(double *A, double *B, int n, int columns) {
-    for (int i = 0; i < n; ++i) {
-        int pivot = i;
-        for (int k = i + 1; k < n; ++k) {
-            if (fabs(A[n * k + i]) > fabs(A[n * pivot + i])) pivot = k;
-        }
-        const double inverse = 1.0 / A[n * pivot + i];
-        if (!isfinite(inverse)) return 1;
-        for (int j = 0; j < n; ++j) {
-            const double value = A[n * pivot + j];
-            A[n * pivot + j] = A[n * i + j], A[n * i + j] = inverse * value;
-        }
-        for (int j = 0; j < columns; ++j) {
-            const double value = B[columns * pivot + j];
-            B[columns * pivot + j] = B[columns * i + j], B[columns * i + j] = inverse * value;
-        }
-        for (int k = 0; k < n; ++k) {
-            const double factor = A[n * k + i];
-            if (k == i || factor == 0.0) continue;
-            for (int j = i; j < n; ++j) A[n * k + j] -= factor * A[n * i + j];
-            for (int j = 0; j < columns; ++j) B[columns * k + j] -= factor * B[columns * i + j];
-        }
-    }
-    return 0;
 }
 
 /* Entries of the rows that decide what follows, of the velocities that do; how many these are. */

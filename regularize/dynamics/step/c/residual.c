@@ -92,19 +92,29 @@ static double nearest(const double *screw, const double *pose) {
     return 2.0 * atan2(dot(screw + 3, q) / rate, q[3]) / rate;
 }
 
-/* Solve a symmetric system A x = b of a few unknowns, in place; 1 where it is singular. */
-static int solve_few(double *A, double *b, int n) {
+/* Solve A X = B for so many columns with a search for pivots, in place; 1 where A is singular. */
+static int divide(double *A, double *B, int n, int columns) {
     for (int i = 0; i < n; ++i) {
-        if (!(A[n * i + i] > 0.0)) return 1;
+        int pivot = i;
         for (int k = i + 1; k < n; ++k) {
-            const double factor = A[n * k + i] / A[n * i + i];
-            for (int j = i; j < n; ++j) A[n * k + j] -= factor * A[n * i + j];
-            b[k] -= factor * b[i];
+            if (fabs(A[n * k + i]) > fabs(A[n * pivot + i])) pivot = k;
         }
-    }
-    for (int i = n - 1; i >= 0; --i) {
-        for (int j = i + 1; j < n; ++j) b[i] -= A[n * i + j] * b[j];
-        b[i] /= A[n * i + i];
+        const double inverse = 1.0 / A[n * pivot + i];
+        if (!isfinite(inverse)) return 1;
+        for (int j = 0; j < n; ++j) {
+            const double value = A[n * pivot + j];
+            A[n * pivot + j] = A[n * i + j], A[n * i + j] = inverse * value;
+        }
+        for (int j = 0; j < columns; ++j) {
+            const double value = B[columns * pivot + j];
+            B[columns * pivot + j] = B[columns * i + j], B[columns * i + j] = inverse * value;
+        }
+        for (int k = 0; k < n; ++k) {
+            const double factor = A[n * k + i];
+            if (k == i || factor == 0.0) continue;
+            for (int j = i; j < n; ++j) A[n * k + j] -= factor * A[n * i + j];
+            for (int j = 0; j < columns; ++j) B[columns * k + j] -= factor * B[columns * i + j];
+        }
     }
     return 0;
 }
@@ -139,7 +149,7 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
                 A[count * i + j] = work(columns + 6 * i, columns + 6 * j);
             }
         }
-        if (solve_few(A, step, count)) return 1;
+        if (divide(A, step, count, 1)) return 1;
         largest = 0.0;
         for (int i = 0; i < count; ++i) {
             q[i] += step[i];

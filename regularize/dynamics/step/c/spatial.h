@@ -12,7 +12,7 @@ typedef struct {
 
 #define MOVING_LENGTH 22
 
-static inline double work(const double *wrench, const double *twist) {
+UNROLLED double work(const double *wrench, const double *twist) {
     return dot(wrench, twist) + dot(wrench + 3, twist + 3);
 }
 
