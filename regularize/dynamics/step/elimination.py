@@ -169,7 +169,9 @@ def _cluster_sections(
         for name, end in ends.items():
             end.append(len(pattern.order) if name == "unknown" else len(lists[name]))
     rank = {unknown: k for k, unknown in enumerate(pattern.order)}
-    inner = _inner(tree, clusters)
+    cluster_of = {link: k for k, cluster in enumerate(clusters) for link in cluster.links}
+    pairs = enumerate((link.parent for link in tree.links), start=1)
+    inner = [False, *(cluster_of[b] == cluster_of.get(parent) for b, parent in pairs)]
     columns = tree.columns()
     flat = None if any(programs.deep) else plane_sections(tree)
     sizes = {
@@ -203,15 +205,6 @@ def _cluster_sections(
         "j_place": j_place,
         "early": earlies,
     }
-
-
-def _inner(tree: MultibodyTree, clusters: Sequence[Cluster]) -> list[bool]:
-    """Return whether the parent of each link is of the same cluster."""
-    result = [False] * (len(tree.links) + 1)
-    for cluster in clusters:
-        for link in cluster.links:
-            result[link] = tree.links[link - 1].parent in cluster.links
-    return result
 
 
 def _dense(tree: MultibodyTree, clusters: Sequence[Cluster], inner: Sequence[bool]) -> list[bool]:

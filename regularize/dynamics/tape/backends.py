@@ -108,13 +108,8 @@ def kept(text: str, suffix: str) -> Path:
 def library(source: str) -> ctypes.CDLL:
     """Return a C source as a library, compiled unless it is kept."""
     path = _place("\0".join([source, *FLAGS, *compiler(), _macros(), sys.platform]), ".so")
-    if not path.exists():
-        _build(source, path)
-    return ctypes.CDLL(str(path))
-
-
-def _build(source: str, path: Path) -> None:
-    """Compile a source, and move the library to its place when it is complete."""
+    if path.exists():
+        return ctypes.CDLL(str(path))
     with tempfile.TemporaryDirectory(dir=path.parent) as made:
         text, built = Path(made) / "robot.c", Path(made) / "robot.so"
         text.write_text(source, encoding="utf-8")
@@ -124,7 +119,8 @@ def _build(source: str, path: Path) -> None:
             raise UnsupportedExport(
                 f"{compiler()[0]} could not compile the generated code: {run.stderr[-300:].strip()}"
             )
-        built.replace(path)
+        built.replace(path)  # now that it is complete
+    return ctypes.CDLL(str(path))
 
 
 Places = NDArray[np.int32]

@@ -54,8 +54,7 @@ static int look_at_closing(const Tables *t, const Workspace *w, int i, const dou
 }
 
 /* Coordinates of all closing joints (closing_freedoms,); 1 where some are not found. */
-static int closing_coordinates(const Tables *t, Workspace *w, const double *const *in,
-                               double *const *out) {
+COMPUTATION(closing_coordinates) {
     double *none = w->freedom;
     positions(t, w, in[0]);
     fill(0.0, t->size[closing_freedoms_size], none);

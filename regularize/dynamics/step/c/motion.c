@@ -46,7 +46,7 @@ typedef struct {
 #include "drives.c"
 
 /* Kinetic energy of the links, and their potential energy of gravity. */
-static int energies(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(energies) {
     static const double rest[3] = {0.0, 0.0, 0.0};
     const double *v = in[1];
     double *energy = out[0];
@@ -260,7 +260,7 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
 /* Go on from a state until a step ends at a time or beyond. Of the last step, the configuration and
  * the state y at its beginning, the slopes of its stages and y at its end are what is known of the
  * motion within it. Where no step was made, the last ones are not written. */
-static int advance(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(advance) {
     const int size = t->size[state_size];
     double *q = out[0], *v = out[1], *at = out[2];
     const Motion m = {t, w, in[3], in[4], in[5], in[6], in[7], in[8], at};
@@ -285,7 +285,7 @@ enum { DENSE_OPTIONS = OPTIONS + (EXTRA - 1 + TERMS - 3) * ALL_STAGES };
 
 /* Terms (TERMS, state) of the polynomial of the step made last, and the state where it begins; 1
  * where a stage finds no acceleration. */
-static int step_terms(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(step_terms) {
     const int size = t->size[state_size], nq = t->size[nq_size];
     const double *start = in[1], *end = in[1] + size, *weight = in[8] + OPTIONS;
     double standing[STANDING], *F = out[0];
@@ -325,7 +325,7 @@ static int step_terms(const Tables *t, Workspace *w, const double *const *in, do
 
 /* Configuration, velocity, work and what was corrected in the energy, and, where there are drives, the
  * multipliers of the rows, at a part of the step. */
-static int motion_between(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(motion_between) {
     const int size = t->size[state_size], nq = t->size[nq_size], nv = t->size[nv_size];
     const double x = in[2][0], *F = in[1];
     double standing[STANDING], *y = w->stage;

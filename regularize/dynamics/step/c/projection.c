@@ -112,8 +112,7 @@ static int correct(const Tables *t, Workspace *w, const double *q, const double 
 }
 
 /* One step of Newton's method, and the errors before it. */
-static int newton_step(const Tables *t, Workspace *w, const double *const *in,
-                       double *const *out) {
+COMPUTATION(newton_step) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     if (row_errors(t, w, in[0], out[1])) return 1;
     if (correct(t, w, in[0], out[1], NULL, DEPENDENT, w->correction)) return 1;
@@ -125,7 +124,7 @@ static int newton_step(const Tables *t, Workspace *w, const double *const *in,
  * not make them smaller; velocities that are held stay zero. The last argument are the largest
  * error that is wanted, that which is borne, the length of steps that change nothing, how many are
  * made, and the part of the largest pivot below which another one is none. */
-static int project(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(project) {
     const int nq = t->size[nq_size], nv = t->size[nv_size], rows = t->size[rows_size];
     const double wanted = in[2][0], borne = in[2][1], same = in[2][2];
     const int rounds = (int)fmin(fmax(in[2][3], 0.0), MOST_STEPS);
@@ -155,8 +154,7 @@ static int project(const Tables *t, Workspace *w, const double *const *in, doubl
 
 /* The velocity that keeps loops closed and is nearest to a given one in kinetic energy: what the step
  * adds to it at rest and without weight, where the rows are to lose their speeds. */
-static int project_velocity(const Tables *t, Workspace *w, const double *const *in,
-                            double *const *out) {
+COMPUTATION(project_velocity) {
     static const double none[3] = {0.0, 0.0, 0.0};
     const double *const still[] = {in[0], w->moved, w->moved};
     Tables weightless = *t;
@@ -199,8 +197,7 @@ static int close_state(const Tables *t, Workspace *w, const double *limits, int 
 
 /* The nearest configuration with closed loops, and the velocity without what opens them; behind the
  * limits, how many of the last rows are those of driven velocities. */
-static int close_motion(const Tables *t, Workspace *w, const double *const *in,
-                        double *const *out) {
+COMPUTATION(close_motion) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
     const double driven = in[2][2];
@@ -226,7 +223,7 @@ static int gather_followers(const Tables *t, const double *rows, const double *d
  * the configuration, how far velocities that lead are to move, which they are, which follow, which
  * rows decide these, and options: those of project(), the longest step, by which part of it the
  * projection may go back, and by how much the equations of what follows may change. */
-static int follow(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(follow) {
     const int nv = t->size[nv_size], nq = t->size[nq_size];
     const double *follows = in[3], *decides = in[4], *options = in[5];
     const double *const trial[] = {w->reached, in[2], options}, *const end[] = {out[0]};

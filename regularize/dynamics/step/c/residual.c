@@ -279,6 +279,6 @@ static int row_errors(const Tables *t, Workspace *w, const double *q, double *er
 }
 
 /* Errors of the rows. */
-static int residual(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(residual) {
     return row_errors(t, w, in[0], out[0]);
 }

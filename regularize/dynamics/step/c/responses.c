@@ -174,14 +174,12 @@ static int derive(const Tables *t, Workspace *w, const double *const *in, const 
 }
 
 /* Acceleration (nv,) under joint forces, and its derivatives by q, v and the forces, (nv, nv). */
-static int dynamics_derivatives(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
+COMPUTATION(dynamics_derivatives) {
     return derive(t, w, in, NULL, NULL, out);
 }
 
 /* The same where errors decay. */
-static int stabilized_derivatives(const Tables *t, Workspace *w, const double *const *in,
-                                  double *const *out) {
+COMPUTATION(stabilized_derivatives) {
     return derive(t, w, in, in[3], in[4], out);
 }
 
@@ -215,22 +213,20 @@ static void weigh_changes(const Tables *t, Workspace *w, const double *a, const 
 }
 
 /* Forces that accelerations need of the tree, mass matrix, and rows. */
-static int inverse_terms(const Tables *t, Workspace *w, const double *const *in,
-                         double *const *out) {
+COMPUTATION(inverse_terms) {
     weigh(t, w, in, out[0], out[1], out[2]);
     return 0;
 }
 
 /* Derivatives by configuration and velocity of such forces less those of given multipliers. */
-static int force_changes(const Tables *t, Workspace *w, const double *const *in,
-                         double *const *out) {
+COMPUTATION(force_changes) {
     weigh(t, w, in, w->forces, w->mass, w->rows);
     weigh_changes(t, w, in[2], in[3], out[0]);
     return 0;
 }
 
 /* How the rows' values at a fixed velocity change with the configuration. */
-static int row_changes(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(row_changes) {
     positions(t, w, in[0]);
     place_columns(t, w);
     place_covectors(t, w);
@@ -241,8 +237,7 @@ static int row_changes(const Tables *t, Workspace *w, const double *const *in, d
 
 /* Where costs of all actuators (nv,), zero elsewhere, leave nothing locked: z (nv,), its
  * derivatives by configuration, velocity and forces (nv, nv), and the mass matrix. */
-static int actuated_derivatives(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
+COMPUTATION(actuated_derivatives) {
     const int nv = t->size[nv_size], squares = nv * nv;
     const double *cost = in[3];
     double *needed = w->forces, *z = out[0], *P = w->by_state, *C = w->mass;

@@ -327,15 +327,13 @@ static int accelerate_under(const Tables *t, Workspace *w, const double *const *
 }
 
 /* Acceleration of the velocities under joint forces; 1 where masses or rows do not determine it. */
-static int forward_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                            double *const *out) {
+COMPUTATION(forward_dynamics) {
     fill(0.0, t->size[rows_size], w->wanted);
     return accelerate_under(t, w, in, 0, out[0]);
 }
 
 /* The same with numbers that are added to the rates of the rows. */
-static int stabilized_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                               double *const *out) {
+COMPUTATION(stabilized_dynamics) {
     for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
     return accelerate_under(t, w, in, 0, out[0]);
 }
@@ -352,8 +350,7 @@ static void find_multipliers(const Tables *t, Workspace *w, double *multipliers)
 }
 
 /* Acceleration, and the multipliers of the rows. */
-static int constrained_dynamics(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
+COMPUTATION(constrained_dynamics) {
     if (forward_dynamics(t, w, in, out)) return 1;
     find_multipliers(t, w, out[1]);
     return 0;

@@ -220,7 +220,9 @@ class Planner:
                 for column in own:
                     self.known.coordinates[column] = given[column]
             elif own:
-                self.known.give_group_input(edge, [given[column] for column in own])
+                coordinates = [given[column] for column in own]
+                motion = motions.exponential(self.tape, edge.screws, coordinates)
+                self.known.give_group(edge.columns, motion, coordinates)
 
     @cached_property
     def all_loops(self) -> list[Invariance]:
