@@ -20,16 +20,6 @@ def four_bar() -> Any:
     return rg.closed_form(mechanisms.planar_fourbar(), ["A"])
 
 
-def test_branches_are_continuous_and_named():
-    solution = four_bar()
-    assert len(solution.branches) == 2
-    values = np.linspace(-0.4, 0.4, 300)[:, None]
-    found = solution.solve(values)
-    for branch in range(found.q.shape[1]):
-        q = found.q[found.assembled[:, branch], branch]
-        assert np.max(np.abs(np.diff(np.unwrap(q, axis=0), axis=0))) < 0.1
-
-
 def test_loops_without_a_closed_form_are_named():
     rng = np.random.default_rng(3)
     joints = [

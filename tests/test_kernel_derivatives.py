@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from dynamics_table import actuators, by_differences, states, weighed
+from dynamics_table import actuators, states, weighed
 from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
 from test_kernel import closed_chains, every_joint, tree_alone
@@ -186,18 +186,6 @@ def test_far_from_the_origin_no_digits_are_lost() -> None:
     there, here = (robot.dynamics_derivatives(x, v, tau) for x in (far, q))
     assert_alike(there.a, here.a, 1e-10)
     assert_alike(there.ddq_dq, here.ddq_dq, 1e-9)
-
-
-@pytest.mark.slow
-def test_derivatives_against_differences_along_the_loops() -> None:
-    robot, _ = both("walker")
-    q, v, tau = state(robot)
-    exact = robot.dynamics_derivatives(q, v, tau)
-
-    def accelerations(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return robot.forward_dynamics(q, v, tau)
-
-    assert by_differences(robot, q, v, accelerations, exact.ddq_dq, exact.ddq_dv) < 1e-9
 
 
 def test_near_singular_configurations_accelerations_keep_their_digits() -> None:
