@@ -279,7 +279,7 @@ class BodyElimination:
         return None if best is None else best[1]
 
     def _growth(self, body: int, vector: Array) -> float:
-        """Return what a unit pivot adds to a body's inertia, as a part of it."""
+        """Return the relative growth of a body's inertia by a row with a unit pivot."""
         M = self.outside if body == self.cluster.parent else self.inertia[body].value
         scale = np.sqrt(np.maximum(np.diag(M), TINY))
         return float(np.max(vector**2 / scale**2))
@@ -330,7 +330,7 @@ class MinimumNormElimination(BodyElimination):
     armature = 1.0
 
     def _growth(self, body: int, vector: Array) -> float:
-        """Return what a unit pivot adds to the inertia of a body's columns."""
+        """Return the growth of the inertia of a body's columns by a row with a unit pivot."""
         columns = self.posed.columns[self.start[body] : self.start[body + 1]]
         return float(np.max((columns @ vector) ** 2, initial=0.0))
 

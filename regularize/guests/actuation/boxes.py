@@ -152,7 +152,7 @@ def _compared(less: AffineForm, more: AffineForm) -> AffineForm:
 
 
 def _selected(condition: AffineForm, yes: AffineForm, no: AffineForm) -> AffineForm:
-    """Return what is selected; all that lies between both where that is not decided."""
+    """Return the selected form; bounds of both where the condition is not decided."""
     chosen, other = condition.low > 0.5, condition.high < 0.5
     either = yes.between(np.minimum(yes.low, no.low), np.maximum(yes.high, no.high))
     parts = zip(*((x.center, x.slopes, x.error) for x in (yes, no, either)), strict=True)

@@ -155,9 +155,14 @@ def run_states(arguments: argparse.Namespace) -> int:
     return 0
 
 
-#: Verbs as the command line takes modules: their name, options, and what they do.
-VERBS = (
-    SimpleNamespace(__name__="actuate", add=add_actuate, run=run_actuate),
-    SimpleNamespace(__name__="twin", add=add_twin, run=run_twin),
-    SimpleNamespace(__name__="states", add=add_states, run=run_states),
-)
+_WORDS = {
+    "actuate": "the map from motors to joints that they drive through loops, as code",
+    "twin": "the model without loops, its joints driven through that map",
+    "states": "many configurations with closed loops, for resets of simulated robots",
+}
+_CALLS = ((add_actuate, run_actuate), (add_twin, run_twin), (add_states, run_states))
+#: Verbs as the command line takes modules: a name, words, options, and what they do.
+VERBS = [
+    SimpleNamespace(__name__=name, __doc__=f"`regularize {name}`: {words}.", add=add, run=run)
+    for (name, words), (add, run) in zip(_WORDS.items(), _CALLS, strict=True)
+]

@@ -156,7 +156,7 @@ class Conversion:
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
     def within(self, x: Array) -> Conversion:
-        """Return it for values about some (N, k): a turn more is not what formulas hold for."""
+        """Return the conversion for values near some (N, k): formulas do not hold a turn away."""
         low, high = x.min(axis=0), x.max(axis=0)
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6

@@ -174,7 +174,7 @@ class Prover:
         return FoundDomain(self, np.full((self.n,) * self.k, -1), none)
 
     def searched(self, start: Array) -> FoundDomain:
-        """Return what can be proved from the parameters at a pose on, larger boxes first."""
+        """Return the domain that grows from the parameters at a pose, larger boxes first."""
         theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
@@ -187,7 +187,7 @@ class Prover:
         return found
 
     def guided(self, followed: FoundDomain) -> FoundDomain:
-        """Return what can be proved of what was followed, boxes of one size at once."""
+        """Return the boxes of a followed domain that can be proved, all of one size at once."""
         found = FoundDomain(
             self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
         )
@@ -317,7 +317,7 @@ class FoundDomain:
     part: float = 1.0
 
     def extended(self, cells: Indices, size: int, new: ProvedBoxes) -> FoundDomain:
-        """Return it with more boxes, at places of a grid of their size."""
+        """Return the domain with more boxes, at places of a grid of their size."""
         corners, owner = cells * size, self.owner.copy()
         for place, corner in enumerate(corners, start=len(self.boxes.z)):
             owner[tuple(slice(c, c + size) for c in corner)] = place
@@ -360,13 +360,13 @@ class FoundDomain:
 
 
 def proved_of(followed: FoundDomain) -> FoundDomain:
-    """Return what can be proved of what was followed, with long formulas, all boxes together."""
+    """Return the part of a followed domain that can be proved, for charts with long formulas."""
     prover = followed.prover
     return replace(Prover(prover.chart, prover.bounds).guided(followed), part=followed.part)
 
 
 def found_domain(chart: Chart, bounds: Array, *, sampled: bool) -> FoundDomain:
-    """Return what can be proved, or followed; where that is small, on a finer grid about it."""
+    """Return the proved or followed domain; a small one is searched again on a finer grid."""
     found, whole = Prover(chart, bounds, sampled=sampled).searched(chart.start), bounds
     for _ in range(FINER):
         if not (found.owner >= 0).any():

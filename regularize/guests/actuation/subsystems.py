@@ -271,7 +271,7 @@ class SubsystemMap:
         return (cKDTree(values[:, :k]), cKDTree(values[:, n : n + k])), z
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array, Mask]:
-        """Return the same as ``solved`` by Newton's steps from the nearest of many samples."""
+        """Solve as ``solved`` does, by Newton's steps from the nearest of many samples."""
         (trees, places), k = self._places, x.shape[1]
         finite = np.asarray(np.isfinite(x).all(axis=1))
         nearest = trees[back].query(np.where(finite[:, None], x, 0.0))[1]
