@@ -171,8 +171,8 @@ class ActuationMap(SubsystemMaps):
         while np.prod([float(len(p.lower)) for p in parts]) > BOXES:
             largest = max(range(len(parts)), key=lambda i: len(parts[i].lower))
             whole = parts[largest]
-            order = np.argsort(-np.prod(whole.upper - whole.lower, axis=1))
-            half = order[: len(order) // 2]  # the larger boxes
+            by_volume = np.argsort(-np.prod(whole.upper - whole.lower, axis=1))
+            half = by_volume[: len(by_volume) // 2]
             parts[largest] = replace(whole, lower=whole.lower[half], upper=whole.upper[half])
         k, chosen = len(self.motor_names), [*combined(*(range(len(p.lower)) for p in parts))]
         corners = np.empty((2, len(chosen), k))
