@@ -26,10 +26,7 @@ import regularize as rg
 
 Z = (0.0, 0.0, 1.0)
 FORCES = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_double,
-    *[ctypes.POINTER(ctypes.c_double)] * 3,
-    ctypes.c_void_p,
+    ctypes.c_int, ctypes.c_double, *[ctypes.POINTER(ctypes.c_double)] * 3, ctypes.c_void_p
 )
 #: Steps of the kernel, and those of Python.
 either = pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
@@ -229,10 +226,7 @@ def test_what_functions_may_be_and_return() -> None:
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("compiled function of forces returned 7 at", {"forces": LowLevelCallable(refusing)}),
         (r"forces returns joint forces of shape \(3,\)", {"forces": lambda t, q, v: np.zeros(2)}),
-        (
-            "torque of joint 'A' is a number; the",
-            {"torques": {"A": lambda t: "much"}},
-        ),
+        ("torque of joint 'A' is a number; the", {"torques": {"A": lambda t: "much"}}),
         ("signature 'double", {"torques": {"A": LowLevelCallable(refusing)}}),
         ("signature 'int", {"forces": LowLevelCallable(compiled_torque)}),
         (r"pass scipy.LowLevelCallable\(function\)", {"forces": refusing}),

@@ -52,8 +52,7 @@ def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "inputs"),
-    [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))],
+    ("name", "inputs"), [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))]
 )
 def test_inputs_that_contradict_each_other(name: str, inputs: tuple[str, ...]) -> None:
     with pytest.raises(rg.ModelError, match="cannot be chosen freely"):

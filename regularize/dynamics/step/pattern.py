@@ -163,9 +163,7 @@ class Pattern:
 
 
 def least_degree(
-    adjacent: dict[int, set[int]],
-    waiting: dict[int, set[int]],
-    pivots: SampledPivots | None = None,
+    adjacent: dict[int, set[int]], waiting: dict[int, set[int]], pivots: SampledPivots | None = None
 ) -> dict[int, set[int]]:
     """Return unknowns in an order of least degree, each with the neighbours left then.
 

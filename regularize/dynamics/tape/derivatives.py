@@ -53,9 +53,7 @@ Rule = Callable[[Number, Sequence[Number], Sequence[Number]], Number]
 
 
 def derivatives(
-    numbers: Sequence[Number],
-    variables: Sequence[Number],
-    rules: Mapping[str, Rule] | None = None,
+    numbers: Sequence[Number], variables: Sequence[Number], rules: Mapping[str, Rule] | None = None
 ) -> list[list[Number]]:
     """Return derivatives of numbers by variables, one list for each number.
 

@@ -14,12 +14,7 @@ from regularize.dynamics.tape.languages import columns
 from regularize.errors import RegularizeError
 from regularize.guests.actuation.chart import Chart, chart_of
 from regularize.guests.actuation.prover import FoundDomain, found_domain
-from regularize.guests.actuation.subsystems import (
-    driven_joints,
-    motor_range,
-    motors_of,
-    subsystems,
-)
+from regularize.guests.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
 from regularize.guests.modes.inputs import inputs_of, turning_of
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names

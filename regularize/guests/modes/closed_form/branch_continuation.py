@@ -195,10 +195,7 @@ class BranchContinuation:
             self._settle(i, expected)
         self._meetings.sort(key=lambda meeting: meeting.position)
         return Track(
-            self._turns.unwrapped(self._q),
-            self._branches,
-            self._assembled,
-            tuple(self._meetings),
+            self._turns.unwrapped(self._q), self._branches, self._assembled, tuple(self._meetings)
         )
 
     def _bifurcations(

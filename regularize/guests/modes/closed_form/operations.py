@@ -210,10 +210,7 @@ class Lowering:
         discriminant = self._if(rounding, 0.0, discriminant)
         root, divisor = sign * discriminant.root(), self._if(free, 1.0, square)
         cosine, sine = self.code.solve(
-            "circle",
-            (A, B, C, root),
-            -(A * C + B * root) / divisor,
-            (A * root - B * C) / divisor,
+            "circle", (A, B, C, root), -(A * C + B * root) / divisor, (A * root - B * C) / divisor
         )
         chosen, across = self._free
         return self._if(free, chosen, cosine), self._if(free, across, sine), discriminant

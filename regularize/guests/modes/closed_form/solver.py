@@ -25,13 +25,7 @@ from regularize.guests.modes.closed_form.codegen import Listing, Operations
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.grouping import Turns
-from regularize.guests.modes.inputs import (
-    Inputs,
-    at_least_zero,
-    index_of,
-    inputs_of,
-    together,
-)
+from regularize.guests.modes.inputs import Inputs, at_least_zero, index_of, inputs_of, together
 from regularize.guests.modes.loop_chain import LoopSolution, joint_names, loops_of
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
