@@ -66,7 +66,7 @@ def _verbs() -> Iterator[tuple[str, Verb]]:
     """Yield the verbs that are there; modules of several have ``add_VERB`` and ``run_VERB``."""
     for name, home, words in _TABLE:
         if isinstance(home, str):
-            home = next(present(f"{home}.{name}_command", home), None)
+            home = next(present(f"{home}.{name}_command", f"{home}.commands", home), None)
         if home is not None:
             add = getattr(home, f"add_{name}", None) or home.add
             run = getattr(home, f"run_{name}", None) or home.run

@@ -27,6 +27,40 @@ def ring(name: str, *joints: tuple[str, str, Any, Any]) -> rg.Mechanism:
     )
 
 
+def closure_errors(solution: Any, q: np.ndarray) -> np.ndarray:
+    """Largest gap of any loop at configurations (..., n), shape (N,)."""
+    loops = rg.reduce(solution.graph.mechanism).loops
+    residual = loops.residual(loops.state(q.reshape(-1, q.shape[-1])))
+    return np.max(np.abs(residual[:, : 6 * len(loops.chords)]), axis=1)
+
+
+def newton_from_everywhere(
+    solution: Any, x: np.ndarray, starts: int, seed: int = 7
+) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations that Newton's method finds from random starts, and singular values there."""
+    loops, rng = rg.reduce(solution.graph.mechanism).loops, np.random.default_rng(seed)
+    q = rng.uniform(-np.pi, np.pi, size=(starts, loops.freedoms))
+    q[:, list(solution.columns)] = x
+    free = np.setdiff1d(np.arange(loops.freedoms), solution.columns)
+    for _ in range(60):
+        state = loops.state(q)
+        jacobian, step = loops.residual_jacobian(state)[:, :, free], np.zeros_like(q)
+        found = np.linalg.pinv(jacobian, rcond=1e-9) @ loops.residual(state)[..., None]
+        step[:, free] = -found[..., 0]
+        step /= np.maximum(1.0, np.max(np.abs(step), axis=1, keepdims=True) / 0.7)
+        q = loops.integrate(q, step)
+        q[:, list(solution.columns)] = x
+    closed = np.max(np.abs(loops.residual(loops.state(q))), axis=1) < 1e-11
+    return q[closed], np.linalg.svd(jacobian[closed], compute_uv=False)
+
+
+def written_out(solution: Any) -> Any:
+    """The function of a solution's Python source."""
+    space: dict[str, Any] = {}
+    exec(solution.to_python(), space)
+    return space["solve"]
+
+
 def wheel_suspension() -> Case:
     """The trailer's wheel suspension with the numbers of Klein and Kecskeméthy's listing."""
     l1, l2y, l2z, l3y, l3z = 2 * 0.73, 2 * 0.31, 2 * 0.06, 2 * 0.425, 2 * 0.065

@@ -145,7 +145,7 @@ def in_time(name: str, arguments: list[Any]) -> list[Any]:
 def fuzz(library: Path, count: int, seed: int) -> None:
     """Call entries so many times, from what has reached new blocks before."""
     import regularize as rg
-    from regularize.dynamics.step.c_source import numbers
+    from regularize.validation import numbers
 
     spec = importlib.util.spec_from_file_location("_compiled", library)
     assert spec is not None and spec.loader is not None

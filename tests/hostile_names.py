@@ -33,7 +33,7 @@ from markdown_it import MarkdownIt
 
 import regularize as rg
 from regularize.cli import main
-from regularize.dynamics.tape.array_code import warp_source
+from regularize.dynamics.tape.backends import warp_source
 from regularize.dynamics.tape.program import Program
 from regularize.guests.editor.analysed import Analysed, Mirror
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -214,10 +215,12 @@ def test_three_hinges_with_nothing_between_them_are_a_ball() -> None:
 @pytest.mark.slow
 def test_motors_that_are_too_few_and_what_cannot_move_are_told() -> None:
     drive = DRIVES["five_bar"]()
-    with pytest.raises(
-        rg.ModelError, match=r"with the motors held knee still moves, and .* most of all"
-    ):
+    held = r"with the motors held knee still moves, and .* most of all"
+    with pytest.raises(rg.ModelError, match=held):
         rg.actuation_map(drive.mechanism, ["m1"], ["knee"])
+    with pytest.raises(rg.ModelError, match="as many"):
+        rg.actuation_map(drive.mechanism, ["m1"], ["m1", "knee"])
+    assert rg.actuation_map(DRIVES["rsu_ankle"]().mechanism).joint_names == ("pitch", "roll")
     a = rg.assembly("a triangle")
     a.body("b1"), a.body("b2")
     for i, ends in enumerate((("ground", "b1"), ("b1", "b2"), ("b2", "ground"))):
@@ -254,15 +257,6 @@ def test_robots_as_they_are_published(
     assert np.abs(m.motors(m.joints(theta)) - theta).max() < 1e-11
 
 
-def test_what_does_not_fit_is_said() -> None:
-    drive, _ = made("rsu_ankle")
-    with pytest.raises(rg.ModelError, match="as many"):
-        rg.actuation_map(drive.mechanism, ["m1"], ["pitch", "roll"])
-    with pytest.raises(rg.ModelError, match="with the motors held pitch still moves"):
-        rg.actuation_map(drive.mechanism, ["m1"], ["pitch"])
-    assert rg.actuation_map(drive.mechanism).joint_names == ("pitch", "roll")
-
-
 def test_where_there_are_no_formulas_newtons_method_follows_one_branch() -> None:
     """A general 7R loop against the projection of all its joints, followed in small steps."""
     drive, m = made("seven_hinges")
@@ -290,10 +284,12 @@ def hinged(name: str, *points: Any, **motor: Any) -> rg.Mechanism:
     return a.mechanism()
 
 
-def limited(mechanism: rg.Mechanism, low: float, high: float) -> rg.Mechanism:
-    """The mechanism with other limits of its motor."""
+def limited(
+    mechanism: rg.Mechanism, low: float, high: float, motors: Sequence[str] = ("m",)
+) -> rg.Mechanism:
+    """The mechanism with other limits of its motors, and no ratings."""
     joints = (
-        replace(j, limits=type(j.limits)([low], [high])) if j.name == "m" else j
+        replace(j, limits=type(j.limits)([low], [high])) if j.name in motors else j
         for j in mechanism.joints
     )
     return replace(mechanism, joints=tuple(joints))
@@ -426,11 +422,7 @@ def test_pages_draw_maps_up_to_where_they_are_singular(
     name: str, limit: float, singular: bool, tmp_path: Path
 ) -> None:
     drive = DRIVES[name]()
-    wide = [
-        replace(j, limits=type(j.limits)([-limit], [limit])) if j.name in drive.motors else j
-        for j in drive.mechanism.joints
-    ]
-    rg.save(replace(drive.mechanism, joints=tuple(wide)), tmp_path / "model.urdf")
+    rg.save(limited(drive.mechanism, -limit, limit, drive.motors), tmp_path / "model.urdf")
     page = tmp_path / "model.html"
     main(["check", str(tmp_path / "model.urdf"), "--output", "html", "-o", str(page)])
     (figure,) = re.findall(r'<figure class="map">.*?</figure>', page.read_text("utf-8"))
@@ -600,16 +592,10 @@ def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
 
 
 def test_a_motor_without_ratings_leaves_those_of_other_subsystems() -> None:
-    robot = humanoid()
-    silent = [
-        replace(j, limits=type(j.limits)(j.limits.lower, j.limits.upper))
-        if j.name == "left_m1" and j.limits is not None
-        else j
-        for j in robot.joints
-    ]
+    silent = limited(humanoid(), -0.7, 0.7, ["left_m1"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        twin = rg.serial_twin(replace(robot, joints=tuple(silent)))
+        twin = rg.serial_twin(silent)
     rated = {j.name: j.limits.effort for j in twin.mechanism.joints if j.limits is not None}
     assert rated["left_pitch"] is None and (np.asarray(rated["right_pitch"]) > 0.0).all()
 

@@ -12,7 +12,7 @@ import pytest
 from mechanisms import acted
 from scipy import LowLevelCallable
 from test_compiled_forces import TORQUE, compiled_calls
-from test_compiled_steps import ASSETS, compare, compiled, fourbar, on_a_base, with_inertia
+from test_compiled_steps import ASSETS, compare, compiled, loop, on_a_base, with_inertia
 from test_simulate import pendulum
 
 import regularize as rg
@@ -114,9 +114,7 @@ TIMES = np.linspace(0.0, 1.0, 12)
     ids=["expression", "with rates", "without rates", "compiled", "table", "deep"],
 )
 def test_motions_in_all_forms(motion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
     found = both(robot, monkeypatch, {"A": motion})
     crank = found.coordinates[:, found.names.index("A")]
     assert crank == pytest.approx(swing(found.time)[0], abs=1e-12)
@@ -179,9 +177,7 @@ def test_a_crank_that_turns_evenly_moves_the_slider_as_its_equation_says() -> No
 
 
 def test_errors_of_motions_come_through() -> None:
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
 
     def failing(t: float) -> float:
         if 0.0501 < t < 0.0519:

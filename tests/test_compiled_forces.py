@@ -15,7 +15,7 @@ from test_compiled_steps import (
     compare,
     compiled,
     compiled_calls,
-    fourbar,
+    loop,
     moved,
     on_a_base,
     push,
@@ -26,11 +26,10 @@ import regularize as rg
 
 Z = (0.0, 0.0, 1.0)
 FORCES = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_double,
-    *[ctypes.POINTER(ctypes.c_double)] * 3,
-    ctypes.c_void_p,
+    ctypes.c_int, ctypes.c_double, *[ctypes.POINTER(ctypes.c_double)] * 3, ctypes.c_void_p
 )
+#: Steps of the kernel, and those of Python.
+either = pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
 TORQUE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_void_p)
 
 
@@ -45,7 +44,7 @@ def floating() -> rg.Robot:
     return robot
 
 
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+@either
 def test_a_force_at_the_centre_of_mass_drives_a_parabola(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +56,7 @@ def test_a_force_at_the_centre_of_mass_drives_a_parabola(
     assert motion.q[-1, 3:] == pytest.approx(motion.q[0, 3:], abs=1e-10)
 
 
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+@either
 def test_a_moment_in_axes_of_the_body_spins_it_up(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +94,7 @@ def held(kind: str, law: dict[str, Any]) -> rg.Robot:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+@either
 def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +107,7 @@ def test_a_damped_closing_joint_of_two_freedoms_lets_rates_decay(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compiled", [pytest.param(True, marks=compiled), False])
+@either
 def test_a_closing_ball_with_a_spring_swings(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,9 +185,7 @@ def compiled_torque(t, data):  # type: ignore[no-untyped-def]
 @compiled
 def test_functions_of_forces_are_called_from_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled ones and plain ones alike, together and alone; work is part of the balance."""
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
     calls, data = compiled_calls(monkeypatch), ctypes.c_double(2.0)
     pointer = ctypes.cast(ctypes.pointer(data), ctypes.c_void_p)
     plain = compare(robot, monkeypatch, forces=spring, torques={"A": lambda t: 2 * np.cos(3 * t)})
@@ -206,24 +203,6 @@ def test_functions_of_forces_are_called_from_c(monkeypatch: pytest.MonkeyPatch) 
         assert each.coordinates == pytest.approx(plain.coordinates, abs=1e-9)
 
 
-@compiled
-def test_a_pendulum_under_a_compiled_torque(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of unit inertia without gravity: the second integral of the torque."""
-    joint = rg.Joint.in_world("hinge", "ground", "bar", "revolute", Z, (0, 0, 0))
-    inertia = rg.Inertia(1e-3, np.zeros(3), np.eye(3))
-    mechanism = rg.Mechanism.of_joints("pendulum", [joint])
-    bodies = [replace(b, inertia=inertia) for b in mechanism.bodies]
-    calls = compiled_calls(monkeypatch)
-    motion = rg.simulate(
-        replace(mechanism, bodies=tuple(bodies)),
-        duration=2.0,
-        torques={"hinge": LowLevelCallable(compiled_torque)},
-        rtol=1e-11,
-    )
-    expected = (1.0 - np.cos(3.0 * motion.time)) / 9.0
-    assert calls and motion.coordinates[:, 0] == pytest.approx(expected, abs=1e-10)
-
-
 def failing(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     if t > 0.05:
         raise KeyError("no value")
@@ -237,33 +216,28 @@ def refusing(t, q, v, tau, data):  # type: ignore[no-untyped-def]
 
 def test_what_functions_may_be_and_return() -> None:
     """Errors name the argument and what was expected, and exceptions come through."""
-    robot = rg.to_pinocchio(
-        rg.reduce(with_inertia(rg.Mechanism.of_joints("loop", fourbar("ground"))))
-    )
+    robot = loop()
 
     def run(**given: object) -> None:
         rg.simulate(robot, duration=0.2, **given)  # type: ignore[arg-type]
 
     with pytest.raises(KeyError, match="no value"):
         run(forces=failing)
-    with pytest.raises(rg.ModelError, match="compiled function of forces returned 7 at"):
-        run(forces=LowLevelCallable(refusing))
-    with pytest.raises(rg.ModelError, match=r"forces returns joint forces of shape \(3,\)"):
-        run(forces=lambda t, q, v: np.zeros(2))
-    with pytest.raises(rg.ModelError, match="torque of joint 'A' is a number; the function gave"):
-        run(torques={"A": lambda t: "much"})
-    with pytest.raises(rg.ModelError, match="signature 'double"):
-        run(torques={"A": LowLevelCallable(refusing)})
-    with pytest.raises(rg.ModelError, match="signature 'int"):
-        run(forces=LowLevelCallable(compiled_torque))
-    with pytest.raises(rg.ModelError, match=r"pass scipy.LowLevelCallable\(function\)"):
-        run(forces=refusing)
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("compiled function of forces returned 7 at", {"forces": LowLevelCallable(refusing)}),
+        (r"forces returns joint forces of shape \(3,\)", {"forces": lambda t, q, v: np.zeros(2)}),
+        ("torque of joint 'A' is a number; the", {"torques": {"A": lambda t: "much"}}),
+        ("signature 'double", {"torques": {"A": LowLevelCallable(refusing)}}),
+        ("signature 'int", {"forces": LowLevelCallable(compiled_torque)}),
+        (r"pass scipy.LowLevelCallable\(function\)", {"forces": refusing}),
+        ("is a BodyLoad or six numbers, force first; got", {"loads": {"coupler": [0.0, 0.0, 1.0]}}),
+        ("no body", {"loads": {"nobody": rg.BodyLoad()}}),
+    ]
+    for told, given in wrong:
+        with pytest.raises(rg.ModelError, match=told):
+            run(**given)
     with pytest.raises(TypeError, match="loads is names, each with an array of finite numbers"):
         run(loads={"coupler": "much"})
-    with pytest.raises(rg.ModelError, match="is a BodyLoad or six numbers, force first; got"):
-        run(loads={"coupler": [0.0, 0.0, 1.0]})
-    with pytest.raises(rg.ModelError, match="no body"):
-        run(loads={"nobody": rg.BodyLoad()})
     with pytest.raises(rg.ModelError, match="force of a load consists of three finite numbers"):
         rg.BodyLoad(force=(1.0, 2.0))
     with pytest.raises(rg.ModelError, match="axes of a load"):

@@ -52,6 +52,12 @@ def fourbar(base: str) -> list[rg.Joint]:
     ]
 
 
+def loop() -> rg.Robot:
+    """The four-bar on the ground."""
+    mechanism = rg.Mechanism.of_joints("loop", fourbar("ground"))
+    return rg.to_pinocchio(rg.reduce(with_inertia(mechanism)))
+
+
 def on_a_base(kind: str) -> rg.Mechanism:
     """A four-bar whose frame moves."""
     base = rg.Joint.in_world("base", "ground", "frame", kind, Z, (0.4, 0.1, 0.2))

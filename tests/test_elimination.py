@@ -17,7 +17,13 @@ from dynamics_table import weighed
 from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
 from pinocchio_rows import rows_of_pinocchio
-from test_kernel import assert_equal_to_dense, of_dense_algebra, tree_alone
+from test_kernel import (
+    assert_accelerates_as_pinocchio,
+    assert_equal_to_dense,
+    closed_chains,
+    of_dense_algebra,
+    tree_alone,
+)
 
 import regularize as rg
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of
@@ -70,33 +76,12 @@ def assert_those_of_its_rows(
         np.testing.assert_array_equal(kernel.constrained_dynamics(q, v, tau)[1], multipliers)
 
 
-def placed(size: float) -> pin.SE3:
-    T = pin.SE3.Random()
-    return pin.SE3(T.rotation, size * T.translation)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1.0, 1e-3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_closing_joint_in_open_loops(kind: str, size: float) -> None:
-    model, q0 = pin.Model(), np.zeros(8)
-    pin.seed(5)
-    kinds = [pin.JointModelRX, pin.JointModelPY, pin.JointModelRZ, pin.JointModelRY]
-    for k in range(8):
-        model.addJoint(k, kinds[k % 4](), placed(size), f"joint {k}")
-        own = pin.Inertia.Random()
-        body = pin.Inertia(own.mass, size * own.lever, size * size * own.inertia)
-        model.appendBodyToJoint(k + 1, body, pin.SE3.Identity())
-    model.gravity.linear *= size
-    data = model.createData()
-    pin.forwardKinematics(model, data, q0)
-    T = placed(size)
-    ground = data.oMi[8] * T
-    for ends in ((8, T, 0, ground), (0, ground, 8, T)):
-        closure = rg.Closure(*ends, kind=kind, axis=(0.6, 0.0, 0.8), pitch=0.1 * size)
-        robot = rg.augment(model, [closure], q0)
-        machine = mixed(robot, 3)
-        assert_those_of_its_rows(machine, robot, q0, 0.1)
+    for robot in closed_chains(kind, size, "RPRR"):
+        assert_those_of_its_rows(mixed(robot, 3), robot, np.zeros(8), 0.1)
 
 
 @pytest.mark.slow
@@ -136,7 +121,6 @@ def planar_tree(tilted: float = 0.0) -> pin.Model:
         place = pin.SE3.Random() if k == 0 else pin.SE3(turn, rng.normal(size=3))
         j = model.addJoint(max(min(k, 1), k - k % 2), joint, place, f"joint {k}")
         model.appendBodyToJoint(j, pin.Inertia.Random(), pin.SE3.Random())
-    model.armature = np.linspace(0.0, 0.3, model.nv)
     return model
 
 
@@ -144,14 +128,8 @@ def planar_tree(tilted: float = 0.0) -> pin.Model:
 def test_a_tree_of_planar_joints_accelerates_as_that_of_pinocchio(tilted: float) -> None:
     """A tilted joint leaves the plane, and the step is the general one."""
     model = planar_tree(tilted)
-    machine, data = tree_alone(model)[0], model.createData()
-    assert (plane_sections(machine) is None) == (tilted > 0.0)
-    kernel, rng = compiled(tables_of(machine)), np.random.default_rng(3)
-    for _ in range(3):
-        q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
-        v, tau = rng.normal(size=(2, model.nv))
-        expected = pin.aba(model, data, q, v, tau)
-        assert kernel.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    assert (plane_sections(tree_alone(model)[0]) is None) == (tilted > 0.0)
+    assert_accelerates_as_pinocchio(model)
 
 
 def test_slides_alone_turn_nothing_and_have_no_plane() -> None:

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
@@ -74,6 +74,30 @@ def every_joint() -> pin.Model:
     return model
 
 
+def closed_chains(kind: str, size: float, letters: str) -> Iterator[rg.Robot]:
+    """Eight hinges R and slides P in series, closed by a joint that stands either way round."""
+    model, q0, count = pin.Model(), np.zeros(8), len(letters)
+    pin.seed(5)
+
+    def placed() -> pin.SE3:
+        T = pin.SE3.Random()
+        return pin.SE3(T.rotation, size * T.translation)
+
+    for k in range(8):
+        joint = getattr(pin, f"JointModel{letters[k % count]}{'XYZY'[k % count]}")()
+        model.addJoint(k, joint, placed(), f"joint {k}")
+        own = pin.Inertia.Random()
+        body = pin.Inertia(own.mass, size * own.lever, size * size * own.inertia)
+        model.appendBodyToJoint(k + 1, body, pin.SE3.Identity())
+    model.gravity.linear *= size
+    data, T = model.createData(), placed()
+    pin.forwardKinematics(model, data, q0)
+    ground = data.oMi[8] * T
+    for ends in ((8, T, 0, ground), (0, ground, 8, T)):
+        closure = rg.Closure(*ends, kind=kind, axis=(0.6, 0.0, 0.8), pitch=0.1 * size)
+        yield rg.augment(model, [closure], q0)
+
+
 def tree_alone(model: pin.Model) -> tuple[MultibodyTree, Any]:
     """A tree without loops as the kernel has it, and the link of each joint."""
     rows = ConstraintRows([], np.zeros((0, model.nv)), np.zeros(0))
@@ -119,15 +143,20 @@ def test_parts_are_and_move_where_the_bodies_of_pinocchio_are_and_move() -> None
         assert kernel.energies(q, v) == pytest.approx([kinetic, potential], abs=1e-10)
 
 
-def test_whole_numbers_of_numpy_are_numbers_of_threads() -> None:
-    kernel = compiled(tables_of_every_joint())
-    q = np.array([pin.neutral(every_joint())] * 3)
-    one = kernel.link_poses(q, 1)
-    for threads in (np.int64(2), np.uint8(2), True):
-        np.testing.assert_array_equal(kernel.link_poses(q, threads), one)
-    for wrong in (2.0, np.float64(2.0), "2", None):
-        with pytest.raises(TypeError, match="threads is a whole number"):
-            kernel.link_poses(q, wrong)
+def assert_accelerates_as_pinocchio(model: pin.Model) -> None:
+    """At random states far from zero, with rotors."""
+    model.armature = np.linspace(0.0, 0.3, model.nv)
+    data, rng = model.createData(), np.random.default_rng(3)
+    kernel = compiled(tables_of(tree_alone(model)[0]))
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
+        v, tau = rng.normal(size=(2, model.nv))
+        expected = pin.aba(model, data, q, v, tau)
+        assert kernel.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
+    assert_accelerates_as_pinocchio(every_joint().copy())
 
 
 def test_numbers_that_are_not_aligned_are_copied() -> None:
@@ -172,8 +201,11 @@ def test_batches_are_the_states_one_by_one_in_any_number_of_threads() -> None:
         [pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq)) for _ in range(9)]
     )
     one = [kernel.link_poses(x) for x in q]
-    for threads in (1, 2, 5, 20):
+    for threads in (1, 2, 5, 20, np.int64(2), np.uint8(2), True):
         np.testing.assert_array_equal(kernel.link_poses(q, threads), one)
+    for wrong in (2.0, np.float64(2.0), "2", None):
+        with pytest.raises(TypeError, match="threads is a whole number"):
+            kernel.link_poses(q, wrong)
     with pytest.raises(rg.ModelError, match="link_poses: argument 1 must have shape"):
         kernel.link_poses(q[:, 1:])
     with pytest.raises(rg.ModelError, match="threads"):
@@ -280,18 +312,6 @@ def test_shortest_steps_onto_deep_loops() -> None:
     assert np.max(np.abs(robot.residual(held))) < 1e-12
     index = robot.velocity_indices(["foot", "top 3"])
     np.testing.assert_array_equal(held[index], q[index])
-
-
-def test_a_tree_of_every_joint_accelerates_as_that_of_pinocchio() -> None:
-    model = every_joint()
-    model.armature = np.linspace(0.0, 0.3, model.nv)
-    data = model.createData()
-    kernel, rng = compiled(tables_of(tree_alone(model)[0])), np.random.default_rng(3)
-    for _ in range(3):
-        q = pin.integrate(model, pin.neutral(model), 3.0 * rng.normal(size=model.nv))
-        v, tau = rng.normal(size=(2, model.nv))
-        expected = pin.aba(model, data, q, v, tau)
-        assert kernel.forward_dynamics(q, v, tau) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 def test_mimic_joints_and_couplings_are_rows() -> None:

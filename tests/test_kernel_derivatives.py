@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from dynamics_table import actuators, by_differences, states, weighed
+from dynamics_table import actuators, states, weighed
 from mechanisms import n_fourbar
 from pinocchio_cases import mass_matrix
-from test_kernel import tree_alone
+from test_kernel import closed_chains, every_joint, tree_alone
 
 import regularize as rg
 from regularize.dynamics.pinocchio import forces
@@ -63,21 +63,9 @@ def test_rows_are_those_of_python(name: str) -> None:
 def test_errors_of_every_closing_joint(kind: str) -> None:
     """Large ones as well, where its own motion is taken out."""
     rng = np.random.default_rng(5)
-    model = pin.Model()
-    pin.seed(5)
-    for k in range(8):
-        joint = [pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ][k % 3]()
-        model.addJoint(k, joint, pin.SE3.Random(), f"joint {k}")
-        model.appendBodyToJoint(k + 1, pin.Inertia.Random(), pin.SE3.Identity())
-    q0, data = np.zeros(8), model.createData()
-    pin.forwardKinematics(model, data, q0)
-    T = pin.SE3.Random()
-    ground = data.oMi[8] * T
-    for ends in ((8, T, 0, ground), (0, ground, 8, T)):
-        closure = rg.Closure(*ends, kind=kind, axis=(0.6, 0.0, 0.8), pitch=0.1)
-        robot = rg.augment(model, [closure], q0)
+    for robot in closed_chains(kind, 1.0, "RRR"):
         for step in (1e-3, 0.3):
-            q = q0 + step * rng.normal(size=8)
+            q = step * rng.normal(size=8)
             expected = robot.states.errors(q)
             assert np.max(np.abs(expected)) > 0.1 * step
             assert_alike(robot.kernel.residual(q), expected, 1e-13)
@@ -159,25 +147,8 @@ def test_inverse_derivatives_are_those_of_python(name: str) -> None:
 
 def test_derivatives_of_every_joint() -> None:
     """Joints of Pinocchio of which it has no right derivatives, and one that mimics another."""
-    model, rng = pin.Model(), np.random.default_rng(3)
-    pin.seed(3)
-    slide = pin.JointModelComposite(pin.JointModelRX())
-    slide.addJoint(pin.JointModelPZ(), pin.SE3.Random())
-    for joint in (
-        pin.JointModelFreeFlyer(),
-        pin.JointModelPlanar(),
-        pin.JointModelSphericalZYX(),
-        pin.JointModelUniversal(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])),
-        pin.JointModelTranslation(),
-        slide,
-        pin.JointModelHX(0.3),
-        pin.JointModelRUBY(),
-        pin.JointModelSpherical(),
-        pin.JointModelRZ(),
-    ):
-        k = model.addJoint(model.njoints - 1, joint, pin.SE3.Random(), f"joint {model.njoints}")
-        model.appendBodyToJoint(k, pin.Inertia.Random(), pin.SE3.Random())
-    model = pin.transformJointIntoMimic(model, 7, model.njoints - 1, -0.7, 0.2)
+    rng = np.random.default_rng(3)
+    model = pin.transformJointIntoMimic(every_joint(), 2, 3, -0.7, 0.2)
     model.armature = rng.random(model.nv)
     kernel = compiled(tables_of(tree_alone(model)[0]))
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
@@ -215,18 +186,6 @@ def test_far_from_the_origin_no_digits_are_lost() -> None:
     there, here = (robot.dynamics_derivatives(x, v, tau) for x in (far, q))
     assert_alike(there.a, here.a, 1e-10)
     assert_alike(there.ddq_dq, here.ddq_dq, 1e-9)
-
-
-@pytest.mark.slow
-def test_derivatives_against_differences_along_the_loops() -> None:
-    robot, _ = both("walker")
-    q, v, tau = state(robot)
-    exact = robot.dynamics_derivatives(q, v, tau)
-
-    def accelerations(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return robot.forward_dynamics(q, v, tau)
-
-    assert by_differences(robot, q, v, accelerations, exact.ddq_dq, exact.ddq_dv) < 1e-9
 
 
 def test_near_singular_configurations_accelerations_keep_their_digits() -> None:

@@ -19,9 +19,7 @@ import regularize.adapters
 ROOT = Path(__file__).resolve().parents[1] / "regularize"
 #: Verbs that guests bring along: they are of the command line.
 VERBS = {
-    "regularize.guests.actuation.actuate_command",
-    "regularize.guests.actuation.states_command",
-    "regularize.guests.actuation.twin_command",
+    "regularize.guests.actuation.commands",
     "regularize.guests.design.metamodel_command",
     "regularize.guests.design.workspace_command",
     "regularize.guests.editor",

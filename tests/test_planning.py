@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from closed_form_cases import closure_errors, newton_from_everywhere
 
 import regularize as rg
 
@@ -37,31 +38,21 @@ def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
     solution, loops = solution_of(name, inputs)
     assert solution.solved
     rng = np.random.default_rng(5)
-    free = np.setdiff1d(np.arange(loops.freedoms), solution.columns)
     for x in rng.uniform(-1.0, 1.0, size=(2, len(inputs))):
         found = solution.solve(x)
         ours = found.q[found.assembled]
         assert len(ours)
-        assert np.max(np.abs(loops.residual(loops.state(ours)))) < 1e-12
-        # Newton's method from many starts; where axes coincide its ends are a continuum.
-        q = rng.uniform(-np.pi, np.pi, size=(600, loops.freedoms))
-        q[:, list(solution.columns)] = x
-        for _ in range(60):
-            state = loops.state(q)
-            jacobian = loops.residual_jacobian(state)[:, :, free]
-            step = np.linalg.pinv(jacobian, rcond=1e-9) @ loops.residual(state)[..., None]
-            q[:, free] -= step[..., 0] / np.maximum(1.0, np.max(np.abs(step), axis=1))
-        closed = np.max(np.abs(loops.residual(loops.state(q))), axis=1) < 1e-11
-        values = np.linalg.svd(jacobian, compute_uv=False)
-        theirs = q[closed & (np.sum(values > 1e-5, axis=1) == len(free))]
+        assert np.max(closure_errors(solution, ours)) < 1e-12
+        # Where axes coincide the ends of Newton's method are a continuum.
+        q, values = newton_from_everywhere(solution, x, 600)
+        theirs = q[np.sum(values > 1e-5, axis=1) == loops.freedoms - len(inputs)]
         gaps = np.abs(np.exp(1j * theirs[:, None]) - np.exp(1j * ours[None])).max(axis=2)
         assert np.max(np.min(gaps, axis=1), initial=0.0) < 1e-6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "inputs"),
-    [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))],
+    ("name", "inputs"), [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))]
 )
 def test_inputs_that_contradict_each_other(name: str, inputs: tuple[str, ...]) -> None:
     with pytest.raises(rg.ModelError, match="cannot be chosen freely"):

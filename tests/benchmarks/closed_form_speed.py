@@ -23,7 +23,7 @@ from scipy.optimize import root
 import regularize as rg
 
 sys.path.insert(0, str(CHECKOUT / "tests"))
-from closed_form_cases import CASES, wheel_suspension
+from closed_form_cases import wheel_suspension
 
 SAMPLES = 300_000
 RUNS = 7
@@ -84,16 +84,6 @@ def measure(solution: Any, samples: int = SAMPLES, calls: int = 2_000) -> dict[s
     )
 
 
-def every_case() -> None:
-    """Operations and CPU time per input of all cases."""
-    print(f"{'mechanism':30}{'branches':>9}{'operations':>12}{'µs each':>9}")
-    for name, ((mechanism, inputs), branches) in CASES.items():
-        solution = rg.closed_form(mechanism, inputs)
-        x = np.random.default_rng(0).uniform(-0.2, 0.2, size=(20_000, len(solution.inputs)))
-        (each,) = per_item({name: (lambda s=solution, x=x: s.solve(x), len(x))}, RUNS).values()
-        print(f"{name:30}{branches:9}{solution.operations.total:12}{1e6 * each:9.2f}")
-
-
 def main() -> None:
     """Measure and print."""
     mechanism, inputs = wheel_suspension()
@@ -107,7 +97,6 @@ def main() -> None:
         print("published additions and multiplications: 236, 307 by projections; 69, 78 symbolic")
         for name, each in seconds.items():
             print(f"{name:48}{each * SAMPLES:9.3f} s for {SAMPLES}")
-        every_case()
 
     finish({name: iterative / each for name, each in seconds.items()}, table)
 

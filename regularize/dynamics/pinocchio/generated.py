@@ -67,7 +67,7 @@ class GeneratedTree(ClosingTree):
             UnsupportedExport: The file does not end in ``.c``, its name is no C identifier, or a
                 joint or a row has a form that the code does not know.
         """
-        from regularize.dynamics.step.c_source import write_c
+        from regularize.dynamics.step.compiled import write_c
 
         if self.style == "legacy":
             raise UnsupportedExport("C source does not know the style 'legacy'; use 'rows'")
@@ -91,7 +91,7 @@ class GeneratedTree(ClosingTree):
         It is for ``jax.vmap``, ``jax.jit`` and ``jax.grad``. Of double precision
         (``jax.config.update("jax_enable_x64", True)``) it has nine digits and more.
         """
-        from regularize.dynamics.tape.array_code import to_jax
+        from regularize.dynamics.tape.backends import to_jax
 
         return to_jax(self.programs.dynamics, (self.nq, self.nv, self.nv))
 
@@ -113,7 +113,7 @@ class GeneratedTree(ClosingTree):
         Args:
             backward: Whether ``warp.Tape`` can differentiate it, which takes longer to compile.
         """
-        from regularize.dynamics.tape.array_code import to_warp
+        from regularize.dynamics.tape.backends import to_warp
 
         return to_warp(self.programs.dynamics, self.nq, self.nv, backward=backward)
 
@@ -146,7 +146,7 @@ class GeneratedCode:
         """Compile the code, or find it in the cache."""
         from ctypes import c_double, c_long, c_void_p
 
-        from regularize.dynamics.tape.libraries import library
+        from regularize.dynamics.tape.backends import library
 
         found = library(programs.c_code("robot", steps=True).source(lanes))
         array: Any = c_void_p

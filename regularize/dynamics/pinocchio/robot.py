@@ -261,7 +261,7 @@ class Robot(GeneratedTree):
             UnsupportedExport: There is no C compiler, rows depend on each other, or the code would
                 take minutes to compile.
         """
-        from regularize.dynamics.tape.libraries import native_lanes  # loaded where wanted
+        from regularize.dynamics.tape.backends import native_lanes  # loaded where wanted
 
         if isinstance(lanes, str) and lanes == "auto":
             lanes = native_lanes()

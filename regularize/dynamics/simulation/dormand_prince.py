@@ -118,7 +118,7 @@ EXTRA = len(A_EXTRA) + 1
 
 #: Stages, end and both estimates of the error, as ``motion.c`` reads them.
 _METHOD = np.concatenate([A.ravel(), B, E5, E3])
-#: Further stages and terms of the dense output, as ``between.c`` reads them.
+#: Further stages and terms of the dense output, as ``motion.c`` reads them.
 _DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 

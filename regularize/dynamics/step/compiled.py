@@ -1,10 +1,10 @@
-"""Tables of a tree as the C header names them, and the compiled kernel on them."""
+"""Tables of a tree as the C header names them, the compiled kernel, and both as C99 source."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regularize.errors import UnsupportedExport
+from regularize.escape import in_comment
 from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
@@ -95,3 +97,143 @@ def compiled(tables: Tables) -> Any:
     if Kernel is None:
         return None
     return Kernel(tables.integers, tables.reals, numbers)
+
+
+#: Functions that are offered: what goes in, what comes out, and what they do.
+FUNCTIONS = {
+    "forward_dynamics": ("q v tau", "a", "Acceleration under joint forces, with closed loops."),
+    "constrained_dynamics": (
+        "q v tau",
+        "a multipliers",
+        "The same, and the multipliers of the rows: mass matrix a + n = tau + rows^T multipliers.",
+    ),
+    "residual": ("q", "errors", "Errors of the rows, zero where the loops are closed."),
+    "jacobian": ("q", "rows", "Rows on velocities, row by row."),
+    "bias": ("q v", "gamma", "Rates of the rows while nothing accelerates: rows a + gamma = 0."),
+    "project_velocity": ("q v", "nearest", "The velocity nearest to v that keeps loops closed."),
+    "dynamics_derivatives": (
+        "q v tau",
+        "a by_q by_v by_tau",
+        "Acceleration and its derivatives along the loops, row by row.",
+    ),
+}
+
+_HEAD = """\
+/* {title}
+ *
+ * SI units. Configurations have {nq} numbers, velocities {nv}, and there are {rows} rows. {order}
+ *
+ * Functions return 0, or 1 where masses or rows do not determine the result, which is not written
+ * then. They share memory: call them from one thread.
+ *
+ * Forces within the joints (damping, friction, springs) are to be added to tau.
+ */
+"""
+_CALL = """\
+
+/* {what} */
+{prototype} {{
+    const double *const in[] = {{{inputs}}};
+    double *const out[] = {{{outputs}}};
+    Tables tables;
+    Workspace workspace;
+    open_tables(&tables, kernel_integers, kernel_reals);
+    open_workspace(&tables, &workspace, kernel_numbers);
+    return entries[entry_{function}].run(&tables, &workspace, in, out);
+}}
+"""
+_BATCH = (
+    "int {name}_forward_dynamics_batch(long n, const double *q, const double *v, "
+    "const double *tau, double *a)"
+)
+
+
+def write_c(
+    tables: Tables, path: Path, title: str, joints: Sequence[str], straight: str | None = None
+) -> Path:
+    """Write C99 source of a tree's functions, named ``STEM_forward_dynamics`` and so on; a header.
+
+    The code goes by the tables of the tree, or is ``straight``: straight-line code of the
+    acceleration alone. ``joints`` are the names of the velocities' joints with their indices.
+    """
+    if path.suffix != ".c":
+        raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
+    name, order = identifier(path.stem), ["The velocities are those of:", *map(in_comment, joints)]
+    head = _HEAD.format(title=in_comment(title), order="\n *   ".join(order), **tables.sizes)
+    if straight is None:
+        prototypes = {_prototype(name, function): FUNCTIONS[function][2] for function in FUNCTIONS}
+        source = _table_code(tables, name)
+    else:
+        one, batch = _prototype(name, "forward_dynamics"), _BATCH.format(name=name)
+        many = "The same of n states, in rows: NaN in those that are in doubt, and 1."
+        prototypes = {one: FUNCTIONS["forward_dynamics"][2], batch: many}
+        source = straight
+    guard = f"{name.upper()}_H"
+    declared = "".join(f"/* {what} */\n{prototype};\n" for prototype, what in prototypes.items())
+    header = (
+        f'{head}#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
+        f"{declared}#ifdef __cplusplus\n}}\n#endif\n#endif\n"
+    )
+    path.with_suffix(".h").write_text(header, encoding="utf-8")
+    path.write_text(f"{head}\n{source}", encoding="utf-8")
+    return path
+
+
+def _prototype(name: str, function: str) -> str:
+    ins, outs, _ = FUNCTIONS[function]
+    arguments = [
+        *(f"const double *{x}" for x in ins.split()),
+        *(f"double *{x}" for x in outs.split()),
+    ]
+    return f"int {name}_{function}({', '.join(arguments)})"
+
+
+def _table_code(tables: Tables, name: str) -> str:
+    """Return the kernel's source with the tables and a C function for each of ``FUNCTIONS``."""
+    parts = [
+        _with_includes("kernel.c", set()),
+        _array("int", "kernel_integers", tables.integers),
+        _array("double", "kernel_reals", tables.reals),
+        f"static double kernel_numbers[{workspace_length(tables)}];\n",
+    ]
+    for function, (ins, outs, what) in FUNCTIONS.items():
+        names = {"inputs": ", ".join(ins.split()), "outputs": ", ".join(outs.split())}
+        prototype = _prototype(name, function)
+        parts.append(_CALL.format(prototype=prototype, function=function, what=what, **names))
+    return "\n".join(parts)
+
+
+def identifier(name: str) -> str:
+    """Return the name if C can have it."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+    return name
+
+
+def c_numbers(array: np.ndarray[Any, Any]) -> Iterable[str]:
+    """Return whole numbers, or hexadecimal constants, so that nothing is lost."""
+    if array.dtype.kind in "iu":
+        return (str(int(value)) for value in array)
+    return (float(value).hex() for value in array)
+
+
+def workspace_length(tables: Tables) -> int:
+    """Return how many real numbers the workspace of a tree has."""
+    rooms = re.findall(r"X\((\w+), (\d+), (\w+)\)", _header())
+    wanted = {*names("WORKSPACE")}
+    return sum(int(count) * tables.sizes[of] for name, count, of in rooms if name in wanted)
+
+
+def _with_includes(file: str, done: set[str]) -> str:
+    """Return a source with the files that it includes in their places, each once."""
+    if file in done:
+        return ""
+    done.add(file)
+    text = (SOURCES / file).read_text(encoding="utf-8")
+    return re.sub(r'#include "([^"]+)"\n', lambda found: _with_includes(found[1], done), text)
+
+
+def _array(kind: str, name: str, values: ArrayLike) -> str:
+    texts = list(c_numbers(np.asarray(values)))
+    lines = [", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
+    return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"

@@ -18,18 +18,66 @@ one configuration, and the order is kept. The kernel watches that the row's pivo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import BodyProgram, BodyPrograms, Cluster, Row, unknowns_of
-from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.multibody import Cluster, MultibodyTree, Row, unknowns_of
 from regularize.dynamics.step.posing import Posed
 from regularize.lie.arrays import Array
 from regularize.tolerances import TINY
 
 #: Operations of a program, by their numbers in ``deep.c``.
 OPERATIONS = ("replace", "eliminate")
+
+
+@dataclass(eq=False, repr=False)
+class BodyProgram:
+    """What the kernel does to a cluster in body coordinates, one operation after the other.
+
+    ``bodies`` are cells of the links' inertias and of their parent's, -1 for the ground; ``rows``
+    are cells of each row's covectors on both links, ``entries`` those of constant rows.
+    """
+
+    cells: int = 0
+    code: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    bodies: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False, repr=False)
+class BodyPrograms(BodyProgram):
+    """The programs of all clusters; those without are eliminated in joint coordinates."""
+
+    cell_starts: list[int] = field(default_factory=lambda: [0])
+    operations: list[int] = field(default_factory=lambda: [0])
+    deep: list[bool] = field(default_factory=list)
+
+    def add(self, program: BodyProgram | None) -> None:
+        """Add the next cluster's program, or none."""
+        self.deep.append(program is not None)
+        if program is not None:
+            self.cells = program.cells
+            self.starts += [len(self.code) + start for start in program.starts]
+            for name in ("code", "bodies", "rows", "entries"):
+                getattr(self, name).extend(getattr(program, name))
+        self.cell_starts.append(self.cells)
+        self.operations.append(len(self.starts))
+
+    def sections(self) -> dict[str, list[int] | list[bool]]:
+        """Return sections of the tables."""
+        return {
+            "deep": self.deep,
+            "deep_cell": self.cell_starts,
+            "deep_operation": self.operations,
+            "deep_start": self.starts,
+            "deep_code": self.code,
+            "deep_body": self.bodies,
+            "deep_row": self.rows,
+            "deep_entry": self.entries,
+        }
 
 
 @dataclass(eq=False, repr=False)
@@ -231,7 +279,7 @@ class BodyElimination:
         return None if best is None else best[1]
 
     def _growth(self, body: int, vector: Array) -> float:
-        """Return what a unit pivot adds to a body's inertia, as a part of it."""
+        """Return the relative growth of a body's inertia by a row with a unit pivot."""
         M = self.outside if body == self.cluster.parent else self.inertia[body].value
         scale = np.sqrt(np.maximum(np.diag(M), TINY))
         return float(np.max(vector**2 / scale**2))
@@ -282,7 +330,7 @@ class MinimumNormElimination(BodyElimination):
     armature = 1.0
 
     def _growth(self, body: int, vector: Array) -> float:
-        """Return what a unit pivot adds to the inertia of a body's columns."""
+        """Return the growth of the inertia of a body's columns by a row with a unit pivot."""
         columns = self.posed.columns[self.start[body] : self.start[body + 1]]
         return float(np.max((columns @ vector) ** 2, initial=0.0))
 
@@ -299,6 +347,6 @@ def deep_program(
     """Return the program of a cluster; None where rows depend on each other at the sample."""
     rank = {unknown: first + n for n, unknown in enumerate(unknowns_of(tree, cluster))}
     try:
-        return front(tree, cluster, rows, posed, rank, programs.cells[-1]).run()
+        return front(tree, cluster, rows, posed, rank, programs.cells).run()
     except ArithmeticError:
         return None

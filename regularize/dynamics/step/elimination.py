@@ -16,25 +16,27 @@ motion is zero, so that only the links' own motions turn them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import (
-    BodyPrograms,
+from regularize.dynamics.step.compiled import Tables
+from regularize.dynamics.step.deep import BodyPrograms, deep_program
+from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
+from regularize.dynamics.step.multibody import (
     Cluster,
+    Loop,
+    MultibodyTree,
     Row,
+    closing_of,
     clusters_of,
+    frame_about,
     last_common,
     rows_of,
     unknowns_of,
     way_up,
 )
-from regularize.dynamics.step.compiled import Tables
-from regularize.dynamics.step.deep import deep_program
-from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
-from regularize.dynamics.step.multibody import Loop, MultibodyTree, closing_of, frame_about
 from regularize.dynamics.step.pattern import Pattern, least_degree, sampled_pivots
 from regularize.dynamics.step.posing import freedoms, random_pose
 from regularize.lie.arrays import Array
@@ -167,14 +169,16 @@ def _cluster_sections(
         for name, end in ends.items():
             end.append(len(pattern.order) if name == "unknown" else len(lists[name]))
     rank = {unknown: k for k, unknown in enumerate(pattern.order)}
-    inner = _inner(tree, clusters)
+    cluster_of = {link: k for k, cluster in enumerate(clusters) for link in cluster.links}
+    pairs = enumerate((link.parent for link in tree.links), start=1)
+    inner = [False, *(cluster_of[b] == cluster_of.get(parent) for b, parent in pairs)]
     columns = tree.columns()
     flat = None if any(programs.deep) else plane_sections(tree)
     sizes = {
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
         "values": len(pattern.below),
-        "cells": programs.cells[-1],
+        "cells": programs.cells,
     }
     return sizes, {
         "cluster_parent": [cluster.parent for cluster in clusters],
@@ -201,15 +205,6 @@ def _cluster_sections(
         "j_place": j_place,
         "early": earlies,
     }
-
-
-def _inner(tree: MultibodyTree, clusters: Sequence[Cluster]) -> list[bool]:
-    """Return whether the parent of each link is of the same cluster."""
-    result = [False] * (len(tree.links) + 1)
-    for cluster in clusters:
-        for link in cluster.links:
-            result[link] = tree.links[link - 1].parent in cluster.links
-    return result
 
 
 def _dense(tree: MultibodyTree, clusters: Sequence[Cluster], inner: Sequence[bool]) -> list[bool]:
@@ -272,30 +267,26 @@ def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str,
         inertias.append(np.array([link.inertia[0, 0], *first[:2], second]))
     arms = [points[b] - points[link.parent] for b, link in enumerate(tree.links, start=1)]
     turned = [axes.T @ (poses[x.first] @ x.row_frame)[:3, :3] for x in tree.loops]
-    arms_of_rows = [(poses[x.first][:3, :3] @ x.row_frame[:3, 3]) for x in tree.loops]
     covectors = [
         np.concatenate([x.covectors[:, :3] @ R[:2].T, x.covectors[:, 3:] @ R[2:].T], axis=1)
         for x, R in zip(tree.loops, turned, strict=True)
     ]
     hinged = all(_is_flat_hinge(x, poses, axes[:, 2], rounding) for x in tree.loops)
-    ends = [
-        [poses[link][:3, :3] @ T[:3, 3] for link, T in both]
-        for both in (
-            [(x.first, x.first_frame) for x in tree.loops],
-            [(x.second, x.second_frame) for x in tree.loops],
-        )
-    ]
-    hinges = np.array(ends[0]).reshape(-1, 3) @ axes[:, :2]
-    points_of_rows = np.array(arms_of_rows).reshape(-1, 3) @ axes[:, :2]
+
+    def in_plane(frames: Iterable[tuple[int, Array]]) -> Array:
+        """Return origins of frames in links along axes of the plane, (N, 2)."""
+        places = [poses[link][:3, :3] @ T[:3, 3] for link, T in frames]
+        return np.array(places).reshape(-1, 3) @ axes[:, :2]
+
     return {
         "flat": [True, hinged],
-        "flat_first": hinges,
-        "flat_second": np.array(ends[1]).reshape(-1, 3) @ axes[:, :2],
+        "flat_first": in_plane((x.first, x.first_frame) for x in tree.loops),
+        "flat_second": in_plane((x.second, x.second_frame) for x in tree.loops),
         "flat_placement": np.array([np.zeros(3), *arms]) @ axes[:, :2],
         "flat_axis": np.concatenate(columns),
         "flat_inertia": np.array(inertias),
         "flat_gravity": tree.gravity @ axes[:, :2],
-        "flat_point": points_of_rows,
+        "flat_point": in_plane((x.first, x.row_frame) for x in tree.loops),
         "flat_covector": np.concatenate([np.zeros((0, 3)), *covectors]),
     }
 

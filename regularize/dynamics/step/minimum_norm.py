@@ -15,23 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import BodyPrograms, Cluster, Row, clusters_of, rows_of
-from regularize.dynamics.step.deep import MinimumNormElimination, deep_program
-from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.deep import BodyPrograms, MinimumNormElimination, deep_program
+from regularize.dynamics.step.multibody import (
+    Cluster,
+    MultibodyTree,
+    Row,
+    clusters_of,
+    rows_of,
+    way_up,
+)
 from regularize.dynamics.step.pattern import Pattern, least_degree
 from regularize.dynamics.step.posing import random_pose
 
 
 def steps_of(tree: MultibodyTree) -> list[list[tuple[int, int]]]:
     """Return for each loop the columns that move one link alone; 1 for the second, -1 else."""
-    links, column = tree.links, tree.columns()
+    column = tree.columns()
 
     def path(b: int) -> list[int]:
-        columns: list[int] = []
-        while b:
-            columns = [*range(column[b], column[b + 1]), *columns]
-            b = links[b - 1].parent
-        return columns
+        way = reversed(way_up(tree, b, 0))
+        return [k for link in way for k in range(column[link], column[link + 1])]
 
     steps = []
     for loop in tree.loops:
@@ -44,8 +47,7 @@ def steps_of(tree: MultibodyTree) -> list[list[tuple[int, int]]]:
 def loop_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     """Return sizes and sections of the loops' columns and of the sets of rows."""
     owner = [b + 1 for b, link in enumerate(tree.links) for _ in range(link.freedoms)]
-    rate = [link.rate + k for link in tree.links for k in range(link.freedoms)]
-    steps = steps_of(tree)
+    rate, steps = tree.rates(), steps_of(tree)
     touched: list[set[int]] = []
     for loop, alone in zip(tree.loops, steps, strict=True):
         touched += [{rate[k] for k, _ in alone}] * len(loop.covectors)
@@ -136,7 +138,7 @@ def minimum_norm_sections(
     Where rows depend on each other there are no factors.
     """
     programs, done = _deep_programs(tree, deep) if any(deep) else (BodyPrograms(), set[int]())
-    rate = [link.rate + k for link in tree.links for k in range(link.freedoms)]
+    rate = tree.rates()
     velocities: list[list[int]] = []
     slot: list[int] = []
     for loop, steps in zip(tree.loops, steps_of(tree), strict=True):
@@ -168,7 +170,7 @@ def minimum_norm_sections(
         "row_factors": len(pattern.below),
         "gram_numbers": len(gram),
         "gram_rows": len(pattern.order),
-        "near_cells": programs.cells[-1],
+        "near_cells": programs.cells,
     }
     return sizes, {
         "entry": entry,

@@ -1,8 +1,14 @@
-"""A tree of links with closed loops, as the kernel computes with it."""
+"""A tree of links with closed loops, as the kernel computes with it, and its clusters.
+
+Two links belong to one cluster where a loop or a coupling runs through both, on the way from its
+bodies to the last body that they have in common. A cluster is solved as one and moves against a
+single body, so that clusters can be eliminated from the leaves inwards as single joints are in the
+articulated-body algorithm.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,15 +25,8 @@ KINDS = ("revolute", "continuous", "prismatic", "spherical", "free", "planar")
 #: How the joints that close loops move, as in ``tables.h``.
 CLOSINGS = ("fixed", "revolute", "helical", "spherical", "free", "composite")
 #: Freedoms of each kind, and how many numbers of q it takes.
-_FREEDOMS = {"revolute": 1, "continuous": 1, "prismatic": 1, "spherical": 3, "free": 6, "planar": 3}
-_COORDINATES = {
-    "revolute": 1,
-    "continuous": 2,
-    "prismatic": 1,
-    "spherical": 4,
-    "free": 7,
-    "planar": 4,
-}
+_FREEDOMS = dict(zip(KINDS, (1, 1, 1, 3, 6, 3), strict=True))
+_COORDINATES = dict(zip(KINDS, (1, 2, 1, 4, 7, 4), strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +120,10 @@ class MultibodyTree:
         """Return the first column of each link, the ground included, and the number of all."""
         return [0, 0, *np.cumsum([link.freedoms for link in self.links]).tolist()]
 
+    def rates(self) -> list[int]:
+        """Return the velocity of each column."""
+        return [link.rate + k for link in self.links for k in range(link.freedoms)]
+
     def turned(self, link: int) -> Array:
         """Return the kernel's frame of a link, seen from the link's own, (4, 4)."""
         return _z_frame(self.links[link - 1]) if link else np.eye(4)
@@ -140,9 +143,10 @@ class MultibodyTree:
         links, loops = self.links, self.loops
         turned = [np.eye(4), *(_z_frame(link) for link in links)]
         column = self.columns()
-        owner = [link for link in links for _ in range(link.freedoms)]
-        rate = [link.rate + k for link in links for k in range(link.freedoms)]
+        owner, rate = [link for link in links for _ in range(link.freedoms)], self.rates()
         row = np.cumsum([0, *(len(loop.covectors) for loop in loops)])
+        pairs = zip(links, turned[1:], strict=True)
+        placed = [inverse(turned[x.parent]) @ x.placement @ T for x, T in pairs]
         sizes = {
             "links": len(links) + 1,
             "nq": self.nq,
@@ -162,10 +166,7 @@ class MultibodyTree:
             "column": column,
             "rate": rate,
             "own": [not link.follows for link in owner],
-            "placement": _poses(
-                inverse(turned[link.parent]) @ link.placement @ turned[k + 1]
-                for k, link in enumerate(links)
-            ),
+            "placement": _poses([np.eye(4), *placed]),
             "pitch": [0.0, *(link.pitch for link in links)],
             "scaling": [0.0, *(link.scaling for link in links)],
             "offset": [0.0, *(link.offset for link in links)],
@@ -173,10 +174,7 @@ class MultibodyTree:
             "inertia": np.concatenate(
                 [np.zeros(10), *(_inertia(p, T) for p, T in zip(links, turned[1:], strict=True))]
             ),
-            "armature": [
-                0.0 if link.follows else self.armature[i]
-                for link, i in zip(owner, rate, strict=True)
-            ],
+            "armature": self.armature[rate] * [not link.follows for link in owner],
             "gravity": self.gravity,
             "first": [loop.first for loop in loops],
             "second": [loop.second for loop in loops],
@@ -186,10 +184,10 @@ class MultibodyTree:
             "row_point": [(inverse(turned[x.first]) @ x.row_frame)[:3, 3] for x in loops],
             "first_frame": _poses(
                 inverse(turned[x.first]) @ x.first_frame @ _hinge_frame(x) for x in loops
-            )[12:],
+            ),
             "second_frame": _poses(
                 inverse(turned[x.second]) @ x.second_frame @ _hinge_frame(x) for x in loops
-            )[12:],
+            ),
             "closing_screw": np.cumsum([0, *(loop.screws.shape[1] for loop in loops)]),
             "closing_screws": np.concatenate([np.zeros((0, 6)), *(x.screws.T for x in loops)]),
             "covector": np.concatenate(
@@ -209,11 +207,7 @@ def _hinge(link: Link) -> int:
 
 def _z_frame(link: Link) -> Array:
     """Return the kernel's frame of a link, whose z axis is the link's axis."""
-    return (
-        frame_about(link.axis)
-        if link.kind in ("revolute", "continuous", "prismatic")
-        else np.eye(4)
-    )
+    return frame_about(link.axis) if link.freedoms == 1 else np.eye(4)
 
 
 def closing_of(loop: Loop) -> str:
@@ -243,10 +237,10 @@ def frame_about(z: Array) -> Array:
     return transform(np.column_stack([x, cross(z, x), z]))
 
 
-def _poses(poses: Any) -> Array:
-    """Return rotations by rows and positions, the ground before them, (12 * (N + 1),)."""
-    each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in (np.eye(4), *poses)]
-    return np.concatenate(each)
+def _poses(poses: Iterable[Array]) -> Array:
+    """Return rotations by rows and positions, (12 * N,)."""
+    each = [np.concatenate([T[:3, :3].ravel(), T[:3, 3]]) for T in poses]
+    return np.concatenate([np.zeros(0), *each])
 
 
 def _inertia(link: Link, turned: Array) -> Array:
@@ -256,3 +250,111 @@ def _inertia(link: Link, turned: Array) -> Array:
     first = R.T @ np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
     second = R.T @ spatial[3:, 3:] @ R
     return np.array([spatial[0, 0], *first, *second[np.triu_indices(3)]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row:
+    """A row of a loop, or a constant one of a coupling or of a link that follows another one.
+
+    ``columns`` are in the order in which the kernel meets them; ``coefficients`` are the constant
+    entries, None where the row belongs to ``loop``, which is -1 else.
+    """
+
+    columns: tuple[int, ...]
+    coefficients: tuple[float, ...] | None
+    loop: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cluster:
+    """Links that are solved as one, with the loops and rows within them.
+
+    ``parent`` is the link that they move against, 0 the ground.
+    """
+
+    parent: int
+    links: tuple[int, ...]
+    loops: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+def way_up(tree: MultibodyTree, link: int, end: int) -> list[int]:
+    """Return links from one up to, and without, one of those that it hangs on."""
+    way = []
+    while link != end:
+        way.append(link)
+        link = tree.links[link - 1].parent
+    return way
+
+
+def last_common(tree: MultibodyTree, links: Sequence[int]) -> int:
+    """Return the last link that all the given links hang on, or are."""
+    common, *rest = links
+    for link in rest:
+        above = {common, *way_up(tree, common, 0), 0}
+        while link not in above:
+            link = tree.links[link - 1].parent
+        common = link
+    return common
+
+
+def rows_of(tree: MultibodyTree) -> list[Row]:
+    """Return all rows: of the loops, of the couplings, and of links that follow others."""
+    start, rows = tree.columns(), []
+    for index, loop in enumerate(tree.loops):
+        end = last_common(tree, [loop.first, loop.second])
+        ways = [*way_up(tree, loop.second, end), *way_up(tree, loop.first, end)]
+        columns = tuple(k for link in ways for k in range(start[link], start[link + 1]))
+        rows += [Row(columns, None, index)] * len(loop.covectors)
+    own = tree.own_columns()
+    for coupling in tree.couplings:
+        entries = [(own[i], float(value)) for i, value in enumerate(coupling) if value != 0.0]
+        rows.append(Row(tuple(c for c, _ in entries), tuple(x for _, x in entries), -1))
+    for link, moving in enumerate(tree.links, start=1):
+        if moving.follows:
+            rows.append(Row((start[link], own[moving.rate]), (1.0, -moving.scaling), -1))
+    return rows
+
+
+def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
+    """Return the clusters, each behind those that hang on it."""
+    start, count = tree.columns(), len(tree.links) + 1
+    owner = [b for b in range(1, count) for _ in range(start[b], start[b + 1])]
+    group = list(range(count))
+
+    def found(link: int) -> int:
+        while group[link] != link:
+            group[link] = group[group[link]]
+            link = group[link]
+        return link
+
+    parents = [0, *(link.parent for link in tree.links)]
+    for columns in {row.columns for row in rows}:
+        links = sorted({owner[k] for k in columns})
+        end = last_common(tree, [parents[link] for link in links]) if links else 0
+        ways = [link for last in links for link in way_up(tree, last, end)]
+        for link in ways[1:]:
+            group[found(link)] = found(ways[0])
+    members: dict[int, list[int]] = {}
+    for link in range(1, count):
+        members.setdefault(found(link), []).append(link)
+    inside = {root: ([], []) for root in members}  # type: dict[int, tuple[list[int], list[int]]]
+    for index, row in enumerate(rows):
+        if row.columns:
+            loops, mine = inside[found(owner[row.columns[0]])]
+            mine.append(index)
+            if row.loop >= 0 and row.loop not in loops:
+                loops.append(row.loop)
+    # The first part of a group has the lowest number, and its parent a lower one still.
+    order = sorted(members, key=lambda root: -members[root][0])
+    return [
+        Cluster(parents[members[root][0]], tuple(members[root]), *(tuple(x) for x in inside[root]))
+        for root in order
+    ]
+
+
+def unknowns_of(tree: MultibodyTree, cluster: Cluster) -> list[int]:
+    """Return columns k and rows -1 - r of a cluster."""
+    start = tree.columns()
+    columns = [k for b in cluster.links for k in range(start[b], start[b + 1])]
+    return [*columns, *(-1 - r for r in cluster.rows)]

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import Cluster, Row, way_up
-from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.step.multibody import Cluster, MultibodyTree, Row, way_up
 from regularize.dynamics.step.posing import Posed
 from regularize.lie.arrays import Array
 
@@ -164,9 +163,7 @@ class Pattern:
 
 
 def least_degree(
-    adjacent: dict[int, set[int]],
-    waiting: dict[int, set[int]],
-    pivots: SampledPivots | None = None,
+    adjacent: dict[int, set[int]], waiting: dict[int, set[int]], pivots: SampledPivots | None = None
 ) -> dict[int, set[int]]:
     """Return unknowns in an order of least degree, each with the neighbours left then.
 

@@ -42,14 +42,9 @@ def freedoms(link: Link) -> Array:
 
 def moved(link: Link, q: Array) -> Array:
     """Return the motion of a link from where it is at zero at a configuration (nq,), (4, 4)."""
-    x = q[link.coordinate :]
-    if link.kind == "spherical":
-        return screw.transform(screw.rotation_of(x[:4]))
-    if link.kind == "free":
-        return screw.transform(screw.rotation_of(x[3:7]), x[:3])
-    if link.kind == "planar":
-        c, s = x[2:4]
-        return screw.transform([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], [x[0], x[1], 0.0])
+    x = q[link.coordinate : link.coordinate + link.coordinates]
+    if link.kind in GROUPS:
+        return _pose(link.kind, x)
     value = np.arctan2(x[1], x[0]) if link.kind == "continuous" else x[0]
     return screw.exp(freedoms(link)[:, 0] * (link.scaling * value + link.offset))
 

@@ -19,7 +19,7 @@ from regularize.lie.arrays import Array
 def copied(
     numbers: Sequence[Number], recording: Recording, variables: Mapping[str, Number]
 ) -> list[Number]:
-    """Return the same numbers in another recording, with its numbers in place of variables."""
+    """Return copies of numbers in another recording, with its numbers in place of variables."""
     if not numbers:
         return []
     lines, implicit = _with_equations(numbers), numbers[0].recording.implicit
@@ -53,9 +53,7 @@ Rule = Callable[[Number, Sequence[Number], Sequence[Number]], Number]
 
 
 def derivatives(
-    numbers: Sequence[Number],
-    variables: Sequence[Number],
-    rules: Mapping[str, Rule] | None = None,
+    numbers: Sequence[Number], variables: Sequence[Number], rules: Mapping[str, Rule] | None = None
 ) -> list[list[Number]]:
     """Return derivatives of numbers by variables, one list for each number.
 

@@ -12,8 +12,15 @@ from math import factorial
 
 import numpy as np
 
-from regularize.dynamics.step.clusters import Cluster, Row, clusters_of, rows_of
-from regularize.dynamics.step.multibody import Link, MultibodyTree, frame_about
+from regularize.dynamics.step.multibody import (
+    Cluster,
+    Link,
+    MultibodyTree,
+    Row,
+    clusters_of,
+    frame_about,
+    rows_of,
+)
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
     Vector,
@@ -54,43 +61,36 @@ class TracedTree:
         self.ratio = [float(x) for x in sections["ratio"]]
         self.links = len(self.parent)
         self.zero, self.one = recording.number(0.0), recording.number(1.0)
-        poses = np.asarray(sections["placement"]).reshape(-1, 4, 3)
+        poses = np.asarray(sections["placement"]).reshape(-1, 4, 3).copy()
         axis = next((poses[b, :3, 2] for b in range(1, self.links) if not self.parent[b]), None)
         turn = np.eye(3) if axis is None else _onto_z(axis)
         on_ground = np.array(self.parent) == 0
         on_ground[0] = False
-        poses = poses.copy()
         poses[on_ground] = _turned_poses(turn, poses[on_ground])
         self.rotation = whole(poses[:, :3])
         self.place = _clean(poses[:, 3])
         self.inertia = np.asarray(sections["inertia"]).reshape(-1, 10)
         self.armature = np.asarray(sections["armature"])
         self.gravity = whole(turn @ np.asarray(tree.gravity))
-        frames = {
-            name: np.asarray(sections[name]).reshape(-1, 4, 3).copy()
-            for name in ("first_frame", "second_frame")
-        }
+        frames = []
+        for name in ("first", "second"):
+            frame = np.asarray(sections[f"{name}_frame"]).reshape(-1, 4, 3).copy()
+            on_ground = np.array(sections[name], dtype=int) == 0
+            frame[on_ground] = _turned_poses(turn, frame[on_ground])
+            frame[:, :3], frame[:, 3] = whole(frame[:, :3]), _clean(frame[:, 3])
+            frames.append(frame)
+        self.first_frame, self.second_frame = frames
         self.row_point = np.asarray(sections["row_point"]).reshape(-1, 3).copy()
         self.covector = np.asarray(sections["covector"]).reshape(-1, 6).copy()
         self.row = [int(x) for x in sections["row"]]
         for i, loop in enumerate(tree.loops):
             if loop.first == 0:
-                frames["first_frame"][i : i + 1] = _turned_poses(
-                    turn, frames["first_frame"][i : i + 1]
-                )
                 self.row_point[i] = turn @ self.row_point[i]
                 these = slice(self.row[i], self.row[i + 1])
                 self.covector[these] = (self.covector[these].reshape(-1, 2, 3) @ turn.T).reshape(
                     -1, 6
                 )
-            if loop.second == 0:
-                frames["second_frame"][i : i + 1] = _turned_poses(
-                    turn, frames["second_frame"][i : i + 1]
-                )
         self.covector, self.row_point = _clean(self.covector), _clean(self.row_point)
-        self.first_frame, self.second_frame = frames["first_frame"], frames["second_frame"]
-        for poses in frames.values():
-            poses[:, :3], poses[:, 3] = whole(poses[:, :3]), _clean(poses[:, 3])
 
     def numbers(self, values: Array) -> Vector:
         """Return constants."""
@@ -238,16 +238,23 @@ class PlacedLinks:
             rows[r][j] = slope
         return rows
 
+    def coordinate(self, velocity: int) -> Number:
+        """Return the coordinate whose rate a velocity is; refuse joints of several coordinates."""
+        links = self.of.tree.links
+        link = next(x for x in links if x.rate <= velocity < x.rate + x.freedoms and not x.follows)
+        if link.freedoms > 1:
+            raise UnsupportedExport("a coupling of joints without single coordinates")
+        x = self.q[link.coordinate]
+        if link.kind == "continuous":
+            return self.of.recording.function("atan2", self.q[link.coordinate + 1], x)
+        return x
+
     @cached_property
     def curves(self) -> dict[tuple[int, int], Vector]:
         """Value and two derivatives of couplings' functions, by row and velocity."""
         of, found = self.of, {}
-        links = {link.rate: link for link in of.tree.links if not link.follows}
         for row, velocity, curve in of.tree.curves:
-            link = links[velocity]
-            x = self.q[link.coordinate]
-            if link.kind == "continuous":
-                x = of.recording.function("atan2", self.q[link.coordinate + 1], x)
+            x = self.coordinate(velocity)
             found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
         return found
 

@@ -104,6 +104,9 @@ WARP = Language(
 )
 
 
+_COMPARISONS = {"at_most": operator.le, "less": operator.lt}
+
+
 def array_functions(xp: Any) -> dict[str, Callable[..., Any]]:
     """Return the operations besides arithmetic by the functions of NumPy, JAX or PyTorch."""
     return {
@@ -112,8 +115,7 @@ def array_functions(xp: Any) -> dict[str, Callable[..., Any]]:
         "atan2": xp.arctan2,
         "absolute": abs,
         "remainder": lambda x, turn: x - turn * xp.round(x / turn),
-        "at_most": operator.le,
-        "less": operator.lt,
+        **_COMPARISONS,
         "both": operator.and_,
         "either": operator.or_,
     }
@@ -170,8 +172,7 @@ def casadi_functions() -> dict[str, Callable[..., Any]]:
         "maximum": ca.fmax,
         "where": ca.if_else,
         "remainder": lambda x, turn: x - turn * ca.floor(x / turn + 0.5),
-        "at_most": operator.le,
-        "less": operator.lt,
+        **_COMPARISONS,
         "both": ca.logic_and,
         "either": ca.logic_or,
     }

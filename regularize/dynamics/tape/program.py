@@ -133,11 +133,7 @@ class Recording:
         self._known: dict[tuple[object, ...], Number] = {}
 
     def enter(
-        self,
-        operation: str,
-        *arguments: Number,
-        data: float | str | None = None,
-        value: Any = None,
+        self, operation: str, *arguments: Number, data: float | str | None = None, value: Any = None
     ) -> Number:
         """Return the number that an operation gives, recorded as it is."""
         places = tuple(x.index for x in arguments)

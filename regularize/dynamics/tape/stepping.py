@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from regularize.dynamics.step.multibody import closing_of
-from regularize.dynamics.tape.elimination import Entries, Factors
 from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree
-from regularize.dynamics.tape.motion_equations import MotionEquations
+from regularize.dynamics.tape.motion_equations import Entries, Factors, MotionEquations
 from regularize.dynamics.tape.program import Number
 from regularize.dynamics.tape.vectors import (
     Vector,
@@ -59,11 +58,11 @@ def step(
     factors = _products(of, rows)
     margins += factors.margins(CLEAR)
     for _ in range(2):
-        change = _shortest(of, factors, rows, errors(at, q, margins))
+        change = _shortest(of, factors, rows, errors(at, margins))
         q = integrated(of, q, change, margins)
         at = PlacedLinks(of, q)
     left = of.zero
-    for error in errors(at, q, margins):
+    for error in errors(at, margins):
         left = of.recording.function("maximum", left, abs(error))
     margins.append(CLOSED - left)
     rows = at.rows_on_velocities()
@@ -168,7 +167,7 @@ def _turned_quaternion(q: Sequence[Number], u: Sequence[Number], square: Number)
     return [a * inverse for a in turned]
 
 
-def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vector:
+def errors(at: PlacedLinks, margins: list[Number]) -> Vector:
     """Return the errors of all rows; see ``residual.c``."""
     of = at.of
     found: Vector = []
@@ -180,23 +179,14 @@ def errors(at: PlacedLinks, q: Sequence[Number], margins: list[Number]) -> Vecto
             error = _frame_error(at, i, kind, margins)
         rows = of.covector[of.row[i] : of.row[i + 1]]
         found += [dot(of.numbers(row), error) for row in rows]
-    own = of.tree.own_columns()
-    places = {link.rate: link for link in of.tree.links if not link.follows}
-    assert own.keys() >= set(places)
     targets = zip(of.tree.couplings, of.tree.targets, strict=True)
     for r, (coupling, target) in enumerate(targets, start=of.row[-1]):
         total = of.recording.number(-float(target))
         for j in np.flatnonzero(coupling):
             if (r, int(j)) in at.curves:
                 total = total + at.curves[r, int(j)][0]
-                continue
-            link = places.get(int(j))
-            if link is None or link.kind not in ("revolute", "prismatic", "continuous"):
-                raise UnsupportedExport("a coupling of joints without single coordinates")
-            value = q[link.coordinate]
-            if link.kind == "continuous":
-                value = of.recording.function("atan2", q[link.coordinate + 1], q[link.coordinate])
-            total = total + value * float(coupling[j])
+            else:
+                total = total + at.coordinate(int(j)) * float(coupling[j])
         found.append(total)
     return found
 

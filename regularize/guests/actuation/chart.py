@@ -24,10 +24,9 @@ from regularize.dynamics.tape.derivatives import copied, derivatives
 from regularize.dynamics.tape.languages import Compiled, columns, compiled
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.errors import ModelError
-from regularize.guests.modes.closed_form.branches import WORDS, Branches
+from regularize.guests.modes.closed_form.branches import Branches
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.closed_form.solver import closed_form
 from regularize.guests.modes.inputs import Inputs, index_of, inputs_of, turning_of
 from regularize.lie.arrays import Array, read_only
@@ -235,7 +234,7 @@ def _chart(
     z = q[list(given.columns)]
     signs = _stored_signs(plan, raw[len(raw) - len(alone) :], q[alone], z)
     if branch is not None:
-        every = Branches(steps, [WORDS[step.role] for step in steps])
+        every = Branches(steps)
         signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
     if signs is None:
         return None
@@ -292,10 +291,8 @@ def _independent(
     sizes = np.abs(np.diag(triangle))
     if int((sizes > DEPENDENT * max(float(sizes[0]), 1.0)).sum()) != count:
         return None
-    chosen, moved = (
-        sorted(order[:count].tolist()),
-        z + NUDGE * null_space(slopes[order[:count]])[:, 0],
-    )
+    chosen = sorted(order[:count].tolist())
+    moved = z + NUDGE * null_space(slopes[order[:count]])[:, 0]
     for _ in range(8):
         values, slopes = at(moved)
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):

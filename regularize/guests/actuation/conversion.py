@@ -34,11 +34,8 @@ BEYOND = 0.25
 
 def exponents(k: int, degree: int) -> list[tuple[int, ...]]:
     """Return exponents of all monomials of k variables up to a degree."""
-    found = []
-    for d in range(degree + 1):
-        for chosen in combinations_with_replacement(range(k), d):
-            found.append(tuple(chosen.count(i) for i in range(k)))
-    return found
+    factors = (x for d in range(degree + 1) for x in combinations_with_replacement(range(k), d))
+    return [tuple(x.count(i) for i in range(k)) for x in factors]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +54,8 @@ class PolynomialFit:
         center, scale = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
         powers = exponents(x.shape[1], degree)
         terms = monomials((x - center) / scale, powers)
-        return cls(
-            center, scale, powers, np.asarray(np.linalg.lstsq(terms, y, rcond=None)[0], np.float64)
-        )
+        weights = np.linalg.lstsq(terms, y, rcond=None)[0]
+        return cls(center, scale, powers, np.asarray(weights, np.float64))
 
     def __call__(self, x: Array) -> Array:
         """Return results (N, r) at (N, k)."""
@@ -160,7 +156,7 @@ class Conversion:
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
     def within(self, x: Array) -> Conversion:
-        """Return it for values about some (N, k): a turn more is not what formulas hold for."""
+        """Return the conversion for values near some (N, k): formulas do not hold a turn away."""
         low, high = x.min(axis=0), x.max(axis=0)
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from regularize import validation
 from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
+from regularize.guests.actuation.boxes import Domain
 from regularize.guests.actuation.chart import MORE, chart_by, chart_of
-from regularize.guests.actuation.domain import Domain
 from regularize.guests.actuation.polynomial import MapPolynomial, polynomial_of
 from regularize.guests.actuation.source import (
     array_function,
@@ -25,10 +25,12 @@ from regularize.guests.actuation.source import (
     python_source,
     written,
 )
-from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps, subsystem_map
 from regularize.guests.actuation.subsystems import (
+    SubsystemMap,
+    SubsystemMaps,
     driven_joints,
     motors_of,
+    subsystem_map,
     subsystems,
     undecided,
     with_balls,
@@ -154,7 +156,8 @@ class ActuationMap(SubsystemMaps):
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
             n, own = z.shape[1], np.full(len(x), np.nan)
             values = columns(each.chart.values, z[good])[:, 2 * n :]
-            ratios = [_reciprocal_condition(matrix) for matrix in each.chart.rates(z[good])]
+            sizes = np.linalg.svd(each.chart.rates(z[good]), compute_uv=False)
+            ratios = sizes[..., -1] / np.maximum(sizes[..., 0], 1e-300)
             own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, own)
         return least[0] if single else least
@@ -167,7 +170,10 @@ class ActuationMap(SubsystemMaps):
         parts = [each.domain for each in self.drives]
         while np.prod([float(len(p.lower)) for p in parts]) > BOXES:
             largest = max(range(len(parts)), key=lambda i: len(parts[i].lower))
-            parts[largest] = _larger_half(parts[largest])
+            whole = parts[largest]
+            by_volume = np.argsort(-np.prod(whole.upper - whole.lower, axis=1))
+            half = by_volume[: len(by_volume) // 2]
+            parts[largest] = replace(whole, lower=whole.lower[half], upper=whole.upper[half])
         k, chosen = len(self.motor_names), [*combined(*(range(len(p.lower)) for p in parts))]
         corners = np.empty((2, len(chosen), k))
         order = [m for each in self.drives for m in each.motors]
@@ -313,16 +319,3 @@ def actuation_map(
         inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))
     return ActuationMap(given[0].names, given[1].names, tuple(drives))
-
-
-def _reciprocal_condition(matrices: Array) -> Array:
-    s = np.linalg.svd(matrices, compute_uv=False)
-    return np.asarray(s[:, -1] / np.maximum(s[:, 0], 1e-300))
-
-
-def _larger_half(domain: Domain) -> Domain:
-    """Return the larger half of the boxes."""
-    order = np.argsort(-np.prod(domain.upper - domain.lower, axis=1))[: len(domain.lower) // 2]
-    return Domain(
-        domain.lower[order], domain.upper[order], domain.proved, domain.bounds, domain.inside
-    )

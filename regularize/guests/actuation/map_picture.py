@@ -14,8 +14,7 @@ from regularize.dynamics.tape.languages import columns
 from regularize.errors import RegularizeError
 from regularize.guests.actuation.chart import Chart, chart_of
 from regularize.guests.actuation.prover import FoundDomain, found_domain
-from regularize.guests.actuation.subsystem_map import stored_range
-from regularize.guests.actuation.subsystems import driven_joints, motors_of, subsystems
+from regularize.guests.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
 from regularize.guests.modes.inputs import inputs_of, turning_of
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
@@ -55,9 +54,8 @@ def figures(mechanism: Mechanism) -> Iterator[str]:
             chart = chart_of(part, names[0], names[1])
             if chart is None or chart.closures:
                 continue
-            found = found_domain(
-                chart, stored_range(part, names[0], chart), sampled=len(names[0]) > 1
-            )
+            bounds = motor_range(part, names[0], chart)
+            found = found_domain(chart, bounds, sampled=len(names[0]) > 1)
         except RegularizeError:
             continue
         if (found.owner >= 0).any():

@@ -21,10 +21,10 @@ from regularize.dynamics.tape.derivatives import copied, derivatives
 from regularize.dynamics.tape.languages import columns
 from regularize.dynamics.tape.program import Number
 from regularize.errors import ModelError
-from regularize.guests.actuation.affine_forms import bounds_of
+from regularize.guests.actuation.boxes import bounds_of
 from regularize.guests.actuation.conversion import PolynomialFit
 from regularize.guests.actuation.prover import FoundDomain
-from regularize.guests.actuation.subsystem_map import SubsystemMap
+from regularize.guests.actuation.subsystems import SubsystemMap
 from regularize.lie.arrays import Array, Indices, Mask
 from regularize.tolerances import NEGLIGIBLE
 

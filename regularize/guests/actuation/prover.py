@@ -13,7 +13,6 @@ share, hence all over it. What is proved is therefore one branch, and one side o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
@@ -24,9 +23,16 @@ from scipy.sparse.csgraph import connected_components
 
 from regularize.dynamics.tape.languages import Compiled, columns
 from regularize.dynamics.tape.program import needed
-from regularize.guests.actuation.affine_forms import bounds_of, contracted, inverses, regular
+from regularize.guests.actuation.boxes import (
+    Domain,
+    ProvedBoxes,
+    bounds_of,
+    contracted,
+    inverses,
+    merged,
+    regular,
+)
 from regularize.guests.actuation.chart import Chart
-from regularize.guests.actuation.domain import Domain, ProvedBoxes, joined, merged
 from regularize.lie.arrays import Array, Indices, Mask, read_only
 from regularize.tolerances import NEGLIGIBLE
 
@@ -163,20 +169,28 @@ class Prover:
         values = columns(self._program, points).reshape(len(ways), len(z), -1)
         return values.min(axis=0), values.max(axis=0)
 
+    def _nothing(self) -> FoundDomain:
+        none = ProvedBoxes.none(self.k, self.parameters)
+        return FoundDomain(self, np.full((self.n,) * self.k, -1), none)
+
     def searched(self, start: Array) -> FoundDomain:
-        """Return what can be proved from the parameters at a pose on, larger boxes first."""
+        """Return the domain that grows from the parameters at a pose, larger boxes first."""
         theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
-        found = FoundDomain(self, np.full((self.n,) * self.k, -1), self._joined([]))
+        found = FoundDomain(
+            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
+        )
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
             found = self._extended(found, self.n >> level, home, theta, start)
         return found
 
     def guided(self, followed: FoundDomain) -> FoundDomain:
-        """Return what can be proved of what was followed, boxes of one size at once."""
-        found = FoundDomain(self, np.full((self.n,) * self.k, -1), self._joined([]))
+        """Return the boxes of a followed domain that can be proved, all of one size at once."""
+        found = FoundDomain(
+            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
+        )
         for level in range(self.depth + 1):
             size = self.n >> level
             free = self._blocks(found.owner, size, "max") < 0
@@ -193,9 +207,6 @@ class Prover:
         kept = self._one_branch(found)
         owner = np.where(found.owner >= 0, np.where(kept[found.owner], found.owner, -1), -1)
         return replace(found, owner=owner)
-
-    def _joined(self, boxes: Sequence[ProvedBoxes]) -> ProvedBoxes:
-        return joined(boxes, self.k, self.parameters)
 
     def _blocks(self, owner: Indices, size: int, reduce: str) -> Indices:
         """Return the largest, or least, entry of each block of cells."""
@@ -306,13 +317,12 @@ class FoundDomain:
     part: float = 1.0
 
     def extended(self, cells: Indices, size: int, new: ProvedBoxes) -> FoundDomain:
-        """Return it with more boxes, at places of a grid of their size."""
+        """Return the domain with more boxes, at places of a grid of their size."""
         corners, owner = cells * size, self.owner.copy()
         for place, corner in enumerate(corners, start=len(self.boxes.z)):
             owner[tuple(slice(c, c + size) for c in corner)] = place
         new = new._replace(corner=corners, size=np.full(len(cells), size))
-        boxes = joined([self.boxes, new], *new.rates.shape[:0:-1])
-        return replace(self, owner=owner, boxes=boxes)
+        return replace(self, owner=owner, boxes=self.boxes.joined(new))
 
     @property
     def around(self) -> Array:
@@ -350,13 +360,13 @@ class FoundDomain:
 
 
 def proved_of(followed: FoundDomain) -> FoundDomain:
-    """Return what can be proved of what was followed, with long formulas, all boxes together."""
+    """Return the part of a followed domain that can be proved, for charts with long formulas."""
     prover = followed.prover
     return replace(Prover(prover.chart, prover.bounds).guided(followed), part=followed.part)
 
 
 def found_domain(chart: Chart, bounds: Array, *, sampled: bool) -> FoundDomain:
-    """Return what can be proved, or followed; where that is small, on a finer grid about it."""
+    """Return the proved or followed domain; a small one is searched again on a finer grid."""
     found, whole = Prover(chart, bounds, sampled=sampled).searched(chart.start), bounds
     for _ in range(FINER):
         if not (found.owner >= 0).any():

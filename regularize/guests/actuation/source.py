@@ -6,7 +6,6 @@ All have positions both ways, and the files the Jacobian, with the domain.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -17,37 +16,21 @@ import numpy as np
 from regularize.adapters.common.output_files import write_text
 from regularize.dynamics.tape.derivatives import copied, solved
 from regularize.dynamics.tape.languages import ARRAYS, C99, array_functions, casadi_functions
-from regularize.dynamics.tape.program import Functions, Number, Program, Recording, evaluate
+from regularize.dynamics.tape.program import Functions, Number, Recording, evaluate, needed
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
-from regularize.guests.actuation.subsystem_map import SubsystemMap, SubsystemMaps
+from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
 
 
-@dataclass(frozen=True, eq=False)
 class Formulas:
     """One side of the map from the other, or the Jacobian, all subsystems in one program.
 
-    Its results end with the last steps of Newton's method: nearly zero where these have arrived.
+    ``steps`` are the last ones of Newton's method: nearly zero where these have arrived.
     """
 
-    program: Program
-    count: int
-
-    @property
-    def results(self) -> Sequence[Number]:
-        """The other side, or the Jacobian."""
-        return self.program.results[: self.count]
-
-    @property
-    def steps(self) -> Sequence[Number]:
-        """The last steps."""
-        return self.program.results[self.count :]
-
-    @classmethod
-    def of(cls, m: SubsystemMaps, back: bool, rates: bool = False) -> Formulas:
-        """Record formulas from motors to joints, or back, or of the Jacobian."""
+    def __init__(self, m: SubsystemMaps, back: bool, rates: bool = False) -> None:
         recording, k = Recording(), len(m.motor_names)
         given = [recording.variable(f"x{i}") for i in range(k)]
         zero = recording.number(0.0)
@@ -71,8 +54,9 @@ class Formulas:
                 for joint, row in zip(drive.joints, rows, strict=True):
                     for motor, x in zip(drive.motors, row, strict=False):
                         jacobian[joint][motor] = x
-        results = [x for row in jacobian for x in row] if rates else found
-        return cls(Program(tuple(given), (*results, *steps)), len(results))
+        self.variables, self.steps = given, steps
+        self.results = [x for row in jacobian for x in row] if rates else found
+        self.lines = needed([*self.results, *steps])
 
 
 def _jacobian_rows(
@@ -142,19 +126,19 @@ def c_source(m: SubsystemMaps, name: str) -> str:
         ]
     lines += ["    return 1;", "}"]
     for what, back, rates in FUNCTIONS:
-        f = Formulas.of(m, back, rates)
+        f = Formulas(m, back, rates)
         given, out = ("q", "theta") if back else ("theta", "J" if rates else "q")
         lines += ["", f"int {name}_{what}(const double *{given}, double *{out})", "{"]
         lines += [f"    const double x{i} = {given}[{i}];" for i in range(k)]
-        lines += [f"    (void){x.data};" for x in f.program.variables]
-        lines += [f"    const double {text};" for text in C99.assignments(f.program.lines)]
+        lines += [f"    (void){x.data};" for x in f.variables]
+        lines += [f"    const double {text};" for text in C99.assignments(f.lines)]
         lines += [f"    {out}[{i}] = {C99.name(x)};" for i, x in enumerate(f.results)]
         tests = [f"{name}_inside(theta)"]
         tests += [f"fabs({C99.name(x)}) <= {ARRIVED}" for x in f.steps]
-        tests += [f"isfinite({out}[{i}])" for i in range(f.count)]
+        tests += [f"isfinite({out}[{i}])" for i in range(len(f.results))]
         lines += [
             f"    if ({' && '.join(tests)}) return 0;",
-            f"    for (int i = 0; i < {f.count}; i++) {out}[i] = NAN;",
+            f"    for (int i = 0; i < {len(f.results)}; i++) {out}[i] = NAN;",
             "    return 1;",
             "}",
         ]
@@ -199,7 +183,7 @@ def python_source(m: SubsystemMaps, _: str) -> str:
         "    return good",
     ]
     for what, back, rates in FUNCTIONS:
-        f = Formulas.of(m, back, rates)
+        f = Formulas(m, back, rates)
         given, theta = ("q", "found") if back else ("theta", "theta")
         shape = f"found.reshape(*found.shape[:-1], {k}, {k})" if rates else "found"
         stacked = f"np.broadcast_arrays({ARRAYS.listed(f.results)}x0)[:-1]"
@@ -210,7 +194,7 @@ def python_source(m: SubsystemMaps, _: str) -> str:
             f"    {given} = np.asarray({given}, dtype=float)",
             *(f"    x{i} = {given}[..., {i}]" for i in range(k)),
             '    with np.errstate(all="ignore"):',
-            *(f"        {text}" for text in ARRAYS.assignments(f.program.lines)),
+            *(f"        {text}" for text in ARRAYS.assignments(f.lines)),
             f"        found = np.stack({stacked}, axis=-1)",
             f"        good = inside({theta}) & np.isfinite(found).all(axis=-1)",
             *(f"        good &= absolute({ARRAYS.name(x)}) <= {ARRIVED}" for x in f.steps),
@@ -238,10 +222,10 @@ def _library(name: str) -> Any:
 
 def _results(m: SubsystemMaps, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
     """Return the other side from entries of one side, NaN outside of the domain."""
-    f, zero = Formulas.of(m, back), 0.0 * x[0]
+    f, zero = Formulas(m, back), 0.0 * x[0]
     both, either, at_most = (functions[name] for name in ("both", "either", "at_most"))
     variables = {f"x{i}": entry for i, entry in enumerate(x)}
-    values = evaluate(f.program.lines, variables, functions)
+    values = evaluate(f.lines, variables, functions)
     found = [values[y.index] + zero for y in f.results]
     theta = found if back else x
     good = zero == 0.0

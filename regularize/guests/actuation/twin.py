@@ -85,8 +85,9 @@ def serial_twin(
         actuators=tuple(a for a in own if a.motor is None or a.motor not in halved),
         motions=(),
     )
-    if build(twin).blocks:
-        left = sorted({build(twin).edges[e].joint.name for b in build(twin).blocks for e in b})
+    left_over = build(twin)
+    if left_over.blocks:
+        left = sorted({left_over.edges[e].joint.name for b in left_over.blocks for e in b})
         raise ModelError(
             f"loops of {', '.join(left[:6])} are left: name their motors and joints too"
         )
@@ -101,12 +102,8 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
     names = coordinate_names(graph.mechanism)
     columns = {names.index(name) for name in m.joint_names}
     loops = {e for cell in graph.cells for e in cell}
-    kept = {}
-    for edge in graph.edges:
-        own = {*edge.columns}
-        if edge.index in loops and own & columns:
-            kept[edge.index] = edge.joint.name
-    return kept
+    moved = [e for e in graph.edges if e.index in loops and columns & {*e.columns}]
+    return {e.index: e.joint.name for e in moved}
 
 
 def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
@@ -170,19 +167,14 @@ def _homes(
             edge = graph.edges[e]
             for a, b, back in ((edge.parent, edge.child, False), (edge.child, edge.parent, True)):
                 if a in home and b not in home and b not in found and b not in carried:
-                    T = _pose(graph, e, q)
+                    moved = motion(edge, q[list(edge.columns)])
+                    T = edge.T_parent @ moved @ inverse(edge.T_child)
                     node, at = home[a]
                     found[b] = node, at @ (inverse(T) if back else T)
         if not found:
             break
         home |= found
     return {node: entry for node, entry in home.items() if node not in carried}
-
-
-def _pose(graph: Graph, e: EdgeId, q: Array) -> Array:
-    """Return the pose of an edge's child node in its parent node."""
-    edge = graph.edges[e]
-    return np.asarray(edge.T_parent @ motion(edge, q[list(edge.columns)]) @ inverse(edge.T_child))
 
 
 def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[Body]:
@@ -208,13 +200,8 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
         )
         inertia = Inertia.total(own) if own else None
         grounded = body.name == mechanism.ground and body.inertia is None
-        bodies.append(
-            replace(
-                body,
-                inertia=None if grounded else inertia,
-                geometry=body.geometry + shapes,
-            )
-        )
+        inertia = None if grounded else inertia
+        bodies.append(replace(body, inertia=inertia, geometry=body.geometry + shapes))
     return bodies
 
 
@@ -272,16 +259,16 @@ def _compared(
 ) -> SerialTwin:
     """Return the twin with its armature, and the largest error of its inertia."""
     names = coordinate_names(twin)
-    held = [e for e in build(twin).edges if e.joint.kind == "free"]
+    graph = build(twin)
+    held = [e for e in graph.edges if e.joint.kind == "free"]
     base = {names[c] for e in held for c in e.columns}
     moving = [name for name in names if name not in base]
-    rng, limits = np.random.default_rng(0), limits_of(build(twin))
+    rng, limits = np.random.default_rng(0), limits_of(graph)
     x = np.empty((len(q), len(moving)))
-    stored = build(twin).position
     for i, name in enumerate(moving):
         c = names.index(name)
-        low = max(limits[c, 0], stored[c] - REACH)
-        high = min(limits[c, 1], stored[c] + REACH)
+        low = max(limits[c, 0], graph.position[c] - REACH)
+        high = min(limits[c, 1], graph.position[c] + REACH)
         x[:, i] = rng.uniform(min(low, high), max(low, high), len(q))
     own = [moving.index(name) for name in m.joint_names]
     x[:, own] = q

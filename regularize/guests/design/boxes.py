@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.input_files import read_bytes
-from regularize.dynamics.step.c_source import identifier, numbers
+from regularize.dynamics.step.compiled import c_numbers, identifier
 from regularize.errors import ReadError
 from regularize.escape import in_comment
 from regularize.guests.design.equation_of_motion import Accuracy, Interpolation, Scale, count, pairs
@@ -406,4 +406,4 @@ def _list(array: Array | Sequence[int] | np.ndarray) -> str:
     array = np.asarray(array)
     if array.ndim > 1:
         return "{\n" + ",\n".join(_list(row) for row in array) + "}"
-    return "{" + ", ".join(numbers(array)) + "}"
+    return "{" + ", ".join(c_numbers(array)) + "}"

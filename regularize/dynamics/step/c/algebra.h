@@ -78,6 +78,13 @@ static inline void rotate_back(const double *R, const double *a, double *restric
     b[2] = R[2] * a[0] + R[5] * a[1] + R[8] * a[2];
 }
 
+/* b = S a, of a symmetric matrix xx xy xz yy yz zz */
+UNROLLED void act_symmetric(const double *S, const double *a, double *restrict b) {
+    b[0] = S[0] * a[0] + S[1] * a[1] + S[2] * a[2];
+    b[1] = S[1] * a[0] + S[3] * a[1] + S[4] * a[2];
+    b[2] = S[2] * a[0] + S[4] * a[1] + S[5] * a[2];
+}
+
 /* c = a B, of rows */
 UNROLLED void multiply_row(const double *a, const double *B, double *restrict c) {
     c[0] = a[0] * B[0] + a[1] * B[3] + a[2] * B[6];

@@ -147,7 +147,7 @@ static void subtract_loop_forces(const Tables *t, const Workspace *w, const doub
 }
 
 /* Rows on velocities. */
-static int jacobian(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(jacobian) {
     positions(t, w, in[0]);
     place_columns(t, w);
     place_covectors(t, w);
@@ -156,7 +156,7 @@ static int jacobian(const Tables *t, Workspace *w, const double *const *in, doub
 }
 
 /* Rates of the rows at zero acceleration. */
-static int bias(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(bias) {
     positions(t, w, in[0]);
     place_columns(t, w);
     move_links(t, w, in[1]);

@@ -23,16 +23,10 @@ static Program program_of_step(const Tables *t, const Workspace *w, const double
 /* A body's inertia may grow so many times by the elimination of a row; beyond, digits are lost. */
 static const double growing = 1e7;
 
-static inline double dot6(const double *a, const double *b) { return dot(a, b) + dot(a + 3, b + 3); }
-
-static inline void add6(double factor, const double *a, double *restrict b) {
-    for (int i = 0; i < 6; ++i) b[i] += factor * a[i];
-}
-
 /* c += M a, or M^T a */
 static inline void act6(const double *M, int straight, const double *a, double *restrict c) {
     if (straight) {
-        for (int i = 0; i < 6; ++i) c[i] += dot6(M + 6 * i, a);
+        for (int i = 0; i < 6; ++i) c[i] += work(M + 6 * i, a);
     } else {
         for (int i = 0; i < 6; ++i) add6(a[i], M + 6 * i, c);
     }
@@ -87,18 +81,27 @@ static const int *load_pairs(const Tables *t, const Workspace *w, int c, const d
     return row;
 }
 
-/* Rows of a cluster's closures and couplings. */
-static void load_rows(const Tables *t, Workspace *w, int c, const double *x, Reading *at) {
+/* Rows of a cluster's closures and couplings about a point, and their right-hand sides: those of
+ * accelerations, or errors (rows,) that are to be taken away. */
+static void load_rows(const Tables *t, Workspace *w, int c, const double *x, const double *errors,
+                      double *cell, const int **row, const int **entry) {
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
+        const int loop = t->loop_list[i];
         double point[3];
-        load_covectors(t, w, t->loop_list[i], point);
-        at->row = load_pairs(t, w, t->loop_list[i], point, x, w->cell, at->row);
+        row_point(t, w, loop, point);
+        turn_covectors(t, w, loop);
+        if (!errors) load_sides(t, w, loop, point);
+        for (int r = t->row[loop]; errors && r < t->row[loop + 1]; ++r) {
+            w->solution[t->row_unknown[r]] = -errors[r];
+        }
+        *row = load_pairs(t, w, loop, point, x, cell, *row);
     }
     for (int i = t->cluster_constant[c]; i < t->cluster_constant[c + 1]; ++i) {
-        const int row = t->constant_list[i];
-        load_constant(t, w, row);
-        for (int k = t->coupling[row]; k < t->coupling[row + 1]; ++k) {
-            w->cell[*at->constant++] = coefficients(t, w)[k];
+        const int place = t->constant_list[i], r = t->size[loop_rows_size] + place;
+        if (errors) w->solution[t->row_unknown[r]] = -errors[r];
+        else load_constant(t, w, place);
+        for (int k = t->coupling[place]; k < t->coupling[place + 1]; ++k) {
+            cell[*(*entry)++] = coefficients(t, w)[k];
         }
     }
 }
@@ -115,7 +118,7 @@ static const int *replace_body(const Tables *t, Workspace *w, const Program *pro
     for (int n = 0; n < scalars; ++n) {
         const double *mine = cell + *code++;
         const int theirs = *code++;
-        for (int k = first; k < last; ++k) cell[*code++] += dot6(mine, w->carried + 6 * k);
+        for (int k = first; k < last; ++k) cell[*code++] += work(mine, w->carried + 6 * k);
         if (theirs >= 0) add6(1.0, mine, cell + theirs);
     }
     const int bodies = *code++;
@@ -131,9 +134,9 @@ static const int *replace_body(const Tables *t, Workspace *w, const Program *pro
         const double *J = w->carried + 6 * k;
         double force[6] = {0};
         act6(M, 1, J, force);
-        w->solution[*code++] = (tau && t->own[k] ? tau[t->rate[k]] : 0.0) - dot6(J, f);
-        cell[*code++] += dot6(J, force) + (tau ? t->armature[k] : 1.0);
-        for (int i = first; i < k; ++i) cell[*code++] += dot6(w->carried + 6 * i, force);
+        w->solution[*code++] = (tau && t->own[k] ? tau[t->rate[k]] : 0.0) - work(J, f);
+        cell[*code++] += work(J, force) + (tau ? t->armature[k] : 1.0);
+        for (int i = first; i < k; ++i) cell[*code++] += work(w->carried + 6 * i, force);
         const int on_parent = *code++;
         if (on_parent >= 0) {
             add6(1.0, force, cell + on_parent);
@@ -242,7 +245,7 @@ static void run_back(const Tables *t, Workspace *w, int c, const Program *progra
         double y = w->solution[code[0]];
         for (int j = 0; j < scalars; ++j) y -= cell[scalar[2 * j]] * w->solution[scalar[2 * j + 1]];
         for (int j = 0; j < bodies; ++j) {
-            y -= dot6(cell + body[3 * j], w->acceleration + 6 * body[3 * j + 1]);
+            y -= work(cell + body[3 * j], w->acceleration + 6 * body[3 * j + 1]);
         }
         w->solution[code[0]] = cell[code[1]] * y;
     }
@@ -258,7 +261,7 @@ static int eliminate_deep(const Tables *t, Workspace *w, int c, const double *ta
     fill(0.0, t->deep_cell[c + 1] - t->deep_cell[c], w->cell + t->deep_cell[c]);
     load_bodies(t, w, c, x, &at->body);
     const int outside = *at->body++;
-    load_rows(t, w, c, x, at);
+    load_rows(t, w, c, x, NULL, w->cell, &at->row, &at->constant);
     if (run_program(t, w, c, &program)) return 1;
     if (parent) {
         subtract(x, w->pose + 12 * parent + 9, d);
@@ -287,7 +290,7 @@ static void solve_deep_forth(const Tables *t, Workspace *w, int c) {
         if (*code++ == REPLACE) {
             const double *mine = w->wrench + 6 * *code;
             for (int k = t->column[*code]; k < t->column[*code + 1]; ++k) {
-                w->solution[t->column_unknown[k]] -= dot6(w->carried + 6 * k, mine);
+                w->solution[t->column_unknown[k]] -= work(w->carried + 6 * k, mine);
             }
             add6(1.0, mine, w->wrench + 6 * t->parent[*code]);
             continue;

@@ -27,34 +27,12 @@ static inline void about_point(const Tables *t, const Workspace *w, int b, const
 }
 
 /* The body of link b in ground axes about the common point; false where it has no inertia. */
-static inline int body_about_point(const Tables *t, const Workspace *w, int b, const double *point,
-                                   Moving *body) {
-    const double *own = t->inertia + 10 * b, *R = w->pose + 12 * b, *s = own + 4;
-    double d[3], half[9], turned[9], shifted[3], back[9], h[3];
-    int any = 0;
-    for (int i = 0; i < 10; ++i) any |= own[i] != 0.0;
-    for (int i = 0; i < MOVING_LENGTH; ++i) ((double *)body)[i] = 0.0;
-    if (!any) return 0;
-    const double full[9] = {s[0], s[1], s[2], s[1], s[3], s[4], s[2], s[4], s[5]};
-    subtract(R + 9, point, d);
-    rotate(R, own + 1, h);
-    body->mass = own[0];
-    for (int i = 0; i < 3; ++i) body->first[i] = h[i] + own[0] * d[i];
-    multiply(R, full, half);
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) turned[3 * i + j] = dot(half + 3 * i, R + 3 * j);
-    }
-    /* -[d][h] - [h][d] - m [d][d], with the moment h about the link's own origin. */
-    for (int i = 0; i < 3; ++i) shifted[i] = 2.0 * h[i] + own[0] * d[i];
-    const double product = dot(d, shifted);
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            back[3 * i + j] = turned[3 * i + j] - d[i] * h[j] - h[i] * d[j] - own[0] * d[i] * d[j];
-        }
-        back[4 * i] += product;
-    }
-    body->second[0] = back[0], body->second[1] = back[1], body->second[2] = back[2];
-    body->second[3] = back[4], body->second[4] = back[5], body->second[5] = back[8];
+static inline int body_about_point(const Tables *t, const Workspace *w, int b, Moving *body) {
+    double rigid[10], d[3];
+    fill(0.0, MOVING_LENGTH, (double *)body);
+    if (!turn_rigid(t, w, b, rigid)) return 0;
+    subtract(w->pose + 12 * b + 9, w->point, d);
+    add_rigid(rigid, d, body->rigid);
     return 1;
 }
 
@@ -96,10 +74,10 @@ static void load_links(const Tables *t, Workspace *w) {
     for (int b = 0; b < t->size[links_size]; ++b) {
         double *F = w->F + 6 * b;
         fill(0.0, 6, F);
-        if (b == 0 || !body_about_point(t, w, b, w->point, &bodies[b])) continue;
+        if (b == 0 || !body_about_point(t, w, b, &bodies[b])) continue;
         set_moving(&bodies[b], w->V + 6 * b);
-        inertia_times(&bodies[b], w->V + 6 * b, momentum);
-        inertia_times(&bodies[b], w->A + 6 * b, F);
+        act_rigid(bodies[b].rigid, w->V + 6 * b, momentum);
+        act_rigid(bodies[b].rigid, w->A + 6 * b, F);
         carry(w->V + 6 * b, momentum, change);
         add_to(change, 6, F);
     }
@@ -117,7 +95,7 @@ static void gather(const Tables *t, Workspace *w, double *M, double *forces) {
             const double *S = w->screw + 6 * k;
             const int i = t->rate[k];
             double *push = w->push + 6 * k, *row = M + nv * i;
-            inertia_times(&bodies[b], S, push);
+            act_rigid(bodies[b].rigid, S, push);
             before_turned(&bodies[b], S, w->lean + 3 * k);
             forces[i] += work(w->F + 6 * b, S);
             row[i] += t->armature[k];
@@ -161,7 +139,7 @@ static void accelerate(const Tables *t, Workspace *w, const double *a) {
     }
     for (int b = links - 1; b > 0; --b) {
         double wrench[6], *up = pushed + 6 * t->parent[b];
-        inertia_times(&bodies[b], change + 6 * b, wrench);
+        act_rigid(bodies[b].rigid, change + 6 * b, wrench);
         add_to(wrench, 6, w->F + 6 * b);
         add_to(pushed + 6 * b, 6, w->F + 6 * b);
         add_to(pushed + 6 * b, 6, up);
@@ -181,10 +159,10 @@ static inline void push_by_state(const Tables *t, Workspace *w, int b, int k) {
     bracket(A, S, part);
     add_to(part, 6, bent);
     carry(S, w->F + 6 * b, by_q);
-    inertia_times(body, bent, part);
+    act_rigid(body->rigid, bent, part);
     add_to(part, 6, by_q);
     add_turned(body, swept + 3, by_q);
-    inertia_times(body, w->swept_twice + 6 * k, by_v);
+    act_rigid(body->rigid, w->swept_twice + 6 * k, by_v);
     add_turned(body, S + 3, by_v);
 }
 

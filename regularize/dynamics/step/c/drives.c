@@ -28,26 +28,12 @@ typedef int (*Prescribed)(double, double *, void *);
 
 static inline int drives_of(const Motion *m) { return (int)m->drives[0]; }
 
-/* A function of one value. */
-static double function_of(int code, double x) {
-    switch (code) {
-    case NEGATIVE: return -x;
-    case SIN: return sin(x);
-    case COS: return cos(x);
-    case TAN: return tan(x);
-    case ASIN: return asin(x);
-    case ACOS: return acos(x);
-    case ATAN: return atan(x);
-    case SINH: return sinh(x);
-    case COSH: return cosh(x);
-    case TANH: return tanh(x);
-    case EXP: return exp(x);
-    case LOG: return log(x);
-    case SQRT: return sqrt(x);
-    case ABS: return fabs(x);
-    default: return copysign(1.0, x);
-    }
-}
+static double minus(double x) { return -x; }
+static double sign_of(double x) { return copysign(1.0, x); }
+
+/* Functions of one value, from NEGATIVE on. */
+static double (*const functions_of_one[])(double) = {
+    minus, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, exp, log, sqrt, fabs, sign_of};
 
 /* An operation on two values. */
 static double operation_on(int code, double a, double b) {
@@ -75,7 +61,7 @@ static double evaluate(const double *code, const double *end, double time) {
             --depth;
             stack[depth - 1] = operation_on(operation, stack[depth - 1], stack[depth]);
         } else {
-            stack[depth - 1] = function_of(operation, stack[depth - 1]);
+            stack[depth - 1] = functions_of_one[operation - NEGATIVE](stack[depth - 1]);
         }
     }
     return stack[0];

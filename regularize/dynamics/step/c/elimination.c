@@ -15,7 +15,7 @@
 
 /* A set of rows: its rows and velocities, the pivots found, and where its links begin. */
 typedef struct {
-    int rows, columns, rank, done, loose;
+    int index, rows, columns, rank, done, loose;
     const int *row, *velocity;
     int *order;
     double *pivots, *rates; /* (rows, columns): L, U and X behind U; (rank, 2 columns) */
@@ -25,24 +25,31 @@ static inline int *bound_velocities(const Workspace *w) { return (int *)w->bound
 
 static inline int *free_velocities(const Workspace *w) { return (int *)w->loose; }
 
-/* The first set; the next one. Free velocities that are on no row come before those of sets. */
-static inline void begin_set(const Tables *t, const Workspace *w, int s, Set *set) {
-    const int *size = t->size;
-    if (s == 0) {
-        set->done = 0, set->loose = size[alone_size];
-        set->pivots = w->set_factors, set->rates = w->row_response;
-        set->order = (int *)w->order;
-    } else {
-        set->done += set->rank, set->loose += set->columns - set->rank;
-        set->pivots += set->rows * set->columns, set->rates += 2 * set->rank * set->columns;
-        set->order += set->rows;
-    }
+/* Read the next set, where there is one. */
+static inline void read_set(const Tables *t, Set *set) {
+    const int s = set->index++;
+    if (s >= t->size[sets_size]) return;
+    set->done += set->rank, set->loose += set->columns - set->rank;
+    set->pivots += set->rows * set->columns, set->rates += 2 * set->rank * set->columns;
+    set->order += set->rows;
     set->rows = t->set_row[s + 1] - t->set_row[s];
     set->columns = t->set_velocity[s + 1] - t->set_velocity[s];
     set->rank = t->set_rank[s];
     set->row = t->row_of_set + t->set_row[s];
     set->velocity = t->velocity_of_set + t->set_velocity[s];
 }
+
+/* The first set. Free velocities that are on no row come before those of sets. */
+static inline Set first_set(const Tables *t, const Workspace *w) {
+    Set set = {0};
+    set.loose = t->size[alone_size], set.order = (int *)w->order;
+    set.pivots = w->set_factors, set.rates = w->row_response;
+    read_set(t, &set);
+    return set;
+}
+
+#define EACH_SET(set)                                                                              \
+    for (Set set = first_set(t, w); set.index <= t->size[sets_size]; read_set(t, &set))
 
 static inline void swap_rows(double *a, double *b, int count) {
     for (int i = 0; i < count; ++i) {
@@ -118,10 +125,8 @@ static int eliminate_set(Set *set, const double *J, int nv, double dependent, in
 static int eliminate(const Tables *t, Workspace *w, const double *J, double dependent,
                      int chosen) {
     int *bound = bound_velocities(w), *loose = free_velocities(w), *velocity = (int *)w->swapped;
-    Set set = {0};
     for (int i = 0; i < t->size[alone_size]; ++i) loose[i] = t->velocity_alone[i];
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         if (eliminate_set(&set, J, t->size[nv_size], dependent, velocity, chosen, w->clearness)) return 1;
         for (int k = 0; k < set.columns; ++k) {
             if (k < set.rank) {
@@ -153,14 +158,12 @@ static int factor_mass(double *H, int d) {
 
 /* M N (nv, free). */
 static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
-    const int nv = t->size[nv_size], d = t->size[free_size], sets = t->size[sets_size];
+    const int nv = t->size[nv_size], d = t->size[free_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set = {0};
     for (int i = 0; i < nv; ++i) {
         double *T = w->basis + d * i;
         for (int k = 0; k < d; ++k) T[k] = M[nv * i + loose[k]];
-        for (int s = 0; s < sets; ++s) {
-            begin_set(t, w, s, &set);
+        EACH_SET(set) {
             const int count = set.columns - set.rank;
             for (int k = 0; k < set.rank; ++k) {
                 const double entry = M[nv * i + bound[set.done + k]];
@@ -171,39 +174,15 @@ static void multiply_mass(const Tables *t, Workspace *w, const double *M) {
     }
 }
 
-/* N itself (nv, free), as if M were the unit matrix. */
-static void write_basis(const Tables *t, Workspace *w) {
+/* M N and the factor of N^T M N for M (nv, nv); 1 where a free velocity moves no mass. */
+static int condense(const Tables *t, Workspace *w, const double *M) {
     const int d = t->size[free_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set = {0};
-    fill(0.0, t->size[basis_values_size], w->basis);
-    for (int k = 0; k < d; ++k) w->basis[d * loose[k] + k] = 1.0;
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
-        for (int k = 0; k < set.rank; ++k) {
-            const double *X = set.pivots + set.columns * k + set.rank;
-            double *row = w->basis + d * bound[set.done + k] + set.loose;
-            add_times(-1.0, X, set.columns - set.rank, row);
-        }
-    }
-}
-
-/* M N and the factor of N^T M N, M (nv, nv) being the unit matrix where none is given; 1 where a
- * free velocity moves no mass. */
-static int condense(const Tables *t, Workspace *w, const double *M) {
-    const int d = t->size[free_size], sets = t->size[sets_size];
-    const int *bound = bound_velocities(w), *loose = free_velocities(w);
-    Set set = {0};
-    if (M == NULL) {
-        write_basis(t, w);
-    } else {
-        multiply_mass(t, w, M);
-    }
+    multiply_mass(t, w, M);
     for (int k = 0; k < d; ++k) {
         for (int i = 0; i < d; ++i) w->reduced[d * k + i] = w->basis[d * loose[k] + i];
     }
-    for (int s = 0; s < sets; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         for (int k = 0; k < set.rank; ++k) {
             const double *X = set.pivots + set.columns * k + set.rank;
             const double *T = w->basis + d * bound[set.done + k];
@@ -259,13 +238,11 @@ static void solve_reduced(const Tables *t, const Workspace *w, double *values, i
 /* Accelerations (nv,) under forces (nv,) at which the rows have rates -values (rows,). */
 static void solve(const Tables *t, Workspace *w, const double *forces, const double *values,
                   double *a) {
-    const int d = t->size[free_size], sets = t->size[sets_size];
+    const int d = t->size[free_size];
     const int *bound = bound_velocities(w), *loose = free_velocities(w);
     double *u = w->response, *e = w->row_response;
-    Set set = {0};
     for (int k = 0; k < d; ++k) u[k] = forces[loose[k]];
-    for (int s = 0; s < sets; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         for (int k = 0; k < set.rank; ++k) e[set.done + k] = values[set.order[k]];
         solve_rows(&set, e + set.done, 1);
         for (int k = 0; k < set.rank; ++k) {
@@ -277,8 +254,7 @@ static void solve(const Tables *t, Workspace *w, const double *forces, const dou
     }
     solve_reduced(t, w, u, 1);
     for (int k = 0; k < d; ++k) a[loose[k]] = u[k];
-    for (int s = 0; s < sets; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         for (int k = 0; k < set.rank; ++k) {
             const double *X = set.pivots + set.columns * k + set.rank;
             double bound_one = -e[set.done + k];
@@ -293,10 +269,8 @@ static void solve_multipliers(const Tables *t, Workspace *w, const double *force
                               double *multipliers) {
     const int *bound = bound_velocities(w);
     double *x = w->line;
-    Set set = {0};
     fill(0.0, t->size[rows_size], multipliers);
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         const int n = set.columns, rank = set.rank;
         const double *W = set.pivots;
         for (int k = 0; k < rank; ++k) x[k] = forces[bound[set.done + k]];

@@ -4,14 +4,12 @@
  * (xx xy xz yy yz zz); a spatial one is a 6 x 6 matrix from accelerations to wrenches.
  */
 
-/* Inertia in ground axes and the wrench of the motion at zero acceleration, of one link. */
-UNROLLED void load_link(const Tables *t, Workspace *w, int b) {
+/* Inertia of a link in ground axes; 0 where it has none. */
+UNROLLED int turn_rigid(const Tables *t, const Workspace *w, int b, double *restrict rigid) {
     const double *own = t->inertia + 10 * b, *R = w->pose + 12 * b, *I = own + 4;
-    double *restrict rigid = w->rigid + 10 * b, *restrict f = w->wrench + 6 * b;
-    const double *a = w->drift + 6 * b, *alpha = a + 3, *omega = w->twist + 6 * b + 3;
     if (own[0] == 0.0 && I[0] == 0.0 && I[3] == 0.0 && I[5] == 0.0) {
-        fill(0.0, 10, rigid), fill(0.0, 6, f);
-        return;
+        fill(0.0, 10, rigid);
+        return 0;
     }
     rigid[0] = own[0];
     rotate(R, own + 1, rigid + 1);
@@ -20,39 +18,40 @@ UNROLLED void load_link(const Tables *t, Workspace *w, int b) {
     multiply(R, full, RI);
     S[0] = dot(RI, R), S[1] = dot(RI, R + 3), S[2] = dot(RI, R + 6);
     S[3] = dot(RI + 3, R + 3), S[4] = dot(RI + 3, R + 6), S[5] = dot(RI + 6, R + 6);
+    return 1;
+}
+
+/* Inertia in ground axes and the wrench of the motion at zero acceleration, of one link. */
+UNROLLED void load_link(const Tables *t, Workspace *w, int b) {
+    double *restrict rigid = w->rigid + 10 * b, *restrict f = w->wrench + 6 * b;
+    const double *a = w->drift + 6 * b, *alpha = a + 3, *omega = w->twist + 6 * b + 3;
+    if (!turn_rigid(t, w, b, rigid)) {
+        fill(0.0, 6, f);
+        return;
+    }
     double swept[3], spin[3];
     cross(omega, rigid + 1, swept);
-    scale(own[0], a, f);
+    scale(rigid[0], a, f);
     add_cross(alpha, rigid + 1, f);
     add_cross(omega, swept, f);
-    spin[0] = S[0] * omega[0] + S[1] * omega[1] + S[2] * omega[2];
-    spin[1] = S[1] * omega[0] + S[3] * omega[1] + S[4] * omega[2];
-    spin[2] = S[2] * omega[0] + S[4] * omega[1] + S[5] * omega[2];
-    f[3] = S[0] * alpha[0] + S[1] * alpha[1] + S[2] * alpha[2];
-    f[4] = S[1] * alpha[0] + S[3] * alpha[1] + S[4] * alpha[2];
-    f[5] = S[2] * alpha[0] + S[4] * alpha[1] + S[5] * alpha[2];
+    act_symmetric(rigid + 4, omega, spin);
+    act_symmetric(rigid + 4, alpha, f + 3);
     add_cross(omega, spin, f + 3);
     add_cross(rigid + 1, a, f + 3);
 }
 
 /* Wrench that an acceleration needs. */
 static inline void act_rigid(const double *rigid, const double *a, double *restrict f) {
-    const double *mc = rigid + 1, *S = rigid + 4, *alpha = a + 3;
     scale(rigid[0], a, f);
-    add_cross(alpha, mc, f);
-    f[3] = S[0] * alpha[0] + S[1] * alpha[1] + S[2] * alpha[2];
-    f[4] = S[1] * alpha[0] + S[3] * alpha[1] + S[4] * alpha[2];
-    f[5] = S[2] * alpha[0] + S[4] * alpha[1] + S[5] * alpha[2];
-    add_cross(mc, a, f + 3);
+    add_cross(a + 3, rigid + 1, f);
+    act_symmetric(rigid + 4, a + 3, f + 3);
+    add_cross(rigid + 1, a, f + 3);
 }
 
 /* Wrench that an angular acceleration needs. */
 static inline void act_spin(const double *rigid, const double *alpha, double *restrict f) {
-    const double *S = rigid + 4;
     cross(alpha, rigid + 1, f);
-    f[3] = S[0] * alpha[0] + S[1] * alpha[1] + S[2] * alpha[2];
-    f[4] = S[1] * alpha[0] + S[3] * alpha[1] + S[4] * alpha[2];
-    f[5] = S[2] * alpha[0] + S[4] * alpha[1] + S[5] * alpha[2];
+    act_symmetric(rigid + 4, alpha, f + 3);
 }
 
 /* Add a rigid inertia to another one whose origin it has the arm d from. */

@@ -1,9 +1,7 @@
 /* The kernel in one translation unit: C99, no library but that of mathematics, no memory of its own.
  *
- * Every entry has the form
- *     int entry(const Tables *, Workspace *, const double *const *in, double *const *out)
- * with arrays whose shapes stand in the list of entries below, and returns 0, or 1 where the state
- * needs another way of computing.
+ * Every entry is a computation with arrays whose shapes stand in the list of entries below. It returns
+ * 0, or 1 where the state needs another way of computing.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 /* Vectors have three numbers: what two at once save is less than what bringing them together takes. */
@@ -17,6 +15,9 @@
 #include "spatial.h"
 #include "tables.h"
 
+#define COMPUTATION(name)                                                                          \
+    static int name(const Tables *t, Workspace *w, const double *const *in, double *const *out)
+
 #include "curves.c"
 #include "kinematics.c"
 #include "inertia.c"
@@ -29,19 +30,13 @@
 #include "closure.c"
 #include "elimination.c"
 #include "responses.c"
-#include "flat_rows.c"
 #include "residual.c"
 #include "minimum_norm.c"
-#include "minimum_norm_deep.c"
 #include "projection.c"
-#include "following.c"
-#include "inverse.c"
-#include "closing_joints.c"
 #include "motion.c"
-#include "between.c"
 
 /* Poses of all links. */
-static int link_poses(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(link_poses) {
     positions(t, w, in[0]);
     for (int i = 0; i < 12 * t->size[links_size]; ++i) out[0][i] = w->pose[i];
     return 0;

@@ -122,10 +122,11 @@ static inline void place_link(const Tables *t, Workspace *w, int b, const double
     sum(origin, arm, pose + 9);
 }
 
-/* The pose of the ground. */
+/* The pose of the ground, and of what has not moved. */
+static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+
 static inline void place_ground(Workspace *w) {
-    static const double ground[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-    for (int i = 0; i < 12; ++i) w->pose[i] = ground[i];
+    for (int i = 0; i < 12; ++i) w->pose[i] = still[i];
 }
 
 /* Poses of all links, and the twists of all columns. */
@@ -140,8 +141,7 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
                                   double *twist) {
     fill(0.0, 6, twist);
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
-        const double rate = t->ratio[k] * rates[t->rate[k]];
-        for (int i = 0; i < 6; ++i) twist[i] += rate * w->motion[6 * k + i];
+        add6(t->ratio[k] * rates[t->rate[k]], w->motion + 6 * k, twist);
     }
 }
 

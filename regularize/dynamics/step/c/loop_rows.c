@@ -28,7 +28,7 @@ static void load_way(const Tables *t, Workspace *w, int c, int b, double sign, c
             twist_at(w, b, k, x, twist);
             for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
                 const double *g = w->covectors + 6 * r;
-                w->entry[*at->j++] = sign * (dot(g, twist) + dot(g + 3, twist + 3));
+                w->entry[*at->j++] = sign * work(g, twist);
             }
         }
     }
@@ -82,11 +82,9 @@ static inline void rate_at_rest(const Tables *t, const Workspace *w, int c, cons
     add_cross(O2, O1, rate + 3);
 }
 
-/* Rows of a closure: covectors in ground axes, right-hand sides, and the point x that they refer to. */
-static void load_covectors(const Tables *t, Workspace *w, int c, double *x) {
+/* Right-hand sides of a closure's rows about their point x, after turn_covectors(). */
+static void load_sides(const Tables *t, Workspace *w, int c, const double *x) {
     double rate[6];
-    row_point(t, w, c, x);
-    turn_covectors(t, w, c);
     rate_at_rest(t, w, c, x, rate);
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
         const double *g = w->covectors + 6 * r;
@@ -121,7 +119,9 @@ static inline void push_apart(const Tables *t, Workspace *w, int c, const double
 /* Entries of a closure's rows. */
 static void load_closure(const Tables *t, Workspace *w, int c, Reading *at) {
     double x[3];
-    load_covectors(t, w, c, x);
+    row_point(t, w, c, x);
+    turn_covectors(t, w, c);
+    load_sides(t, w, c, x);
     load_way(t, w, c, t->second[c], 1.0, x, at);
     load_way(t, w, c, t->first[c], -1.0, x, at);
 }

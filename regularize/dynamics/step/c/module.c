@@ -275,7 +275,6 @@ ENTRIES(METHOD)
 #undef METHOD
 
 #include "environments.c"
-#include "rollout.c"
 
 #define METHOD(name, inputs, outputs, in, out)                                                     \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},

@@ -42,10 +42,53 @@ typedef struct {
 } Motion;
 
 #include "tangent.c"
-#include "closing.c"
 #include "loads.c"
-#include "balance.c"
 #include "drives.c"
+
+/* Kinetic energy of the links, and their potential energy of gravity. */
+COMPUTATION(energies) {
+    static const double rest[3] = {0.0, 0.0, 0.0};
+    const double *v = in[1];
+    double *energy = out[0];
+    energy[0] = energy[1] = 0.0;
+    positions(t, w, in[0]);
+    velocities(t, w, v, rest);
+    for (int b = 1; b < t->size[links_size]; ++b) {
+        const double *I = t->inertia + 10 * b, *pose = w->pose + 12 * b, *twist = w->twist + 6 * b;
+        const int k = t->column[b];
+        double speed[3], turn[3], swept[3], centre[3];
+        rotate_back(pose, twist, speed);
+        rotate_back(pose, twist + 3, turn);
+        cross(turn, I + 1, swept);
+        energy[0] += 0.5 * I[0] * dot(speed, speed) + dot(speed, swept) +
+                     0.5 * (I[4] * turn[0] * turn[0] + I[7] * turn[1] * turn[1] +
+                            I[9] * turn[2] * turn[2]) +
+                     I[5] * turn[0] * turn[1] + I[6] * turn[0] * turn[2] + I[8] * turn[1] * turn[2];
+        rotate(pose, I + 1, centre);
+        energy[1] -= I[0] * dot(t->gravity, pose + 9) + dot(t->gravity, centre);
+        for (int c = k; c < t->column[b + 1]; ++c) {
+            const double rate = v[t->rate[c]];
+            energy[0] += 0.5 * t->armature[c] * rate * rate;
+        }
+    }
+    return 0;
+}
+
+/* Lengthen or shorten a velocity so that the energy balance holds, where that is wanted. */
+static void balance(const Motion *m, double work, const double *q, double *v) {
+    double energy[2], *const found[] = {energy};
+    const double *const state[] = {q, v};
+    if (m->options[CONSERVE] == 0.0) return;
+    energies(m->t, m->w, state, found);
+    energy[1] += energy_of_joints(m, q) + energy_of_closing(m);
+    if (isnan(m->standing[TOTAL])) m->standing[TOTAL] = energy[0] + energy[1] - work;
+    const double missing = m->standing[TOTAL] + work - energy[0] - energy[1];
+    if (missing != 0.0 && fabs(missing) <= m->options[CORRECTED] * energy[0]) {
+        const double factor = sqrt(1.0 + missing / energy[0]);
+        for (int i = 0; i < m->t->size[nv_size]; ++i) v[i] *= factor;
+        m->standing[CORRECTION] += fabs(missing);
+    }
+}
 
 /* Acceleration (nv,) at a state, after drive(), and the power of forces and drives; 1 where it is not
  * found. What the drives have to do is left behind the other multipliers.
@@ -217,7 +260,7 @@ static int make_step(const Motion *m, double *q, double *v, double *q_begun) {
 /* Go on from a state until a step ends at a time or beyond. Of the last step, the configuration and
  * the state y at its beginning, the slopes of its stages and y at its end are what is known of the
  * motion within it. Where no step was made, the last ones are not written. */
-static int advance(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(advance) {
     const int size = t->size[state_size];
     double *q = out[0], *v = out[1], *at = out[2];
     const Motion m = {t, w, in[3], in[4], in[5], in[6], in[7], in[8], at};
@@ -229,5 +272,85 @@ static int advance(const Tables *t, Workspace *w, const double *const *in, doubl
     } while (at[STUCK] == 0.0 && at[TIME] < m.options[SAMPLED]);
     for (int i = 0; i < STAGES * size; ++i) out[4][i] = w->slope[i];
     for (int i = 0; i < size; ++i) out[5][i] = w->begun[i], out[5][size + i] = w->ended[i];
+    return 0;
+}
+
+/* Dense output: motions between the ends of a step (Hairer, Norsett, Wanner, Solving ODEs I, II.6). */
+
+enum { EXTRA = 4, ALL_STAGES = STAGES + EXTRA, TERMS = 7 };
+
+/* Behind the options: weights of the slopes for each further stage but the first, which is the end
+ * of the step, and for the last terms, (ALL_STAGES,) each. */
+enum { DENSE_OPTIONS = OPTIONS + (EXTRA - 1 + TERMS - 3) * ALL_STAGES };
+
+/* Terms (TERMS, state) of the polynomial of the step made last, and the state where it begins; 1
+ * where a stage finds no acceleration. */
+COMPUTATION(step_terms) {
+    const int size = t->size[state_size], nq = t->size[nq_size];
+    const double *start = in[1], *end = in[1] + size, *weight = in[8] + OPTIONS;
+    double standing[STANDING], *F = out[0];
+    const Motion m = {t, w, in[4], in[5], in[6], in[7], weight, in[8], standing};
+    const double h = in[3][MADE], begun = in[3][BEGAN];
+    for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
+    for (int i = 0; i < STAGES * size; ++i) w->slope[i] = in[2][i];
+    for (int i = 0; i < size; ++i) w->begun[i] = start[i];
+    for (int i = 0; i < nq; ++i) w->reached[i] = in[0][i];
+    if (!t->direct[0] && derive_state(&m, begun, 0, w->reached, start)) return 1;
+    for (int s = STAGES; s < ALL_STAGES; ++s) {
+        const double *y = s == STAGES ? end : w->stage;
+        double time = begun + h;
+        if (s > STAGES) {
+            for (int i = 0; i < size; ++i) w->stage[i] = start[i];
+            add_weighted(&m, weight, s, h, w->stage);
+            time = begun + h * part_of_step(weight, s);
+            weight += ALL_STAGES;
+        }
+        for (int i = 0; i < nq; ++i) w->reached[i] = in[0][i];
+        integrate(t, y, w->reached);
+        if (derive_state(&m, time, s, w->reached, y)) return 1;
+    }
+    for (int i = 0; i < size; ++i) {
+        const double first = h * w->slope[i], last = h * w->slope[STAGES * size + i];
+        F[i] = end[i] - start[i];
+        F[size + i] = first - F[i];
+        F[2 * size + i] = 2.0 * F[i] - last - first;
+        F[TERMS * size + i] = start[i];
+    }
+    fill(0.0, (TERMS - 3) * size, F + 3 * size);
+    for (int k = 3; k < TERMS; ++k, weight += ALL_STAGES) {
+        add_weighted(&m, weight, ALL_STAGES, h, F + size * k);
+    }
+    return 0;
+}
+
+/* Configuration, velocity, work and what was corrected in the energy, and, where there are drives, the
+ * multipliers of the rows, at a part of the step. */
+COMPUTATION(motion_between) {
+    const int size = t->size[state_size], nq = t->size[nq_size], nv = t->size[nv_size];
+    const double x = in[2][0], *F = in[1];
+    double standing[STANDING], *y = w->stage;
+    const Motion m = {t, w, in[4], in[5], in[6], in[7], in[8], in[8], standing};
+    for (int i = 0; i < STANDING; ++i) standing[i] = in[3][i];
+    standing[CORRECTION] = 0.0;
+    for (int i = 0; i < size; ++i) {
+        y[i] = 0.0;
+        for (int k = TERMS - 1; k >= 0; --k) {
+            y[i] = (y[i] + F[size * k + i]) * (k % 2 ? 1.0 - x : x);
+        }
+        y[i] += F[TERMS * size + i];
+    }
+    for (int i = 0; i < nq; ++i) out[0][i] = in[0][i];
+    integrate(t, y, out[0]);
+    for (int i = 0; i < nv; ++i) out[1][i] = y[nv + i];
+    const double work = y[2 * nv], time = in[3][BEGAN] + x * in[3][MADE];
+    if (drive(&m, time) || close_driven(&m, 0, out[0], out[1])) return 1;
+    balance(&m, work, out[0], out[1]);
+    out[2][0] = work, out[2][1] = standing[CORRECTION];
+    fill(0.0, t->size[rows_size], out[3]);
+    if (drives_of(&m)) {
+        double power;
+        if (accelerate_state(&m, time, 0, out[0], out[1], w->correction, &power)) return 1;
+        for (int r = 0; r < t->size[rows_size]; ++r) out[3][r] = w->multiplier[r];
+    }
     return 0;
 }

@@ -25,27 +25,21 @@ static inline void place_flat(const Tables *t, Workspace *w, int b, const double
     if (t->hinge[b]) {
         angle_of(t, b, q, &c, &s);
         s *= axis[2];
-        pose[0] = parent[0] * c - parent[1] * s;
-        pose[1] = parent[1] * c + parent[0] * s;
-        turn_flat(parent, shift, arm);
-        pose[2] = parent[2] + arm[0], pose[3] = parent[3] + arm[1];
-        J[0] = J[1] = 0.0, J[2] = axis[2];
-        return;
-    }
-    switch (t->kind[b]) {
-    case PRISMATIC:
+    } else if (t->kind[b] == PRISMATIC) {
         value = t->scaling[b] * q[0] + t->offset[b];
         shift[0] += value * axis[0], shift[1] += value * axis[1];
-        break;
-    case PLANAR:
+    } else {
         shift[0] += q[0] * axis[0] + q[1] * axis[3], shift[1] += q[0] * axis[1] + q[1] * axis[4];
         c = q[2], s = axis[8] * q[3];
-        break;
     }
     pose[0] = parent[0] * c - parent[1] * s;
     pose[1] = parent[1] * c + parent[0] * s;
     turn_flat(parent, shift, arm);
     pose[2] = parent[2] + arm[0], pose[3] = parent[3] + arm[1];
+    if (t->hinge[b]) {
+        J[0] = J[1] = 0.0, J[2] = axis[2];
+        return;
+    }
     for (int k = t->column[b]; k < t->column[b + 1]; ++k, axis += 3, J += 3) {
         turn_flat(pose, axis, J);
         J[2] = axis[2];
@@ -192,6 +186,22 @@ static inline void load_flat_way(const Tables *t, Workspace *w, int c, int b, do
     }
 }
 
+/* A point of a link in axes of the plane. */
+static inline void flat_place(const double *pose, const double *point, double *x) {
+    turn_flat(pose, point, x);
+    x[0] += pose[2], x[1] += pose[3];
+}
+
+/* Covectors of a closure in axes of the plane, and the point x that they are about. */
+static inline void turn_flat_covectors(const Tables *t, Workspace *w, int c, double *x) {
+    const double *pose = w->pose + 4 * t->first[c];
+    flat_place(pose, t->flat_point + 2 * c, x);
+    for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+        turn_flat(pose, t->flat_covector + 3 * r, w->covectors + 3 * r);
+        w->covectors[3 * r + 2] = t->flat_covector[3 * r + 2];
+    }
+}
+
 /* Velocity and acceleration of a link at a point, while no column accelerates. */
 static inline void flat_motion_at(const Workspace *w, int b, const double *x, double *v, double *a) {
     const double *V = w->twist + 3 * b, *A = w->drift + 2 * b, *origin = w->pose + 4 * b + 2;
@@ -203,18 +213,15 @@ static inline void flat_motion_at(const Workspace *w, int b, const double *x, do
 /* Entries of a closure's rows and their right-hand sides, as load_closure() has them. */
 static inline void load_flat_closure(const Tables *t, Workspace *w, int c, Reading *at) {
     const int one = t->first[c], two = t->second[c];
-    const double *pose = w->pose + 4 * one, both = w->twist[3 * one + 2] + w->twist[3 * two + 2];
+    const double both = w->twist[3 * one + 2] + w->twist[3 * two + 2];
     double x[2], v1[2], v2[2], a1[2], a2[2];
-    turn_flat(pose, t->flat_point + 2 * c, x);
-    x[0] += pose[2], x[1] += pose[3];
+    turn_flat_covectors(t, w, c, x);
     flat_motion_at(w, one, x, v1, a1);
     flat_motion_at(w, two, x, v2, a2);
     const double rate[2] = {a2[0] - a1[0] + both * (v2[1] - v1[1]),
                             a2[1] - a1[1] - both * (v2[0] - v1[0])};
     for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
-        double *g = w->covectors + 3 * r;
-        turn_flat(pose, t->flat_covector + 3 * r, g);
-        g[2] = t->flat_covector[3 * r + 2];
+        const double *g = w->covectors + 3 * r;
         w->solution[t->row_unknown[r]] = -g[0] * rate[0] - g[1] * rate[1] - w->wanted[r];
     }
     load_flat_way(t, w, c, two, 1.0, x, at);
@@ -291,4 +298,47 @@ static int solve_flat_step(const Tables *t, Workspace *w, const double *const *i
     fill(0.0, 3, w->acceleration);
     for (int c = t->size[clusters_size] - 1; c >= 0; --c) solve_flat_cluster(t, w, c);
     return 0;
+}
+
+/* Errors of the rows and their entries on velocities, where hinges close the loops. */
+
+/* Where all links are. */
+static void place_flat_links(const Tables *t, Workspace *w, const double *q) {
+    w->pose[0] = 1.0, w->pose[1] = w->pose[2] = w->pose[3] = 0.0;
+    for (int b = 1; b < t->size[links_size]; ++b) place_flat(t, w, b, q);
+    place_curves(t, w, q);
+}
+
+/* Errors of the closures' rows: no link has left the plane. */
+static void flat_errors(const Tables *t, const Workspace *w, double *errors) {
+    for (int c = 0; c < t->size[closures_size]; ++c) {
+        const double *pose = w->pose + 4 * t->first[c];
+        double one[2], two[2];
+        flat_place(pose, t->flat_first + 2 * c, one);
+        flat_place(w->pose + 4 * t->second[c], t->flat_second + 2 * c, two);
+        const double x = two[0] - one[0], y = two[1] - one[1];
+        const double d[2] = {pose[0] * x + pose[1] * y, pose[0] * y - pose[1] * x};
+        for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+            const double *g = t->flat_covector + 3 * r;
+            errors[r] = g[0] * d[0] + g[1] * d[1];
+        }
+    }
+}
+
+/* Entries of the closures' rows on velocities. */
+static void load_flat_rows(const Tables *t, Workspace *w) {
+    for (int c = 0; c < t->size[closures_size]; ++c) {
+        double x[2];
+        turn_flat_covectors(t, w, c, x);
+        for (int s = t->step[c]; s < t->step[c + 1]; ++s) {
+            const int k = t->stepped[s];
+            const double *J = w->motion + 3 * k, *origin = w->pose + 4 * t->moved[k] + 2;
+            const double ratio = t->sense[s] * t->ratio[k];
+            const double twist[3] = {ratio * (J[0] - J[2] * (x[1] - origin[1])),
+                                     ratio * (J[1] + J[2] * (x[0] - origin[0])), ratio * J[2]};
+            for (int r = t->row[c]; r < t->row[c + 1]; ++r) {
+                w->row_entry[t->entry[r] + t->slot[s]] += dot(w->covectors + 3 * r, twist);
+            }
+        }
+    }
 }

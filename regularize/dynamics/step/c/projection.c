@@ -74,7 +74,9 @@ static int eliminated_step(const Tables *t, Workspace *w, const double *q, const
     for (int i = 0; i < nv; ++i) {
         for (int r = 0; held != NULL && held[i] != 0.0 && r < rows; ++r) w->rows[nv * r + i] = 0.0;
     }
-    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, NULL)) return 1;
+    fill(0.0, nv * nv, w->mass);
+    for (int i = 0; i < nv; ++i) w->mass[(nv + 1) * i] = 1.0;
+    if (eliminate(t, w, w->rows, singular, 0) || condense(t, w, w->mass)) return 1;
     fill(0.0, nv, w->forces);
     solve(t, w, w->forces, errors, step);
     return 0;
@@ -110,8 +112,7 @@ static int correct(const Tables *t, Workspace *w, const double *q, const double 
 }
 
 /* One step of Newton's method, and the errors before it. */
-static int newton_step(const Tables *t, Workspace *w, const double *const *in,
-                       double *const *out) {
+COMPUTATION(newton_step) {
     for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
     if (row_errors(t, w, in[0], out[1])) return 1;
     if (correct(t, w, in[0], out[1], NULL, DEPENDENT, w->correction)) return 1;
@@ -123,7 +124,7 @@ static int newton_step(const Tables *t, Workspace *w, const double *const *in,
  * not make them smaller; velocities that are held stay zero. The last argument are the largest
  * error that is wanted, that which is borne, the length of steps that change nothing, how many are
  * made, and the part of the largest pivot below which another one is none. */
-static int project(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(project) {
     const int nq = t->size[nq_size], nv = t->size[nv_size], rows = t->size[rows_size];
     const double wanted = in[2][0], borne = in[2][1], same = in[2][2];
     const int rounds = (int)fmin(fmax(in[2][3], 0.0), MOST_STEPS);
@@ -153,8 +154,7 @@ static int project(const Tables *t, Workspace *w, const double *const *in, doubl
 
 /* The velocity that keeps loops closed and is nearest to a given one in kinetic energy: what the step
  * adds to it at rest and without weight, where the rows are to lose their speeds. */
-static int project_velocity(const Tables *t, Workspace *w, const double *const *in,
-                            double *const *out) {
+COMPUTATION(project_velocity) {
     static const double none[3] = {0.0, 0.0, 0.0};
     const double *const still[] = {in[0], w->moved, w->moved};
     Tables weightless = *t;
@@ -165,5 +165,97 @@ static int project_velocity(const Tables *t, Workspace *w, const double *const *
     fill(0.0, t->size[nv_size], w->moved);
     if (accelerate_under(&weightless, w, still, 0, out[0])) return 1;
     add_to(in[1], t->size[nv_size], out[0]);
+    return 0;
+}
+
+/* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
+ * fails. Limits are errors of the rows that are good enough, and pivots that are none; a careful step
+ * is made whatever the errors, which rows next to dependence make much more of. The last rows are
+ * those of driven velocities, whose coordinates and rates are as they are to be. */
+static int close_state(const Tables *t, Workspace *w, const double *limits, int careful, int driven,
+                       double *q, double *v) {
+    const int nv = t->size[nv_size], rows = t->size[rows_size];
+    double *errors = w->values;
+    if (rows == 0) return 0;
+    for (int round = 0; round < 5; ++round) {
+        double largest = 0.0;
+        if (row_errors(t, w, q, errors)) return 1;
+        fill(0.0, driven, errors + rows - driven);
+        for (int r = 0; r < rows; ++r) largest = fmax(largest, fabs(errors[r]));
+        if (!(largest > limits[0] || (careful && round == 0)) || round == 4) break;
+        if (correct(t, w, q, errors, NULL, limits[1], w->correction)) return 1;
+        integrate(t, w->correction, q);
+    }
+    load_rows_of_velocities(t, w);
+    row_speeds(t, w, v, errors);
+    fill(0.0, driven, errors + rows - driven);
+    w->clearness[0] = 1.0;
+    if (correct_velocities(t, w, q, errors, NULL, limits[1], w->correction)) return 1;
+    add_to(w->correction, nv, v);
+    return 0;
+}
+
+/* The nearest configuration with closed loops, and the velocity without what opens them; behind the
+ * limits, how many of the last rows are those of driven velocities. */
+COMPUTATION(close_motion) {
+    for (int i = 0; i < t->size[nq_size]; ++i) out[0][i] = in[0][i];
+    for (int i = 0; i < t->size[nv_size]; ++i) out[1][i] = in[1][i];
+    const double driven = in[2][2];
+    if (!(driven >= 0.0 && driven <= t->size[rows_size])) return 1;
+    return close_state(t, w, in[2], 0, (int)driven, out[0], out[1]);
+}
+
+/* Entries of the rows that decide what follows, of the velocities that do; how many these are. */
+static int gather_followers(const Tables *t, const double *rows, const double *decides,
+                            const double *follows, double *found) {
+    const int nv = t->size[nv_size];
+    int count = 0;
+    for (int r = 0; r < t->size[rows_size]; ++r) {
+        for (int k = 0; decides[r] != 0.0 && k < nv; ++k) {
+            if (follows[k] != 0.0) *found++ = rows[nv * r + k];
+        }
+        count += decides[r] != 0.0;
+    }
+    return count;
+}
+
+/* The configuration after one step along the tangent and back; 1 where it takes more. Arguments are
+ * the configuration, how far velocities that lead are to move, which they are, which follow, which
+ * rows decide these, and options: those of project(), the longest step, by which part of it the
+ * projection may go back, and by how much the equations of what follows may change. */
+COMPUTATION(follow) {
+    const int nv = t->size[nv_size], nq = t->size[nq_size];
+    const double *follows = in[3], *decides = in[4], *options = in[5];
+    const double *const trial[] = {w->reached, in[2], options}, *const end[] = {out[0]};
+    double *first = w->values_by_q, *last = w->rows, *step = w->moved, length = 0.0;
+    double *A = w->rows_by_state, *B = A + t->size[row_values_size], *b = B;
+    jacobian(t, w, in, &first);
+    const int count = gather_followers(t, first, decides, follows, A);
+    for (int r = 0; r < t->size[rows_size]; ++r) {
+        double rate = 0.0;
+        for (int k = 0; k < nv; ++k) rate -= first[nv * r + k] * in[1][k];
+        if (decides[r] != 0.0) *b++ = rate;
+    }
+    if (divide(A, B, count, 1)) return 1;
+    for (int k = 0, i = 0; k < nv; ++k) {
+        step[k] = follows[k] != 0.0 ? B[i++] : in[1][k];
+        length = fmax(length, fabs(step[k]));
+    }
+    if (!(length <= options[5])) return 1;
+    for (int i = 0; i < nq; ++i) w->reached[i] = in[0][i];
+    integrate(t, step, w->reached);
+    if (project(t, w, trial, out)) return 1;
+    for (int i = 0; i < nq; ++i) {
+        if (!(fabs(out[0][i] - w->reached[i]) <= fmax(options[6] * length, options[2]))) return 1;
+    }
+    jacobian(t, w, end, &last);
+    gather_followers(t, first, decides, follows, A);
+    gather_followers(t, last, decides, follows, B);
+    if (divide(A, B, count, count)) return 1;
+    for (int i = 0; i < count; ++i) {
+        double change = 0.0;
+        for (int j = 0; j < count; ++j) change += fabs(B[count * i + j] - (i == j));
+        if (!(change <= options[7])) return 1;
+    }
     return 0;
 }

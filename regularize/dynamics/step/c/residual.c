@@ -92,19 +92,29 @@ static double nearest(const double *screw, const double *pose) {
     return 2.0 * atan2(dot(screw + 3, q) / rate, q[3]) / rate;
 }
 
-/* Solve a symmetric system A x = b of a few unknowns, in place; 1 where it is singular. */
-static int solve_few(double *A, double *b, int n) {
+/* Solve A X = B for so many columns with a search for pivots, in place; 1 where A is singular. */
+static int divide(double *A, double *B, int n, int columns) {
     for (int i = 0; i < n; ++i) {
-        if (!(A[n * i + i] > 0.0)) return 1;
+        int pivot = i;
         for (int k = i + 1; k < n; ++k) {
-            const double factor = A[n * k + i] / A[n * i + i];
-            for (int j = i; j < n; ++j) A[n * k + j] -= factor * A[n * i + j];
-            b[k] -= factor * b[i];
+            if (fabs(A[n * k + i]) > fabs(A[n * pivot + i])) pivot = k;
         }
-    }
-    for (int i = n - 1; i >= 0; --i) {
-        for (int j = i + 1; j < n; ++j) b[i] -= A[n * i + j] * b[j];
-        b[i] /= A[n * i + i];
+        const double inverse = 1.0 / A[n * pivot + i];
+        if (!isfinite(inverse)) return 1;
+        for (int j = 0; j < n; ++j) {
+            const double value = A[n * pivot + j];
+            A[n * pivot + j] = A[n * i + j], A[n * i + j] = inverse * value;
+        }
+        for (int j = 0; j < columns; ++j) {
+            const double value = B[columns * pivot + j];
+            B[columns * pivot + j] = B[columns * i + j], B[columns * i + j] = inverse * value;
+        }
+        for (int k = 0; k < n; ++k) {
+            const double factor = A[n * k + i];
+            if (k == i || factor == 0.0) continue;
+            for (int j = i; j < n; ++j) A[n * k + j] -= factor * A[n * i + j];
+            for (int j = 0; j < columns; ++j) B[columns * k + j] -= factor * B[columns * i + j];
+        }
     }
     return 0;
 }
@@ -117,7 +127,6 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
     double step[MOST_CLOSING], moved[12], next[12], left[6], along[6], largest = 1.0;
     fill(0.0, count, q);
     for (int round = 0; round < CLOSING_STEPS; ++round) {
-        static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
         for (int i = 0; i < 12; ++i) motion[i] = still[i];
         for (int k = count - 1; k >= 0; --k) {
             /* Columns seen from the end: the motion behind them takes them there. */
@@ -140,7 +149,7 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
                 A[count * i + j] = work(columns + 6 * i, columns + 6 * j);
             }
         }
-        if (solve_few(A, step, count)) return 1;
+        if (divide(A, step, count, 1)) return 1;
         largest = 0.0;
         for (int i = 0; i < count; ++i) {
             q[i] += step[i];
@@ -152,7 +161,6 @@ static int nearest_motion(const double *screws, int count, const double *pose, d
 
 /* The motion of the closing joint nearest to a pose of its two frames. */
 static int closing_motion(const Tables *t, int i, const double *pose, double *motion) {
-    static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const double *screws = t->closing_screws + 6 * t->closing_screw[i];
     const int count = t->closing_screw[i + 1] - t->closing_screw[i];
     double twist[6];
@@ -164,10 +172,8 @@ static int closing_motion(const Tables *t, int i, const double *pose, double *mo
         exponential(twist, motion);
         break;
     case CLOSING_SPHERICAL:
-        for (int k = 0; k < 9; ++k) motion[k] = pose[k];
-        break;
     case CLOSING_FREE:
-        for (int k = 0; k < 12; ++k) motion[k] = pose[k];
+        for (int k = 0; k < (t->closing[i] == CLOSING_FREE ? 12 : 9); ++k) motion[k] = pose[k];
         break;
     case CLOSING_COMPOSITE:
         if (count > MOST_CLOSING) return 1;
@@ -211,7 +217,6 @@ static void hinge_error(const Tables *t, const Workspace *w, int i, double *erro
 
 /* The same for other closing joints; 1 where their motion is not found. */
 static int loop_error(const Tables *t, const Workspace *w, int i, double *error) {
-    static const double still[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     double first[12], second[12], pose[12], back[12], motion[12], left[12], twist[6], arm[3];
     compose(w->pose + 12 * t->first[i], t->first_frame + 12 * i, first);
     compose(w->pose + 12 * t->second[i], t->second_frame + 12 * i, second);
@@ -274,6 +279,6 @@ static int row_errors(const Tables *t, Workspace *w, const double *q, double *er
 }
 
 /* Errors of the rows. */
-static int residual(const Tables *t, Workspace *w, const double *const *in, double *const *out) {
+COMPUTATION(residual) {
     return row_errors(t, w, in[0], out[0]);
 }

@@ -82,14 +82,12 @@ static void respond(const Tables *t, Workspace *w, const double *P, const double
                     double *by_v, double *by_force) {
     const int nv = t->size[nv_size], d = t->size[free_size], wide = 2 * nv + d;
     const int *loose = free_velocities(w);
-    Set set = {0};
     fill(0.0, d * wide, w->response);
     for (int k = 0; k < d; ++k) {
         add_times(-1.0, P + 2 * nv * loose[k], 2 * nv, w->response + wide * k);
         w->response[wide * k + 2 * nv + k] = 1.0;
     }
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         gather_set(t, w, &set, P, Q, wide);
     }
     solve_reduced(t, w, w->response, wide);
@@ -99,12 +97,10 @@ static void respond(const Tables *t, Workspace *w, const double *P, const double
         for (int j = 0; j < nv; ++j) by_q[i + j] = response[j], by_v[i + j] = response[nv + j];
         for (int j = 0; j < d; ++j) by_force[i + loose[j]] = response[2 * nv + j];
     }
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         spread_set(t, w, &set, wide, by_q, by_v, by_force);
     }
-    for (int s = 0; s < t->size[sets_size]; ++s) {
-        begin_set(t, w, s, &set);
+    EACH_SET(set) {
         close_set(t, w, &set, by_force);
     }
 }
@@ -178,13 +174,85 @@ static int derive(const Tables *t, Workspace *w, const double *const *in, const 
 }
 
 /* Acceleration (nv,) under joint forces, and its derivatives by q, v and the forces, (nv, nv). */
-static int dynamics_derivatives(const Tables *t, Workspace *w, const double *const *in,
-                                double *const *out) {
+COMPUTATION(dynamics_derivatives) {
     return derive(t, w, in, NULL, NULL, out);
 }
 
 /* The same where errors decay. */
-static int stabilized_derivatives(const Tables *t, Workspace *w, const double *const *in,
-                                  double *const *out) {
+COMPUTATION(stabilized_derivatives) {
     return derive(t, w, in, in[3], in[4], out);
+}
+
+/* Derivatives of the forces of actuators, which have costs C on the velocities. As
+ * regularize/dynamics/pinocchio/actuation.py says, with forces f that a motion needs of the tree,
+ *     C z + J^T l = f,  J z = 0
+ * has the form of a constrained motion. */
+
+/* Forces (nv,) that accelerations need of the tree, mass matrix (nv, nv) and rows (rows, nv). */
+static void weigh(const Tables *t, Workspace *w, const double *const *in, double *needed, double *M,
+                  double *J) {
+    const int nv = t->size[nv_size];
+    positions(t, w, in[0]);
+    place_columns(t, w);
+    move_links(t, w, in[1]);
+    load_links(t, w);
+    gather(t, w, M, needed);
+    place_covectors(t, w);
+    place_rows(t, w, J);
+    for (int i = 0; i < nv; ++i) {
+        for (int j = 0; j < nv; ++j) needed[i] += M[nv * i + j] * in[2][j];
+    }
+}
+
+/* Derivatives by the state of the forces that are needed less those of the rows (nv, 2 nv). */
+static void weigh_changes(const Tables *t, Workspace *w, const double *a, const double *multipliers,
+                          double *P) {
+    accelerate(t, w, a);
+    force_derivatives(t, w, P);
+    subtract_loop_forces(t, w, multipliers, P);
+}
+
+/* Forces that accelerations need of the tree, mass matrix, and rows. */
+COMPUTATION(inverse_terms) {
+    weigh(t, w, in, out[0], out[1], out[2]);
+    return 0;
+}
+
+/* Derivatives by configuration and velocity of such forces less those of given multipliers. */
+COMPUTATION(force_changes) {
+    weigh(t, w, in, w->forces, w->mass, w->rows);
+    weigh_changes(t, w, in[2], in[3], out[0]);
+    return 0;
+}
+
+/* How the rows' values at a fixed velocity change with the configuration. */
+COMPUTATION(row_changes) {
+    positions(t, w, in[0]);
+    place_columns(t, w);
+    place_covectors(t, w);
+    move_links(t, w, in[1]);
+    value_derivatives(t, w, t->size[nv_size], out[0]);
+    return 0;
+}
+
+/* Where costs of all actuators (nv,), zero elsewhere, leave nothing locked: z (nv,), its
+ * derivatives by configuration, velocity and forces (nv, nv), and the mass matrix. */
+COMPUTATION(actuated_derivatives) {
+    const int nv = t->size[nv_size], squares = nv * nv;
+    const double *cost = in[3];
+    double *needed = w->forces, *z = out[0], *P = w->by_state, *C = w->mass;
+    weigh(t, w, in, needed, out[4], w->rows);
+    fill(0.0, squares, C);
+    for (int i = 0; i < nv; ++i) C[(nv + 1) * i] = cost[i];
+    if (eliminate(t, w, w->rows, DEPENDENT, 0) || condense(t, w, C)) return 1;
+    fill(0.0, t->size[rows_size], w->values);
+    solve(t, w, needed, w->values, z);
+    for (int i = 0; i < nv; ++i) needed[i] -= cost[i] * z[i];
+    solve_multipliers(t, w, needed, w->values);
+    weigh_changes(t, w, in[2], w->values, P);
+    for (int i = 0; i < 2 * squares; ++i) P[i] = -P[i];
+    move_links(t, w, z);
+    value_derivatives(t, w, 2 * nv, w->rows_by_state);
+    respond(t, w, P, w->rows_by_state, out[1], out[2], out[3]);
+    return 0;
 }

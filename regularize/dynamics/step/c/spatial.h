@@ -4,16 +4,20 @@
 
 #include "algebra.h"
 
-/* A rigid body that moves, or several: mass, mass times centre, inertia about the point (xx xy xz
- * yy yz zz), momentum, and the matrix D below. */
+/* A rigid body that moves, or several: inertia about the point as in inertia.c, momentum, and the
+ * matrix D below. */
 typedef struct {
-    double mass, first[3], second[6], momentum[3], D[9];
+    double rigid[10], momentum[3], D[9];
 } Moving;
 
 #define MOVING_LENGTH 22
 
-static inline double work(const double *wrench, const double *twist) {
+UNROLLED double work(const double *wrench, const double *twist) {
     return dot(wrench, twist) + dot(wrench + 3, twist + 3);
+}
+
+static inline void add6(double factor, const double *a, double *restrict b) {
+    for (int i = 0; i < 6; ++i) b[i] += factor * a[i];
 }
 
 static inline void add_to(const double *restrict a, int count, double *restrict b) {
@@ -45,28 +49,17 @@ static inline void before_bracket(const double *wrench, const double *x, double 
     for (int i = 0; i < 6; ++i) y[i] = -y[i];
 }
 
-/* The inertia on a twist or an acceleration. */
-static inline void inertia_times(const Moving *body, const double *x, double *wrench) {
-    const double *s = body->second, *o = x + 3;
-    cross(o, body->first, wrench);
-    for (int i = 0; i < 3; ++i) wrench[i] += body->mass * x[i];
-    cross(body->first, x, wrench + 3);
-    wrench[3] += s[0] * o[0] + s[1] * o[1] + s[2] * o[2];
-    wrench[4] += s[1] * o[0] + s[3] * o[1] + s[4] * o[2];
-    wrench[5] += s[2] * o[0] + s[4] * o[1] + s[5] * o[2];
-}
-
 /* Momentum and D of a body of the twist (v, o) with first moment h and second moment I:
  *     D = -2 [h] [v] + 2 [o] I - tr(I) [o].
  * What changes of a body's wrench I A + V x* I V where the twist changes by (u, w), and the
  * acceleration by -V x (u, w) besides, is (2 w x momentum, D w): it depends on w alone. */
 static inline void set_moving(Moving *body, const double *twist) {
-    const double *v = twist, *o = twist + 3, *h = body->first, *s = body->second;
+    const double *v = twist, *o = twist + 3, *h = body->rigid + 1, *s = body->rigid + 4;
     const double full[9] = {s[0], s[1], s[2], s[1], s[3], s[4], s[2], s[4], s[5]};
     const double trace = s[0] + s[3] + s[5], twice = 2.0 * dot(h, v);
     double *D = body->D, turned[3];
     cross(o, h, body->momentum);
-    for (int i = 0; i < 3; ++i) body->momentum[i] += body->mass * v[i];
+    for (int i = 0; i < 3; ++i) body->momentum[i] += body->rigid[0] * v[i];
     for (int j = 0; j < 3; ++j) {
         cross(o, full + 3 * j, turned); /* rows are columns: the matrix is symmetric */
         for (int i = 0; i < 3; ++i) D[3 * i + j] = 2.0 * (turned[i] - v[i] * h[j]);

@@ -38,7 +38,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   first, second: links on both sides of each closure; first carries the row frame
  *   row: first row of each closure, and one number more
  *   closing_screw: first screw of each closure, and one number more
- *   closing, sign: see closing below; 1 where the second link is the child of the closing joint
+ *   closing, sign: see the kinds below; 1 where the second link is the child of the closing joint
  *   coupling: first entry of each constant row, and one number more; coupled: the columns. Rows of
  *   couplings come first, then one for each link that follows another one
  *   curve_row, curve_entry: row of each curve, and its entry in coupled; curve_piece: first piece of
@@ -56,7 +56,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   their n (n + 1) / 2 products are added to; row_rank: place of each row in the elimination;
  *   factor_start, factor_below, factor_block, factor_update: as start, below, block and update
  *   near_operation, near_start, near_code, near_row, near_entry: of clusters whose rows have no entries
- *   there, as deep_operation and so on (minimum_norm_deep.c)
+ *   there, as deep_operation and so on (minimum_norm.c)
  * For the step, where clusters are links that are solved as one, leaves first:
  *   cluster_parent: link that a cluster moves against; cluster_link, cluster_loop, cluster_constant,
  *   cluster_unknown: where its links (descending), closures, constant rows and unknowns begin in

@@ -82,7 +82,7 @@ class Indeterminate:
         self._path, self._tolerance = path, tolerance
 
     def between(self, i: int, before: Branch, after: Branch) -> Array | None:
-        """Return what branches before and behind a sample lead to, shape (n,)."""
+        """Return the configuration (n,) at a sample that branches before and behind it lead to."""
         if len(self._path) < 2:
             return None
         steps, weights = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 4, 4, -1]) / 6
@@ -195,10 +195,7 @@ class BranchContinuation:
             self._settle(i, expected)
         self._meetings.sort(key=lambda meeting: meeting.position)
         return Track(
-            self._turns.unwrapped(self._q),
-            self._branches,
-            self._assembled,
-            tuple(self._meetings),
+            self._turns.unwrapped(self._q), self._branches, self._assembled, tuple(self._meetings)
         )
 
     def _bifurcations(

@@ -12,7 +12,7 @@ from numpy import bool_, intp
 from numpy.typing import NDArray
 
 from regularize.errors import ModelError
-from regularize.guests.modes.closed_form.plan import Step
+from regularize.guests.modes.closed_form.planner import Step
 from regularize.guests.modes.grouping import Configurations
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph
@@ -28,7 +28,6 @@ WORDS = {
     "shoulder": ("left", "right"),
     "wrist": ("plain", "flipped"),
     "stroke": ("far", "near"),
-    "numeric": ("", ""),
 }
 
 
@@ -55,13 +54,13 @@ class Branch:
 class Branches(Sequence[Branch]):
     """All combinations of both solutions of steps, the last of which changes first."""
 
-    def __init__(self, steps: Sequence[Step], words: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, steps: Sequence[Step]) -> None:
         if len(steps) > MOST_STEPS:
             raise ModelError(
                 f"{len(steps)} steps with two solutions each have more combinations than can be "
                 "numbered: ask for the loops in parts"
             )
-        self._steps, self._words = tuple(steps), tuple(words)
+        self._steps = tuple(steps)
 
     def __len__(self) -> int:
         return int(2 ** len(self._steps))
@@ -76,8 +75,8 @@ class Branches(Sequence[Branch]):
         index = range(len(self))[index]
         bits = f"{index:b}".zfill(len(self._steps))[: len(self._steps)]
         parts = [
-            f"{step.role} {step.joint} {pair[int(bit)]}".strip()
-            for step, pair, bit in zip(self._steps, self._words, bits, strict=True)
+            f"{step.role} {step.joint} {WORDS[step.role][int(bit)]}"
+            for step, bit in zip(self._steps, bits, strict=True)
         ]
         signs = tuple(1 - 2 * int(bit) for bit in bits)
         return Branch(index, ", ".join(parts) or "the only one", signs)
@@ -86,14 +85,13 @@ class Branches(Sequence[Branch]):
 def branch_words(steps: Sequence[Step], few: int = 8) -> Iterator[str]:
     """Yield what the index of a branch means, line by line: names of few, bits of many."""
     if 2 ** len(steps) <= few:
-        for branch in Branches(steps, [WORDS[step.role] for step in steps]):
+        for branch in Branches(steps):
             yield f"branch {branch.index}: {branch.name}"
         return
     for k, step in enumerate(steps):
         first, second = WORDS[step.role]
         bit = 1 << (len(steps) - 1 - k)
-        words = f" {first}, {second}" if first else " one or the other"
-        yield f"branch & {bit}: {step.role} {step.joint}, 0 or {bit}:{words}"
+        yield f"branch & {bit}: {step.role} {step.joint}, 0 or {bit}: {first}, {second}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from regularize.escape import in_comment, in_docstring
 from regularize.guests.modes.closed_form.branches import branch_words
 from regularize.guests.modes.closed_form.evaluation import CLOSED
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.plan import Plan
+from regularize.guests.modes.closed_form.planner import Plan
 
 #: What the functions in Python use.
 HEAD = "from math import atan2, cos, isfinite, nan, remainder, sin, sqrt\n\n"

@@ -22,7 +22,7 @@ from regularize.dynamics.tape.program import needed
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE, Branch, Solutions
 from regularize.guests.modes.closed_form.operations import Lowering
-from regularize.guests.modes.closed_form.plan import Plan
+from regularize.guests.modes.closed_form.planner import Plan
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
 from regularize.loops.projection import CHUNK

@@ -16,7 +16,6 @@ from regularize.guests.modes.invariance import AXES, Element
 from regularize.guests.modes.loop_chain import ElementaryMotion, LoopChain
 from regularize.lie import screw
 from regularize.lie.arrays import Array
-from regularize.mechanism.graph import Edge
 from regularize.tolerances import ROUNDING
 
 #: Quantities, shape (3,).
@@ -112,10 +111,6 @@ class KnownMotions:
         self.groups[columns[0]] = motion
         self.coordinates.update(zip(columns, q, strict=True))
 
-    def give_group_input(self, edge: Edge, q: Sequence[Number]) -> None:
-        """Set a spherical or free joint from its exponential coordinates."""
-        self.give_group(edge.columns, _exponential(self.tape, edge.screws, q), q)
-
     def motion(self, item: ElementaryMotion) -> SymbolicMotion | None:
         """Return the motion between the frames of an item, or None if it is not found."""
         tape = self.tape
@@ -196,7 +191,7 @@ def cosine_sine(angle: float) -> tuple[float, float]:
     return float(np.cos(angle)), float(np.sin(angle))
 
 
-def _exponential(tape: Tape, screws: Array, q: Sequence[Number]) -> SymbolicMotion:
+def exponential(tape: Tape, screws: Array, q: Sequence[Number]) -> SymbolicMotion:
     """Return the exponential of a twist with the given coordinates."""
     held = [x.constant for x in q]
     if None not in held:

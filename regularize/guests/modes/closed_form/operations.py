@@ -114,7 +114,10 @@ Entry = TypeVar("Entry", Probe, Number)
 def _exponential(
     twist: Sequence[Entry], t: Entry, a: Entry, b: Entry, c: Entry
 ) -> tuple[Entry, ...]:
-    """Return it from t = w² and the functions sin r/r, (1 - cos r)/r², (r - sin r)/r³."""
+    """Return the exponential of a twist by t = r² = w² and the three quotients of its angle r.
+
+    They are a = sin r/r, b = (1 - cos r)/r² and c = (r - sin r)/r³.
+    """
     u, v, w, x, y, z = twist
     d = x * u + y * v + z * w
     return (
@@ -188,7 +191,7 @@ class Lowering:
                 self._lines[x.index] = operation(*arguments)
 
     def _if(self, special: Number, there: Number | float, else_: Number) -> Number:
-        """Return what careful code takes at special inputs; plain code does not look."""
+        """Return a choice between two numbers in careful code; plain code takes the second one."""
         return special.where(there, else_) if self._careful else else_
 
     def _circle(self, given: Numbers, slack: float) -> Numbers:
@@ -207,10 +210,7 @@ class Lowering:
         discriminant = self._if(rounding, 0.0, discriminant)
         root, divisor = sign * discriminant.root(), self._if(free, 1.0, square)
         cosine, sine = self.code.solve(
-            "circle",
-            (A, B, C, root),
-            -(A * C + B * root) / divisor,
-            (A * root - B * C) / divisor,
+            "circle", (A, B, C, root), -(A * C + B * root) / divisor, (A * root - B * C) / divisor
         )
         chosen, across = self._free
         return self._if(free, chosen, cosine), self._if(free, across, sine), discriminant

@@ -15,7 +15,6 @@ from regularize.guests.modes.body_pose import BodyPose, with_pose
 from regularize.guests.modes.closed_form.branch_continuation import BranchContinuation
 from regularize.guests.modes.closed_form.branches import (
     MOST_AT_ONCE,
-    WORDS,
     Branch,
     Branches,
     Solutions,
@@ -24,16 +23,9 @@ from regularize.guests.modes.closed_form.branches import (
 )
 from regularize.guests.modes.closed_form.codegen import Listing, Operations
 from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
-from regularize.guests.modes.closed_form.plan import Plan
-from regularize.guests.modes.closed_form.planner import Planner
+from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.grouping import Turns
-from regularize.guests.modes.inputs import (
-    Inputs,
-    at_least_zero,
-    index_of,
-    inputs_of,
-    together,
-)
+from regularize.guests.modes.inputs import Inputs, at_least_zero, index_of, inputs_of, together
 from regularize.guests.modes.loop_chain import LoopSolution, joint_names, loops_of
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
@@ -62,7 +54,7 @@ class ClosedForm:
         found = plan.known.coordinates
         self.unknowns = tuple(n for c, n in enumerate(self._names) if c not in found)
         self._choices = plan.choices
-        every = Branches(self._choices, [WORDS[step.role] for step in self._choices])
+        every = Branches(self._choices)
         few = len(every) <= MOST_AT_ONCE
         self.branches: Sequence[Branch] = tuple(every) if few else every
         self._refuted = None if self.unknowns else self._unclosed()

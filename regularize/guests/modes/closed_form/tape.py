@@ -155,11 +155,7 @@ class Tape(Recording):
         )
 
     def enter(
-        self,
-        operation: str,
-        *arguments: Number,
-        data: float | str | None = None,
-        value: Any = None,
+        self, operation: str, *arguments: Number, data: float | str | None = None, value: Any = None
     ) -> Number:
         """Return the number of an operation, an earlier one where its values are the same."""
         key = (operation, tuple(x.index for x in arguments), data)

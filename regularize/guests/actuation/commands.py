@@ -1,0 +1,154 @@
+"""Verbs of the command line: the map from motors to joints, serial twins, and closed states."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regularize.adapters.common.output_files import write_bytes, write_text
+from regularize.commands.files import (
+    OutputAction,
+    add_fail_on,
+    add_model,
+    load_model,
+    report_findings,
+)
+from regularize.commands.options import count, fitted, option, some
+from regularize.escape import displayed
+
+if TYPE_CHECKING:
+    from regularize.guests.actuation.map import ActuationMap
+
+#: What is written, by the ending of the file.
+ENDINGS = (".c", ".py", ".npz", ".json")
+#: States of a table.
+STATES, SHOWN = 10_000, 200
+
+
+def names(text: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name for name in text.split(",") if name]
+
+
+def add_joints(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name motors and joints."""
+    words = "actuated joints, such as A,B (default: the model's, within loops)"
+    option(parser, "--motors NAMES", words, type=names)
+    words = "joints that they drive (default: a chain to the body that is moved)"
+    option(parser, "--joints NAMES", words, type=names)
+
+
+def add_actuate(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``regularize actuate``."""
+    add_model(parser)
+    add_joints(parser)
+    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json"
+    option(parser, "-o FILE", words, action=OutputAction, endings=ENDINGS)
+
+
+def run_actuate(arguments: argparse.Namespace) -> int:
+    """Make the map, write it, and print where it holds."""
+    from regularize.guests.actuation.map import actuation_map
+
+    mechanism = load_model(arguments.file, arguments)
+    m = actuation_map(mechanism, arguments.motors, arguments.joints)
+    if arguments.out is not None:
+        written(m, arguments)
+    lines = [
+        f"motors: {', '.join(m.motor_names)}",
+        f"joints: {', '.join(m.joint_names)}",
+        f"domain: {100 * m.domain.share:.4g} % of the motors' range, {len(m.domain.lower)} boxes, "
+        + ("proved by intervals" if m.domain.proved else "followed numerically, not proved"),
+    ]
+    lines += [f"wrote {displayed(str(arguments.out))}"] if arguments.out is not None else []
+    sys.stdout.write(fitted(lines))
+    return 0
+
+
+def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
+    """Write the map in the format of the file's ending."""
+    ending = arguments.out.suffix
+    if ending == ".c":
+        m.to_c(arguments.out)
+    elif ending == ".py":
+        m.to_python(arguments.out)
+    elif ending == ".json":
+        told = {
+            "motors": [*m.motor_names],
+            "joints": [*m.joint_names],
+            "proved": m.domain.proved,
+            "share": m.domain.share,
+            "lower": m.domain.lower.tolist(),
+            "upper": m.domain.upper.tolist(),
+            "theta": (theta := m.samples(SHOWN)).tolist(),
+            "q": m.joints(theta).tolist(),
+        }
+        write_text(arguments.out, json.dumps(told, indent=1) + "\n")
+    else:
+        theta = m.samples(STATES)
+        values = {"theta": theta, "q": m.joints(theta), "jacobian": m.jacobian(theta)}
+        boxes = {"lower": m.domain.lower, "upper": m.domain.upper}
+        write_table(arguments.out, **values, **boxes, motors=m.motor_names, joints=m.joint_names)
+
+
+def write_table(path: Path, **arrays: Any) -> None:
+    """Write arrays by their names as one file of NumPy."""
+    import numpy as np  # not loaded for the other verbs
+
+    table = io.BytesIO()
+    np.savez_compressed(table, **arrays)
+    write_bytes(path, table.getvalue())
+
+
+def add_twin(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``regularize twin``."""
+    add_model(parser)
+    add_joints(parser)
+    add_fail_on(parser, default="error")  # that motors stay behind is what a twin is for
+    words = "the file to write, in the format of its ending: .xml .urdf .sdf .usda"
+    option(parser, "-o FILE", words, required=True, action=OutputAction, model=True)
+
+
+def run_twin(arguments: argparse.Namespace) -> int:
+    """Write the twin; the exit status is 1 if the format could not hold all of it."""
+    from regularize.files import save
+    from regularize.guests.actuation.twin import serial_twin
+
+    mechanism = load_model(arguments.file, arguments)
+    twin = serial_twin(mechanism, arguments.motors, arguments.joints)
+    status = report_findings(save(twin.mechanism, arguments.out), arguments.fail_on)
+    lines = [
+        f"motors: {', '.join(twin.map.motor_names)}",
+        f"joints: {', '.join(twin.map.joint_names)}",
+        f"inertia off by at most {100 * twin.error:.3g} % (sampled over the domain)",
+        f"wrote {displayed(str(arguments.out))}",
+    ]
+    sys.stdout.write(fitted(lines))
+    return status
+
+
+def add_states(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``regularize states``."""
+    add_model(parser)
+    option(parser, "-n COUNT", "how many (1000)", type=some, default=1000)
+    option(parser, "--seed SEED", "seed of the random steps (0)", type=count, default=0)
+    option(parser, "--no-limits", "also beyond the limits of joints")
+    words = "q as of rg.to_pinocchio, and all joints' coordinates with their names"
+    file = {"action": OutputAction, "endings": (".npz",), "required": True}
+    option(parser, "-o FILE.npz", words, **file)
+
+
+def run_states(arguments: argparse.Namespace) -> int:
+    """Write the states."""
+    from regularize.guests.actuation.states import closed_states
+
+    mechanism = load_model(arguments.file, arguments)
+    limits = not arguments.no_limits
+    found = closed_states(mechanism, arguments.n, seed=arguments.seed, limits=limits)
+    write_table(arguments.out, q=found.q, coordinates=found.coordinates, joints=found.names)
+    sys.stdout.write(f"wrote {len(found.q)} states to {displayed(str(arguments.out))}\n")
+    return 0
