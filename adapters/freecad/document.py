@@ -133,7 +133,7 @@ class Object(Located):
         return None if node is None else node.get("file") or None
 
     def shape(self) -> CadShape | None:
-        """Its shape, in its own frame; None where it has none."""
+        """Return the shape of the object in the object's frame; None if it has none."""
         file = self.shape_file
         if file is None:
             return None
