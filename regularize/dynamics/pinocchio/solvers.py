@@ -108,7 +108,7 @@ class ConstrainedTree:
 
     @property
     def tolerances(self) -> Tolerances:
-        """What counts as closed, and which singular values of the rows are noise."""
+        """Tolerances for closed loops and for singular values of the rows."""
         return self.reduction.tolerances
 
     @property

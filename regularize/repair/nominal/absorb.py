@@ -76,7 +76,7 @@ class Absorbed(ShortRepr):
         return bool(self.moves)
 
     def findings(self) -> Iterator[Diagnostic]:
-        """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
+        """Yield findings: joints moved (REG225), parts locked (REG229), loops open (REG226)."""
 
         def finding(code: str, message: str, joints: tuple[str, ...], *help: str) -> Diagnostic:
             severity: Severity = "note" if code == "REG225" else "warning"

@@ -133,7 +133,7 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
         note("equal pitches", group, float(np.ptp(written.pitches[group])) / length, 0.0)
 
     def apart(axes: Axes, i: int, j: int) -> float:
-        """Where they are meant to be parallel, nearly parallel axes do not cross far away."""
+        """Return the relative distance of two axes, beside each other if meant parallel."""
         return (axes.aside if meant.angle(i, j) < SAME else axes.gap)(i, j) / length
 
     for kind, measure in (("equal lengths", apart), ("equal angles", Axes.angle)):
