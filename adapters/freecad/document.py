@@ -53,7 +53,7 @@ class Object(Located):
 
     @property
     def source(self) -> Source:
-        """Where the object stands."""
+        """File and name of the object."""
         return Source(self.document.path, None, f"{self.type} {self.name} ({self.label})")
 
     @property
@@ -111,7 +111,7 @@ class Object(Located):
         return [name for name in names if name]
 
     def reference(self, name: str) -> tuple[str, str, str] | None:
-        """A link: file (empty for this one), object, and path to what is meant inside it."""
+        """Return a link: file (empty for this one), object, and path of the element inside it."""
         node = self.value(name)
         if node is None or node.tag not in ("XLink", "XLinkSub", "LinkSub", "Link"):
             return None
