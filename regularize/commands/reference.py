@@ -80,7 +80,7 @@ def add_formats(parser: argparse.ArgumentParser) -> None:
 
 
 def run_formats(arguments: argparse.Namespace) -> int:
-    """Print each format in two lines: what it is for, and what it is."""
+    """Print each format in two lines: name and abilities, then its title."""
     from regularize.adapters import adapters
     from regularize.dynamics.step.compiled import which
 

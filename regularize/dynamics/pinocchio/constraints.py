@@ -280,7 +280,7 @@ class LeadingJoints:
 
     @classmethod
     def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> LeadingJoints:
-        """Find what follows the named joints."""
+        """Find the coordinates that follow the named joints, and the rows that tie them."""
         columns = robot.velocity_indices(names)
         places = np.array([robot.position_index(int(c)) for c in columns], dtype=np.intp)
         leads = np.isin(np.arange(robot.nv), columns)

@@ -106,7 +106,7 @@ def constraint_forces(
 def loop_forces(
     tree: ConstrainedTree, q: Configuration, multipliers: Array
 ) -> tuple[LoopForce, ...]:
-    """Return what the cuts transmit at a configuration, from the multipliers of all rows."""
+    """Return force and moment at every cut joint, from the multipliers of all rows."""
     poses, closures = tree.states.poses(q), tree.constraints.closures
     wrenches = tree.states.wrenches(q, multipliers)
     forces = []

@@ -127,7 +127,7 @@ class Samples:
         return self._values[np.isfinite(self._values[:, 0])]
 
     def about(self) -> dict[str, Any]:
-        """Return what a metamodel made of these samples says about itself before it is checked."""
+        """Return the attributes of a metamodel made of these samples, accuracy not yet checked."""
         return {
             "inputs": self.inputs,
             "lower": self.lower,

@@ -176,7 +176,7 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
 
 
 def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
-    """Absorb gaps, with a finding about what that took, or why it cannot be."""
+    """Absorb gaps, and add findings about moved joints or gaps that stay."""
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)

@@ -266,7 +266,7 @@ def elements(edges: Iterable[Edge]) -> list[Element]:
 
 
 def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
-    """Return the two bodies of every joint; what is welded together is one."""
+    """Return the two bodies of every joint; bodies welded together count as one."""
     body = DisjointSets({node for e in edges for node in (e.parent, e.child)})
     for e in edges:
         if not e.freedoms:

@@ -97,7 +97,7 @@ class Axes:
 
 
 def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
-    """Find what holds of the axes that were meant and does not of those that were written."""
+    """Find relations, such as parallel, of the meant axes that the written ones miss."""
     pairs = [*combinations(range(len(meant.names)), 2)]
     linked = [p for p in pairs if meant.bodies[p[0]] & meant.bodies[p[1]]]
     found: list[AxisRelation] = []

@@ -133,7 +133,7 @@ class PlacedJoints:
 
 
 def complement(columns: Array) -> Array:
-    """Return an orthonormal basis of what all columns vanish on, shape (k, k - rank)."""
+    """Return an orthonormal basis of vectors orthogonal to all columns, shape (k, k - rank)."""
     if not columns.size:
         return np.eye(len(columns))
     u, s, _ = np.linalg.svd(columns)
@@ -335,7 +335,7 @@ def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -
 
 
 def _lost(joint: Joint) -> Iterator[Diagnostic]:
-    """Say what the script does not hold of a joint."""
+    """Report properties of a joint that are not written to the script."""
     stated = {name for name, value in joint.dynamics.stated().items() if np.any(value)}
     written = {"stiffness", "damping", "rest_position"}
     lost = stated - (written if joint.kind in ("revolute", "prismatic") else set())
