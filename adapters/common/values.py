@@ -185,7 +185,7 @@ class Value(Located):
 
     @property
     def _word(self) -> str | None:
-        """The string that it is; None where it is none."""
+        """Return the value if it is a string, else None."""
         return self.raw if isinstance(self.raw, str) else None
 
     def text(self) -> str:

@@ -58,7 +58,7 @@ class Object(Located):
 
     @property
     def is_link(self) -> bool:
-        """Whether it stands for another object."""
+        """Say whether the object is a link to another one."""
         return self.type in ("App::Link", "App::LinkElement", "Assembly::AssemblyLink")
 
     @property

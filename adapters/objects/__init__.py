@@ -233,7 +233,7 @@ class SpecDocument(ObjectDocument):
 
 @contextmanager
 def _exact() -> Iterator[None]:
-    """MuJoCo writes all digits meanwhile, where its library can be told."""
+    """Let MuJoCo write all digits within this context, if its library allows that."""
     import mujoco  # as above
 
     places = [*Path(mujoco.__file__).parent.glob("*mujoco.*.*.*")]
