@@ -113,7 +113,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
-    """Print what lets a shell complete the whole command line."""
+    """Print the completion script of a shell."""
     try:
         import shtab
     except ImportError as error:

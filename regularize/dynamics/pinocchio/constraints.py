@@ -299,7 +299,7 @@ class LeadingJoints:
         )
 
     def reached(self, robot: ConstrainedTree, q: Configuration, values: Array) -> Array | None:
-        """Return the configuration after one step; None where it takes more."""
+        """Return the configuration after one Newton step; None if the loops need more steps."""
         if not self.square:
             return None
         change = np.zeros(len(self.leads))

@@ -81,7 +81,7 @@ class ConstraintForces:
 
     @cached_property
     def loops(self) -> tuple[LoopForce, ...]:
-        """What each cut transmits."""
+        """Force and moment that each cut joint transmits."""
         return self._loops()
 
 
@@ -141,7 +141,7 @@ class InverseDynamics:
 
     @cached_property
     def loops(self) -> tuple[LoopForce, ...]:
-        """What each cut transmits."""
+        """Force and moment that each cut joint transmits."""
         return self._loops()
 
 

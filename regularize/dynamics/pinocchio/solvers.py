@@ -173,7 +173,7 @@ class ConstrainedTree:
 
     @property
     def computed_by(self) -> str:
-        """What computes accelerations: ``compiled`` code of this project, or ``Python``."""
+        """Name of the code for accelerations: ``compiled``, of this project, or ``Python``."""
         return "compiled" if self.stepped else "Python"
 
     @property

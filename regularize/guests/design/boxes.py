@@ -146,7 +146,7 @@ def _arrays(model: Metamodel) -> dict[str, Any]:
 
 
 def to_bytes(model: Metamodel) -> bytes:
-    """Return the archive as it stands in a file."""
+    """Return a metamodel as the bytes of its archive file."""
     stream = io.BytesIO()
     np.savez_compressed(
         stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)

@@ -364,7 +364,7 @@ class Builder:
         return estimate(self.growth.finished(), weights, values, self.samples.scale), weights
 
     def _fitted(self) -> Metamodel:
-        """Return the metamodel as it stands."""
+        """Return the metamodel of all samples taken so far."""
         errors, weights = self._estimated()
         tree = self.growth.finished()
         weights = in_inputs(weights, tree.half)

@@ -408,7 +408,7 @@ class AssemblyPlan:
         return kept
 
     def _columns_of(self, part: Graph) -> Indices:
-        """Return the columns of the mechanism that those of a part are."""
+        """Return, for each column of a part, the column of the whole mechanism."""
         names = coordinate_names(part.mechanism)
         return np.array([self._names.index(name) for name in names], dtype=np.intp)
 

@@ -193,7 +193,7 @@ class AxisRelations(NamedTuple):
         return Mechanism.of_joints("other lengths", [self._joint(e, geometry) for e in self.edges])
 
     def _joint(self, e: EdgeId, geometry: AxisGeometry) -> Joint:
-        """Make a joint as it was drawn, between bodies whose frames coincide."""
+        """Make a joint of the drawn geometry, between bodies whose frames coincide."""
         edge, (directions, points, meeting) = self.edges[e], geometry
         kind, screws, frame = "composite", np.zeros((6, edge.freedoms)), IDENTITY
         if edge.group:

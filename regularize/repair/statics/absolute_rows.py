@@ -326,7 +326,7 @@ def _held(placed: PlacedJoints, joint: Joint) -> tuple[Transform, tuple[int, ...
 
 
 def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -> float:
-    """Return how well axes of a frame complete the implied rows: the least singular value."""
+    """Return the least singular value of axes of a frame together with the implied rows."""
     chosen = screw.adjoint(screw.inverse(frame) @ T).T[:, [*axes]]
     chosen = chosen / np.linalg.norm(chosen, axis=0)
     size = np.linalg.norm(implied, axis=0)

@@ -71,7 +71,7 @@ class Comparison:
         return np.asarray(np.array(_sizes(one)) / np.array(_sizes(two)))
 
     def shifts(self, joint: Joint) -> Coordinates:
-        """Return coordinates of the model where those of the file are zero."""
+        """Return the coordinates in the model at which those in the file are zero."""
         if joint.name in self.model.closures or joint.group:
             return np.zeros(joint.freedoms)
         parts = self.joints[joint.name]
