@@ -54,7 +54,7 @@ class MjcfClosures:
         self.m: Any = source.model
 
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
-        """Return edits that give a closure its new kind; raises ``ModelError`` for kinds not held."""
+        """Return edits that give a closure a new kind; raises ``ModelError`` if not held."""
         joint, rows = wanted.joint, self.rows_of(wanted.joint)
         possible = KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
         if wanted.kind not in possible or not rows:
