@@ -256,7 +256,7 @@ class SubAssembly(Generic[Definition]):
     title: str = ""
 
     def inner(self, step: str, name: str, definition: Definition) -> SubAssembly[Definition]:
-        """Return the sub-assembly inside this one that an instance refers to."""
+        """Make the sub-assembly of an instance in this one, with its path and title."""
         return SubAssembly((*self.path, step), definition, f"{self.title}{name}/")
 
 

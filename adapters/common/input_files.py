@@ -52,7 +52,7 @@ def read_bytes(path: str, count: int = -1) -> bytes:
 
 
 def check_regular(path: str) -> None:
-    """Raise ``ReadError`` for a pipe or device, on which reading might never end."""
+    """Raise ``ReadError`` unless a path is a regular file of bearable size (no pipe or device)."""
     try:
         status = os.stat(path)
     except FileNotFoundError as error:

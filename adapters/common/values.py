@@ -44,7 +44,7 @@ class Located(ABC):
     @property
     @abstractmethod
     def source(self) -> Source:
-        """File, line and path of the value."""
+        """Place in the file, for messages."""
 
     def error(self, reason: str) -> ReadError:
         """The error to raise about it."""
@@ -109,7 +109,7 @@ class Value(Located):
 
     @property
     def source(self) -> Source:
-        """File, line and path of the value."""
+        """Place of the value in its file, for messages."""
         return Source(self.path, None, self.where or None)
 
     @property
@@ -273,7 +273,7 @@ class YamlValue(Value):
 
     @property
     def source(self) -> Source:
-        """File, line and path of the value."""
+        """Place of the value in its file, for messages."""
         return Source(self.path, self.raw.start_mark.line + 1, self.where or None)
 
     @property
