@@ -106,7 +106,7 @@ class Adapter:
         return None if self.patcher is None else self._load(self.patcher)
 
     def load_document(self) -> Callable[..., Any] | None:
-        """Import what writes objects to files; None where they are changed themselves."""
+        """Import the class that writes objects to files; None if objects are changed in place."""
         return None if self.document is None else self._load(self.document)
 
     def _load(self, target: str) -> Callable[..., Any]:
@@ -311,7 +311,7 @@ OBJECTS: tuple[Adapter, ...] = (
 
 
 def _present(adapter: Adapter) -> bool:
-    """Whether the folder of a format is there, and of a guest what guests share."""
+    """Say whether the folders of a format are installed; some formats are optional."""
     here = Path(__file__).parent
     return adapter.name not in GUESTS or all((here / n).is_dir() for n in (adapter.name, "cad"))
 

@@ -112,7 +112,7 @@ def _reached(path: Path, inside: Mapping[Path, set[Path]]) -> set[Path]:
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages], Outline]]]:
-    """Files in formats of models, each with what reads its outline."""
+    """Yield files in formats of models, each with the function that reads its outline."""
     formats = [adapter for adapter in adapters().values() if adapter.reader and adapter.of_files]
     endings = OPEN.union(*(adapter.suffixes for adapter in formats))
     for place, names in folders_below(folder):

@@ -338,7 +338,7 @@ class AssemblyBuilder:
 
 
 def _attributes(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Turn what a joint is given besides its place into attributes of ``Joint``."""
+    """Turn keyword arguments of a joint into attributes of ``Joint``."""
     for key in given:
         if key not in (known := [*_OWN, *_LIMITS, *_DYNAMICS]):
             raise ModelError(f"joint {name!r} has no {key!r}{did_you_mean(key, known)}")

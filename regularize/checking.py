@@ -96,7 +96,7 @@ def check(
 
 
 def _determined(mechanism: Mechanism, elastic: list[str], report: Report) -> Diagnostic:
-    """Report what elastic links determine that rigid ones leave open (Wojtyra and Frączek)."""
+    """Report reactions that only elastic links make unique (Wojtyra and Frączek)."""
     bodies = tuple(replace(body, elastic=None) for body in mechanism.bodies)
     rigid = reduce(replace(mechanism, bodies=bodies), configurations=0)
     closed = rigid.assembly.closed and report.reduction.assembly.closed

@@ -56,7 +56,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _float(value: Any) -> float:
-    """Convert a number; whole ones beyond what a machine has become infinite."""
+    """Convert to a float; integers that are too large become infinite."""
     try:
         return float(value)
     except OverflowError:

@@ -190,7 +190,7 @@ def noise_words(tolerances: Tolerances) -> str:
 
 
 def nearness_words(distance: float) -> str:
-    """How near joints must be to those of a model; rounding noise is said to be exact.
+    """Say how near joints must be to those of a model; ``exactly`` within rounding.
 
     Example:
         >>> nearness_words(3e-9), nearness_words(2e-16)
@@ -226,7 +226,7 @@ VERBS = ("rotates", "slides", "screws", "translates", "moves", "shifts", "turns"
 
 
 def plural(words: str) -> str:
-    """Turn what one body does into what several do: ``rotates`` into ``rotate``."""
+    """Put the verbs of a phrase into the plural: ``rotates`` becomes ``rotate``."""
     return " ".join(word[:-1] if word in VERBS else word for word in words.split(" "))
 
 

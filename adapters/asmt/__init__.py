@@ -252,7 +252,7 @@ class AsmtLine(Located):
 
     @property
     def source(self) -> Source:
-        """Where the item stands."""
+        """File, line and text of the item."""
         return Source(self.path, self.line, self.text[:60])
 
     def all(self, *tags: str) -> Iterator[AsmtLine]:

@@ -116,12 +116,12 @@ class CadDraft(Draft):
         self.joints[name] = replace(self.joints[name], actuated=True)
 
     def fewer_constraints(self, what: str, source: Source | None) -> None:
-        """Say that something is not read which joins bodies."""
+        """Warn that an element which joins bodies is not read, so that constraints are missing."""
         message = f"{what}: the mechanism has fewer constraints than the file"
         self.unread(message, source)
 
     def note_motions(self, what: str, source: Source | None, joints: Iterable[str] = ()) -> None:
-        """Say that prescribed motions are no constraints here."""
+        """Note that prescribed motions of the file are not counted as constraints."""
         message = f"motions are listed, not counted as constraints: {what}"
         self.skip(message, source, joints=joints)
 
@@ -249,7 +249,7 @@ class SubAssembly(Generic[Definition]):
     title: str = ""
 
     def inner(self, step: str, name: str, definition: Definition) -> SubAssembly[Definition]:
-        """The sub-assembly that one of its instances is."""
+        """Make the sub-assembly of an instance in this one, with its path and title."""
         return SubAssembly((*self.path, step), definition, f"{self.title}{name}/")
 
 
@@ -268,11 +268,11 @@ class Occurrences:
         return any(path[: len(key)] == key for key in self.rigid)
 
     def parts(self, path: InstancePath) -> list[InstancePath]:
-        """The part itself, or the parts of a sub-assembly."""
+        """Return the paths of all parts in a sub-assembly; a part's own path."""
         return [part for part in self.bodies if part[: len(path)] == path]
 
     def body(self, path: InstancePath, at: Located) -> str:
-        """Body of an instance: the part itself, or the first part of a sub-assembly."""
+        """Return the name of an instance's body; of a sub-assembly the body of its first part."""
         if not path:
             return self.draft.ground
         parts = self.parts(path)

@@ -52,7 +52,7 @@ def prepared() -> Iterator[None]:
 
 
 def release(stream: TextIO) -> None:
-    """Write out what a stream still holds; nowhere if its reader has gone or its disk is full."""
+    """Flush a stream; discard its content if its reader has gone or its disk is full."""
     try:
         stream.flush()
     except OSError:

@@ -233,7 +233,7 @@ def decode(data: bytes, path: str, member: str = "") -> EditedText:
 
 
 def mend(text: str) -> str:
-    """The text with comments, instructions and what XML does not allow blanked out."""
+    """Return the text with comments, instructions and characters not allowed in XML blanked."""
     text = _CONTROL.sub(" ", text)
     return _ASIDE.sub(lambda m: m[0] if m[0].startswith("<![") else _blank(m[0]), text)
 
@@ -244,7 +244,7 @@ def masked(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Mended text with what its CDATA sections hold."""
+    """Return mended text with CDATA sections replaced by their content."""
     return _ASIDE.sub(lambda m: escape(m[0][9:-3]), text)
 
 

@@ -25,7 +25,7 @@ _REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={}) 
 
 @contextmanager
 def replaced_content(files: Mapping[Path, bytes]) -> Iterator[None]:
-    """Let readers find other bytes in some files; the files themselves stay as they are."""
+    """Let readers see other content for some files, without changing the files on disk."""
     token = _REPLACED.set({os.path.realpath(path): data for path, data in files.items()})
     try:
         yield
@@ -52,7 +52,7 @@ def read_bytes(path: str, count: int = -1) -> bytes:
 
 
 def check_regular(path: str) -> None:
-    """Refuse what is no file of bytes: reading a pipe or a device can wait or go on for ever."""
+    """Raise ``ReadError`` unless a path is a regular file of bearable size (no pipe or device)."""
     try:
         status = os.stat(path)
     except FileNotFoundError as error:
@@ -73,7 +73,7 @@ Stamp = tuple[int, int] | None
 
 
 def stamps(files: Collection[str]) -> dict[str, Stamp]:
-    """The state of files, by their true places."""
+    """Return the state of files (to notice changes), by their resolved paths."""
     states: dict[str, Stamp] = {}
     for path in files:
         try:
@@ -85,7 +85,7 @@ def stamps(files: Collection[str]) -> dict[str, Stamp]:
 
 
 def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> Iterator[list[str]]:
-    """Wait for changes of files, which are asked for again after each, and yield what changed."""
+    """Wait for changes of files, listed anew each time, and yield the paths that changed."""
     try:
         from watchfiles import watch
     except ImportError as error:

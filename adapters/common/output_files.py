@@ -68,7 +68,7 @@ def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = N
 
 
 def temporary(target: Path, suffix: str = "") -> Path:
-    """A free hidden name beside a file; those of runs that were killed are cleared away."""
+    """Choose a free hidden name beside a file, and delete leftovers of killed runs."""
     _clear(str(target.parent))
     run = f"{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
     return target.with_name(f".{target.stem[:40]}.regularize-{run}{suffix}")
@@ -76,7 +76,7 @@ def temporary(target: Path, suffix: str = "") -> Path:
 
 @dataclass(frozen=True)
 class _Part:
-    """A complete file that takes the place of another, which holds ``before``; None: of nothing."""
+    """A finished temporary file and its target, whose old content is ``before``; None without."""
 
     path: Path
     target: Path
@@ -86,7 +86,7 @@ class _Part:
 
     @classmethod
     def beside(cls, target: Path, data: bytes, before: bytes | None) -> _Part:
-        """A file beside its target, like it in all but its content."""
+        """Write the new content into a file beside the target, with its owner and permissions."""
         old, path = target.exists(), temporary(target)
         if old and before is None:
             before = target.read_bytes()
@@ -106,7 +106,7 @@ class _Part:
         return cls(path, target, inode, data, before)
 
     def put(self) -> None:
-        """Take the target's place; raises ``RegularizeError`` where it is not as it was."""
+        """Replace the target; raises ``RegularizeError`` if another program has changed it."""
         self._require(self.target)
         if not _renamed(self.path, self.target, FREE if self.before is None else EXCHANGE):
             self._require(self.target)
@@ -115,11 +115,12 @@ class _Part:
             self._require(self.path)
 
     def _require(self, path: Path) -> None:
+        """Raise ``RegularizeError`` unless a file holds the content before or after writing."""
         if _content(path) not in (self.before, self.data):
             raise RegularizeError(f"{self.target}: was changed since it was read; start again")
 
     def take_back(self) -> None:
-        """Put back what was in the place, unless somebody else has taken it since."""
+        """Restore the target as it was before, unless another program has replaced it since."""
         inode, placed = _inode(self.path), self.inode
         if inode < 0 and _inode(self.target) == placed:
             if self.before is None:
@@ -177,7 +178,7 @@ def _renamed(source: Path, target: Path, flag: int) -> bool:
 
 
 def _make_alike(path: Path, target: Path) -> None:
-    """Give a file what its target has besides its content; raises ``RegularizeError`` naming it."""
+    """Copy owner, mode and attributes of the target; raises ``RegularizeError`` if one is lost."""
     new, old, way_out = path.stat(), target.stat(), "name another file to write"
     if old.st_nlink > 1:
         words = f"has {old.st_nlink} hard links, of which the others would stay as they are"
@@ -200,7 +201,7 @@ def _make_alike(path: Path, target: Path) -> None:
 
 @cache
 def _clear(folder: str) -> None:
-    """Remove what runs on this machine that were killed have left in a folder."""
+    """Remove temporary files that killed runs on this machine have left in a folder."""
     for path in Path(folder).iterdir() if os.name == "posix" else ():
         name = _UNDER_WAY.fullmatch(path.name)
         if name is not None and name[1] == _machine():
@@ -213,7 +214,7 @@ def _clear(folder: str) -> None:
 
 
 def _drop(path: Path) -> None:
-    """Remove a file under way; not what was found in a place and is not what was read there."""
+    """Delete a temporary file, unless it now holds the work of another program."""
     with suppress(OSError):
         status, name = path.lstat(), _UNDER_WAY.fullmatch(path.name)
         if name is not None and stat.S_ISREG(status.st_mode):
@@ -231,7 +232,7 @@ def _digest(data: bytes) -> str:
 
 
 def _target(path: Path) -> Path:
-    """The file that a path leads to, through links; raises ``RegularizeError`` if it is none."""
+    """Follow links to the file to write; raises ``RegularizeError`` if it is no plain file."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         what = "a folder" if target.is_dir() else "a pipe or a device"

@@ -66,7 +66,7 @@ class Patcher(ABC):
 
     @abstractmethod
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The edits that make joints what they are to be; raises ``ModelError`` for what is not."""
+        """Return edits that give joints new kinds; raises ``ModelError`` for kinds not held."""
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
         """The edits of ``patch``, and those that keep the stiffness of an engine's soft loops."""

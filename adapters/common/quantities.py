@@ -85,7 +85,7 @@ def is_impossible(inertia: Inertia) -> bool:
 
 
 def is_flatter_than_flat(inertia: Inertia) -> bool:
-    """Whether one principal moment exceeds the sum of the others, as of no body."""
+    """Say whether a principal moment exceeds the sum of the others, impossible for a body."""
     small, middle, large = _principal_moments(inertia)
     return bool(small + middle - large < -ROUNDING)
 

@@ -57,7 +57,7 @@ class KindTable(dict[str, Row], Generic[Row]):
         super().__init__({row.kind: row for row in rows})
 
     def at(self, *places: str) -> KindTable[Row]:
-        """The rows of what may stand in one of some places."""
+        """Return the rows of joint kinds that are allowed in at least one of some places."""
         return KindTable(*(row for row in self.values() if {*places} & {*row.places}))
 
     @cached_property
@@ -133,7 +133,7 @@ def slide_name(hinge: str) -> str:
 
 
 def twin_name(joint: Joint) -> str:
-    """Name of what stands for a joint's child where the joint leads, if a loop is cut there."""
+    """Return the name of the massless twin of a joint's child, if a loop is cut there."""
     return f"{joint.child}__{joint.name}"
 
 

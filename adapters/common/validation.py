@@ -64,7 +64,7 @@ def validated(mechanism: Mechanism) -> Mechanism:
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
-    """Yield what has to be finite: the thing in words, where it stands, its numbers."""
+    """Yield all numbers that must be finite, each with its name in words and its place."""
     for joint in mechanism.joints:
         frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
         for numbers in frames:

@@ -44,7 +44,7 @@ class Located(ABC):
     @property
     @abstractmethod
     def source(self) -> Source:
-        """Where it stands."""
+        """Place in the file, for messages."""
 
     def error(self, reason: str) -> ReadError:
         """The error to raise about it."""
@@ -109,12 +109,12 @@ class Value(Located):
 
     @property
     def source(self) -> Source:
-        """Where it stands."""
+        """Place of the value in its file, for messages."""
         return Source(self.path, None, self.where or None)
 
     @property
     def data(self) -> Any:
-        """A mapping or a list of what is inside, or plain data; None for null."""
+        """Content as a mapping or a list of nodes, or as plain data; None for null."""
         return self.raw
 
     def _expected(self, what: str) -> ReadError:
@@ -185,7 +185,7 @@ class Value(Located):
 
     @property
     def _word(self) -> str | None:
-        """The string that it is; None where it is none."""
+        """Return the value if it is a string, else None."""
         return self.raw if isinstance(self.raw, str) else None
 
     def text(self) -> str:
@@ -273,12 +273,12 @@ class YamlValue(Value):
 
     @property
     def source(self) -> Source:
-        """Where it stands."""
+        """Place of the value in its file, for messages."""
         return Source(self.path, self.raw.start_mark.line + 1, self.where or None)
 
     @property
     def data(self) -> Any:
-        """A mapping or a list of what is inside, or plain data; None for null."""
+        """Content as a mapping or a list of nodes, or as plain data; None for null."""
         import yaml  # where there is such a file: to load it takes as long as a model
 
         node = self.raw

@@ -67,7 +67,7 @@ class Writing:
     def lose(
         self, message: str, severity: Severity = "warning", *, joints: Iterable[str] = ()
     ) -> None:
-        """Say what the format makes of something (REG302)."""
+        """Report something that the format cannot hold as it is (REG302)."""
         message = f"{self.target} {message}"
         self.findings.append(Diagnostic("REG302", severity, message, joints=tuple(joints)))
 
@@ -77,7 +77,7 @@ class Writing:
         self.findings.append(Diagnostic("REG301", "note", message, joints=(joint.name,)))
 
     def call(self, joint: Joint, freedom: int, written: WrittenCoordinate) -> None:
-        """Note what a coordinate is called; freedoms of turned joints count from their end."""
+        """Note the written name of a coordinate; freedoms of reversed joints count from the end."""
         if joint.name in self.turned:
             freedom = joint.freedoms - 1 - freedom
         self.coordinates[joint.name, freedom] = written

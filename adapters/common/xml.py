@@ -86,7 +86,7 @@ class Node(Located):
 
     @property
     def source(self) -> Source:
-        """Where the element stands."""
+        """File, line and path of the element."""
         return Source(self.path, self.line, self.where)
 
     @cached_property
@@ -111,7 +111,7 @@ class Node(Located):
     # -- reading
 
     def of_tag(self, tag: str) -> Node:
-        """The element itself, which has to be of that tag; raises ``ReadError`` otherwise."""
+        """Return this element; raises ``ReadError`` if its tag is another one."""
         if self.tag != tag:
             raise self.error(f"the root element is <{self.tag}>, expected <{tag}>; another format")
         return self

@@ -53,12 +53,12 @@ class Object(Located):
 
     @property
     def source(self) -> Source:
-        """Where the object stands."""
+        """File and name of the object."""
         return Source(self.document.path, None, f"{self.type} {self.name} ({self.label})")
 
     @property
     def is_link(self) -> bool:
-        """Whether it stands for another object."""
+        """Say whether the object is a link to another one."""
         return self.type in ("App::Link", "App::LinkElement", "Assembly::AssemblyLink")
 
     @property
@@ -111,7 +111,7 @@ class Object(Located):
         return [name for name in names if name]
 
     def reference(self, name: str) -> tuple[str, str, str] | None:
-        """A link: file (empty for this one), object, and path to what is meant inside it."""
+        """Return a link: file (empty for this one), object, and path of the element inside it."""
         node = self.value(name)
         if node is None or node.tag not in ("XLink", "XLinkSub", "LinkSub", "Link"):
             return None
@@ -133,7 +133,7 @@ class Object(Located):
         return None if node is None else node.get("file") or None
 
     def shape(self) -> CadShape | None:
-        """Its shape, in its own frame; None where it has none."""
+        """Return the shape of the object in the object's frame; None if it has none."""
         file = self.shape_file
         if file is None:
             return None

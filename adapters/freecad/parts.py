@@ -322,7 +322,7 @@ def _add(
 def _add_link(
     parts: Parts, item: Object, T: Array, found: PartShapes, density: float | None, depth: int
 ) -> None:
-    """Add what a link stands for; its frame is that of what it links to."""
+    """Add the shapes of the object that a link refers to, in the frame of that object."""
     try:
         target = parts.target(item)
         placements = item.placements("PlacementList") or [

@@ -278,7 +278,7 @@ class _Reader:
         return name, statement.place(T_node) if statement.take("offset") else IDENTITY
 
     def _turn(self, statement: Statement) -> Side:
-        """A node and, where an orientation follows, its turn."""
+        """Return a node with its orientation, if one follows."""
         name, T_node = self._named(statement)
         turned = statement.take("hinge", "orientation")
         return name, statement.turn(T_node) if turned else IDENTITY

@@ -48,7 +48,7 @@ class Statement(Located):
 
     @property
     def source(self) -> Source:
-        """Where it stands."""
+        """File, line and first words of the statement."""
         return Source(self.path, self.line, f"{self.head}: {', '.join(self.words[:2])}"[:60])
 
     def word(self) -> str:

@@ -352,7 +352,7 @@ class BodyTree(Writing):
 
 
 def _has_mass(element: Any) -> bool:
-    """Whether a body, or what is fixed to it, has mass and rotational inertia."""
+    """Say whether a body with those fixed to it has mass and rotational inertia."""
     inertial = element.find("inertial")
     if inertial is not None and float(inertial.get("mass")) > 0.0:
         moments = inertial.get("fullinertia") or inertial.get("diaginertia")

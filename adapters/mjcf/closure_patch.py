@@ -54,7 +54,7 @@ class MjcfClosures:
         self.m: Any = source.model
 
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
-        """The edits that give a closure its new kind; raises ``ModelError`` for what is none."""
+        """Return edits that give a closure a new kind; raises ``ModelError`` if not held."""
         joint, rows = wanted.joint, self.rows_of(wanted.joint)
         possible = KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
         if wanted.kind not in possible or not rows:
@@ -137,7 +137,7 @@ class MjcfClosures:
         return [(i, self.patcher.document(source.path).at(source)) for i, source in found]
 
     def _bodies(self, i: int) -> list[int]:
-        """Numbers of the two bodies, of sites of those that carry them."""
+        """Return numbers of the two bodies that a constraint joins, directly or at sites."""
         ends = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
         sites = self.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
         return [int(self.m.site_bodyid[end]) if sites else end for end in ends]

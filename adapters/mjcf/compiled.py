@@ -191,7 +191,7 @@ def loaded(path: str) -> Any:
 
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
-    """The ``mujoco.MjSpec``, and what was left out, in words."""
+    """Load a ``mujoco.MjSpec``; return it with the plugins left out, in words."""
     path, content = roots[0].path, dict[str, bytes]()
     named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
     for root in roots:
@@ -256,7 +256,7 @@ def _refused(path: str, error: Exception) -> ReadError:
 
 
 def _without_files(spec: Any) -> list[str]:
-    """Take out what would open files and says nothing about the mechanism."""
+    """Remove textures, skins and other files from a specification; name the lost elements."""
     spec.compiler.fusestatic = False
     spec.compiler.discardvisual = False
     lost = []
@@ -361,7 +361,7 @@ NOT_FOUND = "plugin"
 
 
 def check_sizes(root: Node) -> None:
-    """Refuse what would not fit."""
+    """Raise ``ReadError`` for elements that would need too much memory."""
     _copies(root, 1.0)
     for node in root.walk():
         if node.tag in GRIDS:

@@ -61,7 +61,7 @@ class Model(Draft):
         return transform(self.rotation(self.m.site_quat[number]), self.m.site_pos[number])
 
     def equality_name(self, number: int) -> str:
-        """Name of an equality constraint, or one made of what it joins."""
+        """Return the name of an equality constraint, or one made of the names that it joins."""
         name = self.m.eq(number).name
         if name:
             return str(name)
@@ -213,7 +213,7 @@ def joint_dynamics(m: Any, j: int) -> JointDynamics:
 
 
 def _of_actuators(m: Any, j: int, name: str) -> float:
-    """Sum what actuators add to a joint (damping, armature), by their gears squared."""
+    """Sum damping or armature of the actuators of a joint, times their gears squared."""
     values = getattr(m, name, np.zeros(m.nu))
     if m.jnt_type[j] not in Model.SCALAR:
         return 0.0

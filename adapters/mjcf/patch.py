@@ -245,7 +245,7 @@ class MjcfPatcher(XmlPatcher):
         yield place.with_attribute("type", KINDS.written[wanted.kind])
 
     def _needed(self, joint: Joint, place: Node) -> str:
-        """Say in words what uses the coordinate of a hinge; empty where it may become a ball."""
+        """Name one thing that uses a hinge's coordinate; empty if the hinge may become a ball."""
         m, own = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
         named = {*m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]}
         named |= {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]}

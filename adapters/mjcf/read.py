@@ -237,7 +237,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
 
 
 def _report(model: Model) -> None:
-    """Say what the mechanism does not hold."""
+    """Report contents of the model that are not read into the mechanism."""
     m = model.m
     for lost in model.compiled.lost:
         model.unread(f"{lost} are not read")

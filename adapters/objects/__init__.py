@@ -115,7 +115,7 @@ class TextDocument(ObjectDocument):
         return found[0]
 
     def write(self, folder: Path) -> Path:
-        """The text as it is."""
+        """Write the text unchanged, with the ending of its format."""
         adapter = adapter_named(self.format)
         if adapter is None or not adapter.of_files:
             raise UnknownFormat(self.format, readable(), "format=")
@@ -149,7 +149,7 @@ class TreeDocument(ObjectDocument):
         self.format = TextDocument(self._data).format
 
     def write(self, folder: Path) -> Path:
-        """The elements as lxml writes them."""
+        """Write the elements as text."""
         return TextDocument(self._data, self.format).write(folder)
 
     def parse(self, path: Path) -> Any:
@@ -159,7 +159,7 @@ class TreeDocument(ObjectDocument):
 
     @cached_property
     def _lines(self) -> dict[int, int]:
-        """Lines of the elements by their lines in what is written."""
+        """Map lines in the written text to lines of the elements in their own file."""
         pairs = zip(etree.fromstring(self._data).iter(), self._root.iter(), strict=True)
         return {
             written.sourceline: own.sourceline
@@ -195,7 +195,7 @@ class SpecDocument(ObjectDocument):
         }
 
     def write(self, folder: Path) -> Path:
-        """The XML, and what the specification holds in memory beside it."""
+        """Write the XML, and beside it the files that the specification holds in memory."""
         assets = dict(self._spec.assets)
         for name, data in assets.items():
             place = folder / os.path.basename(name)
@@ -233,7 +233,7 @@ class SpecDocument(ObjectDocument):
 
 @contextmanager
 def _exact() -> Iterator[None]:
-    """MuJoCo writes all digits meanwhile, where its library can be told."""
+    """Let MuJoCo write all digits within this context, if its library allows that."""
     import mujoco  # as above
 
     places = [*Path(mujoco.__file__).parent.glob("*mujoco.*.*.*")]

@@ -221,11 +221,11 @@ class BuilderPatcher(Patcher):
         return HELD if joint.closure else TREE.get(joint.kind, ())
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Refused: there is no file."""
+        """Raise an error, since a builder has no file to edit."""
         raise ModelError("a builder stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
-        """A new builder, all indices as they were."""
+        """Return a changed copy of the builder with the same indices."""
         builder = copy.deepcopy(self._builder)
         for each in wanted:
             if each.kind not in (held := self.kinds(each.joint)):
@@ -238,7 +238,7 @@ class BuilderPatcher(Patcher):
 
 
 def _replace(builder: Any, j: int, joint: Joint) -> None:
-    """Put a joint in the place of another one, and all that counts freedoms right again."""
+    """Replace a joint, and shift all arrays that are indexed by freedoms."""
     alone = type(builder)()
     for _ in range(2):  # the bodies of the one joint
         alone.add_link()

@@ -83,7 +83,7 @@ class Frames:
         return last if last != WORLD and self.entries[last].attached_to is None else WORLD
 
     def _followed(self, name: str | None, relation: str) -> list[str]:
-        """A frame, the one that it is placed in or attached to, and so on."""
+        """Follow a frame to the one that it is placed in or attached to, and so on; list them."""
         passed: list[str] = []
         while name is not None and name != WORLD:
             if name in passed:

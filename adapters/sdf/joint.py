@@ -46,7 +46,7 @@ DYNAMICS = {
 
 
 def read_joints(draft: SdfDraft) -> None:
-    """Add all joints, then what couples them."""
+    """Add all joints, then the couplings between them."""
     gearboxes = []
     for element in draft.elements:
         node = element.node

@@ -85,7 +85,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
 
 
 def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
-    """Frames that no joint joins and nothing is placed by: on which link, and where."""
+    """Return link and pose of each frame that no joint and no other frame refers to."""
     frames = draft.frames
     used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
     for joint in draft.elements:

@@ -89,7 +89,7 @@ def _with_material(body: Body) -> tuple[Geometry, ...]:
 def _weighed(
     body: Body, density: float | None, path: str | None
 ) -> tuple[Inertia | None, list[Diagnostic]]:
-    """Mass properties of a body, and what to say about them."""
+    """Compute mass properties of a body from its shapes; return them with findings."""
     shapes, parts = shown(body), []
     if not shapes:
         words = f"`{body.name}` has neither mass properties nor shapes to compute them from"

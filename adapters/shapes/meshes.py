@@ -227,7 +227,7 @@ def find_mesh(uri: str, path: str | None) -> Path:
 
 
 def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
-    """Where the file may be: also in that many folders above the model."""
+    """Yield paths at which a mesh may be found, also so many folders above the model."""
     name = unquote(uri.split("://", 1)[-1]).lstrip("/") if "://" in uri else uri
     base = Path(path).resolve().parent if path is not None else Path.cwd()
     if os.path.isabs(name):

@@ -158,7 +158,7 @@ def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, siz
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep OpenCASCADE from writing to standard output what it thinks of a file."""
+    """Keep OpenCASCADE from writing messages to standard output."""
     messenger = ocp("Message").Message.DefaultMessenger_s()
     printers = list(messenger.Printers())
     for printer in printers:
@@ -291,7 +291,7 @@ def mate_of(name: str, first: Any, second: Any) -> tuple[str, Transform]:
 
 
 def _pose(joint: Any) -> Transform:
-    """Where a joint stands in the world, its axis along Z."""
+    """Return the pose of a joint in the world, its axis along Z."""
     move, T = joint.location.wrapped.Transformation(), np.eye(4)
     T[:3] = [[move.Value(i, j) for j in (1, 2, 3, 4)] for i in (1, 2, 3)]
     T[:3, 3] *= MILLIMETRE

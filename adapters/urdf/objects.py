@@ -78,11 +78,11 @@ class ObjectPatcher(Patcher):
         return self._kinds.get(joint.kind, ())
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Refused: there is no file."""
+        """Raise an error, since a parser's object has no file to edit."""
         raise ModelError("the object of a parser stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
-        """A new object; raises ``ModelError`` for a joint that cannot become what it should."""
+        """Return a changed copy; raises ``ModelError`` for a kind that a joint cannot take."""
         made = copy.deepcopy(self._source)
         joints = {str(joint.name): joint for joint in getattr(made, "robot", made).joints}
         for change in wanted:

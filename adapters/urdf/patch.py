@@ -65,7 +65,7 @@ class UrdfPatcher(SlackPatcher):
         return tuple(LOOP) if place.tag in (*LOOPS, "joint", "link") else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """One edit or a few per joint."""
+        """Make the edits that give joints their new kinds, a few for each joint."""
         patch, sidecar = Patch(), self._retypes()
         if sidecar is not None:
             text = self.text(sidecar)
@@ -84,7 +84,7 @@ class UrdfPatcher(SlackPatcher):
         return patch
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """The frame on the parent; of a closing element both."""
+        """Say which frames can be moved: the one on the parent, and the one on the child."""
         inside = joint.source is not None and joint.source.path == self.path
         place = self.element(joint) if inside else None
         if place is None:
@@ -95,12 +95,12 @@ class UrdfPatcher(SlackPatcher):
         return both, both
 
     def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
-        """Origins."""
+        """Return the edits of ``<origin>`` elements that move a joint."""
         place = self.element(wanted.before)
         return () if place is None else _origin_edits(place, wanted)
 
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
-        """Links in a row, each with the joint that leads to it."""
+        """Make elements of slack links in series, each with the joint that leads to it."""
         made, last = [], np.zeros(3)
         for joint, body in zip(links.joints, links.bodies, strict=True):
             before, last = last, _slack_origin(joint, last)
@@ -111,7 +111,7 @@ class UrdfPatcher(SlackPatcher):
         return made
 
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
-        """The name of the last link, in the file that the joint stands in."""
+        """Yield edits, in the file of the joint, that hang it on the last slack link."""
         joint, last = links.joint, np.zeros(3)
         for slack in links.joints:
             last = _slack_origin(slack, last)
@@ -138,7 +138,7 @@ class UrdfPatcher(SlackPatcher):
         yield from _origin_edits(place, MovedJoint(joint, replace(joint, **{f"T_{side}_joint": T})))
 
     def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
-        """Elements, and entries of the file of closing joints; marked frames stay."""
+        """Yield edits that delete joints, in the model or its file of closing joints."""
         for joint in joints:
             if joint.source is not None and joint.source.path != self.path:
                 yield sidecar_patch.taken_out(joint, self.text(joint.source.path))
@@ -153,14 +153,14 @@ class UrdfPatcher(SlackPatcher):
 
     @property
     def way_out(self) -> str:
-        """URDF+ loops, where closures are written in a dialect of fewer kinds."""
+        """Advice to write closures as URDF+ loops, if the present form holds fewer kinds."""
         closing = [joint for joint in self.mechanism.joints if joint.closure]
         if all(len(self.kinds(joint)) > 2 for joint in closing):
             return ""
         return "write its closures as URDF+ <loop> elements, which hold more kinds"
 
     def not_written(self, wanted: WantedKind) -> ModelError:
-        """The error about a joint that no element of the file stands for."""
+        """Return the error about a joint that no element of the file stands for."""
         return self.refuse(wanted, ())
 
     def _retypes(self) -> str | None:
@@ -206,7 +206,7 @@ class UrdfPatcher(SlackPatcher):
         return super().references(text) if text.path == self.path else iter(())
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Meshes and textures."""
+        """Yield first and last character of the file name of a mesh or texture element."""
         if place.tag in ("mesh", "texture") and "filename" in place.spans:
             yield place.spans["filename"]
 
@@ -337,7 +337,7 @@ class XacroPatcher(UrdfPatcher):
         )
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Meshes, textures and included files; none that xacro computes."""
+        """Yield the place of a file name in a mesh, texture or include; skip computed ones."""
         spans = [*super().referring(place)]
         if place.tag == "xacro:include" and "filename" in place.spans:
             spans.append(place.spans["filename"])

@@ -133,7 +133,7 @@ class _UrdfWriter(Writing):
         return add(self.root, "link", name=name)
 
     def parts(self, joint: Joint) -> list[Joint]:
-        """The joint as URDF joints in a row; notes frames and slides of screws."""
+        """Split a joint into URDF joints in series, and note their frames and slides of screws."""
         parts, slides = in_a_row(joint)
         self.slides.update(slides)
         self.frames.update({part.child: part.T_child_joint for part in parts})
@@ -188,7 +188,7 @@ class _UrdfWriter(Writing):
     # -- closing joints
 
     def _cut(self, joint: Joint) -> None:
-        """Lead a closing joint to a massless twin of its child, and hold the two together."""
+        """Attach a closing joint to a massless twin of its child, welded to it by a loop."""
         twin = twin_name(joint)
         self.add_chain(joint, self.parts(replace(joint, child=twin)))
         self.lose(
@@ -213,7 +213,7 @@ class _UrdfWriter(Writing):
         self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
 
     def _frame(self, wanted: str, link: str, T: Transform) -> str:
-        """A link that marks a frame of another one: that link itself where it is the frame."""
+        """Return a link whose frame is a given one on another link, adding it if there is none."""
         placed = np.array_equal(inverse(self.frames[link]) @ T, np.eye(4))
         if placed and link not in self.joints:
             return link

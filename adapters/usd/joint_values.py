@@ -112,7 +112,7 @@ class JointValues:
             )
 
     def _drive_axis(self, name: str) -> str:
-        """The instance name of what belongs to a freedom: its own, or that of a plain joint."""
+        """Return the instance name of a freedom's drive, such as ``angular`` for a plain hinge."""
         type_ = str(self.prim.GetTypeName())
         if type_ == "PhysicsRevoluteJoint":
             return "angular"

@@ -47,7 +47,7 @@ class UsdPatcher(Patcher):
         self.stage: Any = open_stage(self.path)
 
     def text(self, path: str) -> EditedText:
-        """The text of a layer; that of a binary one as USD writes it."""
+        """Return the text of a layer; of a binary layer the text that USD writes for it."""
         data = self.data(path)
         if data.startswith(b"#usda"):
             return EditedText.of(data, path)
@@ -58,7 +58,7 @@ class UsdPatcher(Patcher):
         return EditedText(path, Sdf.Layer.FindOrOpen(path).ExportToString(), "utf-8")
 
     def packed(self, path: str, text: EditedText) -> bytes:
-        """The bytes of a layer in the form that it had."""
+        """Return a layer as bytes, binary if the file was binary."""
         if self.data(path).startswith(b"#usda"):
             return text.data
         layer = Sdf.Layer.CreateAnonymous(".usda")
@@ -69,7 +69,7 @@ class UsdPatcher(Patcher):
             return file.read_bytes()
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Every kind whose freedoms lie along the axes of the joint's frame."""
+        """Return the kinds that a joint can become: freedoms along the axes of its frame."""
         if self._letter(joint) is None:
             return ("point_on_line",) if joint.kind == "spherical" else ()
         if joint.kind == "prismatic":
@@ -77,7 +77,7 @@ class UsdPatcher(Patcher):
         return ("cylindrical", "universal", "spherical", "slotted", "point_on_line", "parallel")
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The type of each joint prim, and its locked freedoms."""
+        """Make the edits of joint types and locked freedoms."""
         found = Patch()
         for each in wanted:
             found.edits += self._edits(each, found)
@@ -126,7 +126,7 @@ class UsdPatcher(Patcher):
     def _locked(
         self, places: UsdPlaces, place: PrimPlace, prim: Any, free: Sequence[str]
     ) -> Iterator[Edit]:
-        """Limits of a generic joint: all freedoms locked but some, bounds kept."""
+        """Yield edits that lock all but the free freedoms of a generic joint; bounds stay."""
         lines, schemas = [], []
         letter = str(prim.GetAttribute("physics:axis").Get() or "X")
         turning = str(prim.GetTypeName()) == PLAIN[0]
@@ -149,7 +149,7 @@ class UsdPatcher(Patcher):
     def _unlocked(
         self, places: UsdPlaces, place: PrimPlace, wanted: WantedKind, free: Sequence[str]
     ) -> Iterator[Edit]:
-        """Limits of a generic joint that are there already, opened or closed."""
+        """Yield edits that open or lock limits that a generic joint already states."""
         added, schemas = [], []
         applied = [str(name) for name in self._prim(wanted.joint).GetAppliedSchemas()]
         limited = {name for name in GENERIC if f"PhysicsLimitAPI:{name}" in applied}
@@ -183,7 +183,7 @@ class UsdPatcher(Patcher):
         raise ModelError(f"{self.path}: {prim.GetPath()} is not found again in the text")
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """Assets: layers, textures and meshes."""
+        """Yield references to asset files: layers, textures and meshes."""
         for match in _ASSET.finditer(text.text):
             group = 1 if match[1] is not None else 2
             path = match[group]
@@ -196,7 +196,7 @@ _GENERIC = ("cylindrical", "universal", "planar", "slotted", *HIGHER_PAIRS)
 
 
 def _freedoms(wanted: WantedKind) -> list[str] | None:
-    """Names of the freedoms of a joint, as in ``rotX``; None where one lies along no axis."""
+    """Return USD names of a joint's freedoms, such as ``rotX``; None if one is along no axis."""
     if wanted.kind == "spherical":
         return list(GENERIC[3:])
     names = []

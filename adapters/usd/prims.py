@@ -29,7 +29,7 @@ NAME = "regularize:name"
 
 
 def put(attribute: Any, value: Any) -> None:
-    """Set an attribute of single precision, and keep what its rounding takes away."""
+    """Set an attribute of single precision, with the exact value as custom data."""
     attribute.Set(_rounded(value))
     if not np.array_equal(numbers(attribute.Get()), numbers(value)):
         attribute.SetCustomDataByKey(EXACT, value)
@@ -260,7 +260,7 @@ def add_shape(body: Any, shape: Geometry, mechanism: Mechanism) -> None:
 
 
 def add_place(prim: Any, T: Array) -> Any:
-    """Place a prim on what is around it; returns what places it."""
+    """Set the pose of a prim on its parent; returns its ``Xformable``."""
     place, precision = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
     place.ClearXformOpOrder()
     place.AddTranslateOp(precision).Set(Gf.Vec3d(*map(float, T[:3, 3])))

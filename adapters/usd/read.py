@@ -98,7 +98,7 @@ def _add_bodies(reading: Stage) -> None:
 
 
 def _hold(reading: Stage) -> None:
-    """Fix what an animation moves, or what is no dynamic body, to the world."""
+    """Fix bodies to the world that are animated, kinematic or not dynamic."""
     for name, prim in reading.prims.items():
         api = UsdPhysics.RigidBodyAPI(prim)
         if api.GetRigidBodyEnabledAttr().Get() and not api.GetKinematicEnabledAttr().Get():
@@ -126,13 +126,13 @@ class StageDocument(ObjectDocument):
         self.label = layer.realPath or f"<stage {layer.GetDisplayName() or layer.identifier}>"
 
     def write(self, folder: Path) -> Path:
-        """One layer of text; references to other files become absolute."""
+        """Write the stage as one text layer, references to other files made absolute."""
         path = folder / "stage.usda"
         self._stage.Flatten().Export(str(path))
         return path
 
     def parse(self, path: Path) -> Any:
-        """A stage on an anonymous layer."""
+        """Open a text file as a stage, on a layer that is not tied to the file."""
         layer = Sdf.Layer.CreateAnonymous(path.name)
         layer.ImportFromString(path.read_text(encoding="utf-8"))
         return Usd.Stage.Open(layer)
@@ -219,7 +219,7 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
 
 
 def couple(prim: Any, reading: Stage) -> None:
-    """Add what a joint follows; Newton takes its own schema before the one of PhysX."""
+    """Add the coupling of a joint to one it follows, by the schema of Newton or else of PhysX."""
     name = reading.joint_names.get(str(prim.GetPath()))
     applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     if name is None or (NEWTON in applied and not value_of(prim, "newton:mimicEnabled", True)):
@@ -234,7 +234,7 @@ def couple(prim: Any, reading: Stage) -> None:
 
 
 def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
-    """Add ``q = coef0 + coef1 q_leader``, and what a joint equality of MuJoCo has beyond."""
+    """Add ``q = coef0 + coef1 q_leader``, with higher coefficients of a MuJoCo equality."""
     leader, scale = _leader(prim, "newton:mimicJoint", reading), _unit(name, 0, reading)
     offset, factor = (
         float(value_of(prim, f"newton:mimicCoef{k}", default))
@@ -263,7 +263,7 @@ def _follow_in_physx(prim: Any, name: str, axis: str, reading: Stage) -> None:
 
 
 def _leader(prim: Any, relation: str, reading: Stage) -> str:
-    """The joint that another one follows."""
+    """Return the name of the joint that another one follows."""
     targets = prim.GetRelationship(relation).GetTargets()
     leader = reading.joint_names.get(str(targets[0])) if targets else None
     if leader is None:

@@ -126,11 +126,11 @@ class Stage(Draft):
         self._cache = UsdGeom.XformCache(Usd.TimeCode.Default())
 
     def at(self, prim: Any) -> FilePlace:
-        """Where a prim stands."""
+        """Return file and path of a prim, for messages."""
         return FilePlace(str(self.path), str(prim.GetPath()))
 
     def source(self, prim: Any) -> Source:
-        """Where a prim stands, for what is made of it."""
+        """Return file and line of a prim as the source of a body or joint."""
         return self.at(prim).source
 
     def report_units(self) -> None:
@@ -210,7 +210,7 @@ class Stage(Draft):
         return np.array(self._cache.GetLocalToWorldTransform(prim)).T
 
     def _signs(self, prim: Any) -> Array:
-        """Axes that are mirrored, those that the prim's own scale mirrors where it does."""
+        """Return the signs of the three axes: -1 where the scale mirrors them."""
         if np.linalg.det(self._matrix(prim)[:3, :3]) >= 0.0:
             return np.ones(3)
         for op in UsdGeom.Xformable(prim).GetOrderedXformOps():
@@ -265,7 +265,7 @@ class Stage(Draft):
         return tuple(shapes)
 
     def _shape(self, prim: Any) -> tuple[str, Array, Array] | None:
-        """Kind, size in metres and the turn from the shape's Z axis."""
+        """Return kind, size in metres and rotation from Z to the axis; None for other prims."""
         kind = str(prim.GetTypeName())
         if kind == "Mesh":
             return "mesh", self.unit * self.scale(prim), np.eye(3)
@@ -320,7 +320,7 @@ def faults_of(path: str) -> Iterator[None]:
 
 
 def check_values(prims: Iterable[Any], path: str) -> None:
-    """Refuse attributes whose values are of no use to anybody."""
+    """Raise ``ReadError`` for attributes with unusable values, such as NaN."""
     for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
             name, value = str(attribute.GetName()), attribute.Get()

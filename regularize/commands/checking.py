@@ -189,7 +189,7 @@ class Checking:
         return text.render(report, self.width, self.color, self.arguments.top, verbosity), {}
 
     def compose(self, outcomes: Sequence[Outcome]) -> dict[Path | None, str]:
-        """Return what to write where; None stands for standard output."""
+        """Return the text to write to each path; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
         read = [outcome for outcome in outcomes if outcome.line.error is None]
         if not read and self.single and not self.folders:

@@ -280,7 +280,7 @@ def _packages(entries: Sequence[str]) -> dict[str, str]:
 
 
 def expanded(files: Sequence[str]) -> tuple[list[str], list[Repository]]:
-    """The files named, and what folders hold; patterns such as ``models/**/*.urdf`` are matched."""
+    """Expand folders and patterns such as ``models/**/*.urdf`` to files."""
     found: dict[str, None] = {}
     folders = []
     for file in files:

@@ -50,7 +50,7 @@ def options(parser: argparse._ActionsContainer, table: str) -> None:
 
 
 def width(most: int = 160, least: int = 60) -> int:
-    """Return the columns of the terminal between what is readable, or 100."""
+    """Return the width of the terminal within limits, 100 if it is unknown."""
     return min(most, max(least, shutil.get_terminal_size((100, 24)).columns))
 
 
@@ -102,7 +102,7 @@ def positive(text: str) -> float:
 
 
 def units_of(mechanism: Mechanism, tables: Tables) -> Callable[[str], Tables]:
-    """Return which units, of slides or turns, fit a joint or a coordinate of a pose."""
+    """Return a function from a joint or pose coordinate to its units, of length or angle."""
     turns = {
         joint.name: bool((joint.screws[3:] != 0.0).any())
         for joint in mechanism.joints

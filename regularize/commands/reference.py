@@ -80,7 +80,7 @@ def add_formats(parser: argparse.ArgumentParser) -> None:
 
 
 def run_formats(arguments: argparse.Namespace) -> int:
-    """Print each format in two lines: what it is for, and what it is."""
+    """Print each format in two lines: name and abilities, then its title."""
     from regularize.adapters import adapters
     from regularize.dynamics.step.compiled import which
 
@@ -113,7 +113,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
-    """Print what lets a shell complete the whole command line."""
+    """Print the completion script of a shell."""
     try:
         import shtab
     except ImportError as error:

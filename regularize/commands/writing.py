@@ -113,7 +113,7 @@ def run_fix(arguments: argparse.Namespace) -> int:
 
 
 def _changes(found: Fix) -> list[str]:
-    """Return what changes in words, a line each."""
+    """Describe the changes of a fix in words, one line each."""
     from regularize.words import gap_words
 
     lines = [

@@ -76,7 +76,7 @@ def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _special_finding(
     reduction: Reduction, loops: Sequence[LoopReport], special: SpecialLengths
 ) -> Iterator[Diagnostic]:
-    """Report what is proved of a part that moves because of its lengths."""
+    """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
     own = [loop for loop in loops if loop.closing in special.cuts]
@@ -341,7 +341,7 @@ def _metres_and_radians(twist: Array) -> tuple[float, float]:
 
 
 def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle: bool) -> str:
-    """Say by how much a loop stays open, where, and what can be done about it."""
+    """Describe the gap of a loop that stays open, and the joint frame to move."""
     slid, turned = _metres_and_radians(missed)
     ways = []
     if slid > CLOSED * loop.part.length:

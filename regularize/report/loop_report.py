@@ -270,7 +270,7 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
-    """Classify a loop by what its redundancy rests on."""
+    """Classify a loop by the cause of its redundancy."""
     seen = cut.numerical.shape[1]
     removed = cut.constraints - cut.kept - seen
     left = part.unproved

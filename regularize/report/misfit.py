@@ -260,7 +260,7 @@ def _closing_forces(
 
 
 def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
-    """Return what each joint transmits under the closing forces, in N and N m."""
+    """Return force and moment of each joint under the closing forces, in N and N m."""
     found = []
     for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
         own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)

@@ -209,7 +209,7 @@ def branches_meant(reduction: Reduction) -> str:
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Report what rows rest on that does not hold in every configuration, for each part."""
+    """Report, for each part, conditions of proofs that some configurations do not meet."""
     graph = reduction.graph
     for part in reduction.parts:
         said = [_held_words(graph, part, held) for held in part.held]

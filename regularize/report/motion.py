@@ -317,7 +317,7 @@ class PlatformMotion:
 
     @property
     def name(self) -> str:
-        """For example ``2R1T``: what it has more of comes first."""
+        """Short name such as ``2R1T``, the more frequent kind of motion first."""
         return "".join(f"{count}{noun[0].upper()}" for count, noun in self._parts)
 
     @property

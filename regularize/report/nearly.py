@@ -319,7 +319,7 @@ def _move_words(moves: Mapping[str, tuple[float, float]]) -> str:
 
 
 def _binding_words(binding: Sequence[BindingJoint]) -> str:
-    """Say which joints bind in what is built as written: those that take most of the strain."""
+    """Name the joints that bind if the model is built as written, and by how much."""
     if not binding:
         return "built as it is written, it binds unless its joints give way by as much"
     taken, most = 0.0, []
@@ -339,7 +339,7 @@ def _binding_words(binding: Sequence[BindingJoint]) -> str:
 
 
 def _mobility_words(finite: int | None) -> str:
-    """Say what is known of the mobility."""
+    """Put the mobility into words, or say that it is not known."""
     return "whether it moves is undecided" if finite is None else f"the mobility is {finite}"
 
 

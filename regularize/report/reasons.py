@@ -134,7 +134,7 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
 def _velocity_words(
     graph: Graph, loops: LoopKinematics, twists: Mapping[NodeId, Array], small: float
 ) -> str:
-    """Say what the body with the most joints could do to first order."""
+    """Describe the first-order motion of the body with the most joints."""
     moved = {n: t for n, t in twists.items() if np.max(np.abs(t)) > small} or twists
     degree = {n: len(graph.adjacency[n]) for n in moved}
     node = max(moved, key=lambda n: (degree[n], float(np.max(np.abs(moved[n])))))
@@ -264,7 +264,7 @@ def _wrench_words(line: Array, length: float, small: float) -> str:
 
 
 def _met_words(line: Array, length: float, small: float) -> str:
-    """Say what all joint axes have in common if a wrench does no work on them."""
+    """Describe how all joint axes lie to the line of a wrench that does no work on them."""
     _, point, pitch = _axis(line, length, small)
     if point is None:
         return "all axes are at right angles to it"

@@ -382,7 +382,7 @@ class Report:
 
 
 def model_entry(reduction: Reduction) -> dict[str, Any]:
-    """Where a mechanism is from, and how much there is of it."""
+    """Return the entry ``model`` of the JSON report: file, format, name and counts."""
     graph, mechanism = reduction.graph, reduction.mechanism
     return {
         "path": mechanism.path,

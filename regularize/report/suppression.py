@@ -106,7 +106,7 @@ def divided(
 
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:
-    """Return what comments in the model's own files accept."""
+    """Collect the findings that comments in the model's own files accept."""
     paths = filter(None, (mechanism.path, *mechanism.files))
     return tuple(found for path in paths for found in _comments(path))
 
@@ -194,7 +194,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _section(loaded: Mapping[str, Any]) -> Any:
-    """Return what stands under ``[tool.regularize]``, or None."""
+    """Return the content of the section ``[tool.regularize]``, or None."""
     tool = loaded.get("tool")
     return tool.get("regularize") if isinstance(tool, dict) else None
 

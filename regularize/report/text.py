@@ -238,7 +238,7 @@ def _section(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[Renderabl
 def _named(
     title: str, rows: Sequence[tuple[list[str], str]], names: int, most: int, what: str
 ) -> Iterator[RenderableType]:
-    """Yield what is said of groups of names, of which only the first are told."""
+    """Yield a section of text about groups of names, cut after the first ``most``."""
     pairs = [(listed(group, most=names), words) for group, words in rows]
     rest = len(pairs) - most
     if rest > 1:

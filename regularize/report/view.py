@@ -56,7 +56,7 @@ def headline(report: Report) -> tuple[str, str]:
 
 
 def verdict(report: Report) -> tuple[str, str]:
-    """How it stands (``good``, ``warning`` or ``error``) and the sentence that says so."""
+    """Return the overall result (``good``, ``warning`` or ``error``) and a sentence about it."""
     r = report.reduction
     if not r.assembly.closed:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
@@ -147,7 +147,7 @@ def why(report: Report) -> list[tuple[str, str]]:
 
 
 def untrusted(report: Report) -> list[tuple[list[str], str]]:
-    """Joints and what is not determined of their reactions."""
+    """List joints with the undetermined components of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
@@ -157,7 +157,7 @@ def untrusted(report: Report) -> list[tuple[list[str], str]]:
 
 
 def remedies(report: Report) -> list[tuple[str, str]]:
-    """What can be done about the redundancies: in words, and the command if one was tried."""
+    """List ways to remove the redundancies: in words, with the command if it was tried."""
     r, found = report.reduction, []
     if report.trials is None:
         if r.removed:
@@ -249,7 +249,7 @@ def _proved_words(report: Report) -> str:
 
 
 def evidence(report: Report) -> str:
-    """What was checked numerically, or an empty string."""
+    """Describe the numerical checks in words; empty if there were none."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
         return ""
@@ -271,7 +271,7 @@ def evidence(report: Report) -> str:
 
 
 def _weakest_words(report: Report) -> str:
-    """How near the kept equations come to depending on each other; nothing if not looked for."""
+    """Say how near the kept equations come to being dependent; empty if that was not searched."""
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
         return ""
@@ -282,7 +282,7 @@ def _weakest_words(report: Report) -> str:
 
 
 def _limit_words(report: Report, word: str) -> str:
-    """Where what is proved ends, and descents too; nothing where it holds in all configurations."""
+    """Name the configurations at which the proofs do not hold; empty if they hold at all."""
     parts = report.reduction.parts
     ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
     ends += ["singular poses"] * any(part.held for part in parts)

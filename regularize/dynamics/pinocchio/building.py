@@ -386,7 +386,7 @@ class CallersModel:
 
 
 def restored(model: Any, mimics: Mapping[int, MimicJoint]) -> CallersModel:
-    """Return the model that was pickled, with what its mimic joints do."""
+    """Restore the mimic joints of a model that was pickled."""
     tree = pin.Model()
     for i in range(1, model.njoints):
         joint = model.joints[i]

@@ -158,7 +158,7 @@ class LeadingJoints:
 
     @classmethod
     def of(cls, robot: ConstrainedTree, names: tuple[str, ...]) -> LeadingJoints:
-        """Find what follows the named joints."""
+        """Find the coordinates that follow the named joints, and the rows that tie them."""
         columns = robot.velocity_indices(names)
         places = np.array([robot.position_index(int(c)) for c in columns], dtype=np.intp)
         leads = np.isin(np.arange(robot.nv), columns)
@@ -177,7 +177,7 @@ class LeadingJoints:
         )
 
     def reached(self, robot: ConstrainedTree, q: Configuration, values: Array) -> Array | None:
-        """Return the configuration after one step; None where it takes more."""
+        """Return the configuration after one Newton step; None if the loops need more steps."""
         if not self.square:
             return None
         change = np.zeros(len(self.leads))

@@ -180,7 +180,7 @@ class DenseState:
         return rates
 
     def values_by_q(self) -> Array:
-        """How the rows' values at the velocity change with the configuration, (rows, nv)."""
+        """Return the derivative by q of the rows' values at the velocity, shape (rows, nv)."""
         W, second = self._covectors, self.V[self.tree.second][self.tree.loop_of]
         rows = self._on_velocities(W @ self.swept.T - _before(W, second) @ self.S.T)
         return self._with_curves(rows, lambda rate, slopes: slopes[1] * rate)
@@ -256,7 +256,7 @@ def _carry(x: Array, wrenches: Array) -> Array:
 
 
 def _by_twist(wrenches: Array) -> Array:
-    """Return what ``_before`` does to wrenches as matrices on the twists, shape (N, 6, 6)."""
+    """Return ``_before`` of fixed wrenches as matrices that act on twists, shape (N, 6, 6)."""
     result = np.zeros((*wrenches.shape, 6))
     force = screw.cross_matrix(wrenches[:, :3])
     result[:, :3, 3:] = result[:, 3:, :3] = -force

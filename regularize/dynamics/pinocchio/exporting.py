@@ -177,7 +177,7 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
-    """Return findings on what is held, and on what the models of a style lack."""
+    """Return findings on redundant kept rows and on features that a style cannot export."""
     findings = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
         findings.append(

@@ -81,7 +81,7 @@ class ConstraintForces:
 
     @cached_property
     def loops(self) -> tuple[LoopForce, ...]:
-        """What each cut transmits."""
+        """Force and moment that each cut joint transmits."""
         return self._loops()
 
 
@@ -106,7 +106,7 @@ def constraint_forces(
 def loop_forces(
     tree: ConstrainedTree, q: Configuration, multipliers: Array
 ) -> tuple[LoopForce, ...]:
-    """Return what the cuts transmit at a configuration, from the multipliers of all rows."""
+    """Return force and moment at every cut joint, from the multipliers of all rows."""
     poses, closures = tree.states.poses(q), tree.constraints.closures
     wrenches = tree.states.wrenches(q, multipliers)
     forces = []
@@ -141,7 +141,7 @@ class InverseDynamics:
 
     @cached_property
     def loops(self) -> tuple[LoopForce, ...]:
-        """What each cut transmits."""
+        """Force and moment that each cut joint transmits."""
         return self._loops()
 
 

@@ -204,7 +204,7 @@ def _inertia(inertia: Any) -> Inertia | None:
 
 
 def _joints(model: Any, index: int, names: list[str], q: Configuration) -> Iterator[Joint]:
-    """Yield what one joint of the model becomes: several where it turns about points inside."""
+    """Yield the joints that stand for one of the model: several if it is a series with balls."""
     name, T = str(model.names[index]), model.jointPlacements[index].homogeneous
     joint, parent = model.joints[index], names[int(model.parents[index])]
     parts = parts_of(joint)

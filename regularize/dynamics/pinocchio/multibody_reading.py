@@ -79,7 +79,7 @@ def tree_of(model: Any) -> SpanningTree:
 
 
 def _links(model: Any, j: int, parent: int, count: int) -> list[Link]:
-    """Return the links of a joint of the model, without what they carry."""
+    """Return the links of a joint of the model, without the inertia that they carry."""
     placement = np.asarray(model.jointPlacements[j].homogeneous)
     if j in set(model.mimicking_joints):
         return [_following(model, j, parent, placement)]
@@ -146,7 +146,7 @@ class JointPart:
 
     @property
     def short(self) -> str:
-        """Name of its type without what all names begin with."""
+        """Name of the joint's type without the prefix ``JointModel``."""
         return str(self.model.shortname()).removeprefix("JointModel")
 
     @property
@@ -268,7 +268,7 @@ class MimicJoint:
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
-    """Return what a mimic joint does: Pinocchio does not tell what kind it is, its motion does."""
+    """Find primary, factors and screw of a mimic joint from its motion, as its kind is hidden."""
     inner = model.joints[index].extract()
     # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)

@@ -78,7 +78,7 @@ class PairPatcher(Patcher):
             self._names.append(next((j.child for j in mechanism.joints if j.name == name), ""))
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Return what a joint can become: something freer, and a ball in place of a weld."""
+        """Return the kinds that a joint can become: freer ones, and a ball for a weld."""
         if not joint.closure:
             return WIDER.get(joint.kind, ()) if joint.name in self._tree and joint.freedoms else ()
         if isinstance(self._constraints[joint.name], Closure):

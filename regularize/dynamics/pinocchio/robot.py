@@ -233,7 +233,7 @@ class Robot(GeneratedTree):
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})
 
     def _environments(self, passive: bool, drives: tuple[str, ...] = ()) -> Environments:
-        """Return what steps the robot; remembered."""
+        """Return the stepper of many copies of the robot, cached by its options."""
         key = passive, drives
         if key not in self._steppers:
             code = None if drives else self._code
@@ -276,7 +276,7 @@ class Robot(GeneratedTree):
 
     @cached_property
     def _step(self) -> Callable[..., Array | None] | None:
-        """What computes accelerations of many states, None where only Python does."""
+        """The compiled function from many states to accelerations; None without compiled code."""
         return super()._step if self._code is None else self._code.forward_dynamics
 
     @property
@@ -419,7 +419,7 @@ class Robot(GeneratedTree):
         return split.motions()
 
     def _actuator_split(self, q: Array, actuated: Sequence[str] | None) -> ActuatorSplit:
-        """Return the free velocities at a configuration, by what the actuators see of them."""
+        """Return the velocities that the loops allow, split by whether they move an actuator."""
         return self.actuation(actuated).split(Split.of(self.jacobian(q), self.rank).free)
 
     @over_states(at_once=True)

@@ -108,7 +108,7 @@ class ConstrainedTree:
 
     @property
     def tolerances(self) -> Tolerances:
-        """What counts as closed, and which singular values of the rows are noise."""
+        """Tolerances for closed loops and for singular values of the rows."""
         return self.reduction.tolerances
 
     @property
@@ -173,7 +173,7 @@ class ConstrainedTree:
 
     @property
     def computed_by(self) -> str:
-        """What computes accelerations: ``compiled`` code of this project, or ``Python``."""
+        """Name of the code for accelerations: ``compiled``, of this project, or ``Python``."""
         return "compiled" if self.stepped else "Python"
 
     @property

@@ -311,7 +311,7 @@ class TreeBuilder:
         return end, before @ screw.inverse(T_end)
 
     def _add_bodies(self, node: NodeId) -> None:
-        """Append what moves with a node, and the copies that hang on it."""
+        """Append the bodies and frames of a node, and copies of bodies at its cut joints."""
         index, T_joint_node = self.place[node]
         for name in self.graph.members[node]:
             T = T_joint_node @ self.graph.T_node_body[name]
@@ -342,7 +342,7 @@ class TreeBuilder:
             self.tree.bodies.append((place[0], self._copy_inertia(node), place[1]))
 
     def _moves(self, weld: Weld) -> bool:
-        """Whether a copy moves against the joint before it, and so has mass."""
+        """Say whether the joint before a body copy has freedoms, so that the copy needs mass."""
         return bool(weld.cut.edge.freedoms or (self._slack and weld.implied))
 
     def _massive_copies(self, node: NodeId) -> int:
@@ -360,7 +360,7 @@ class TreeBuilder:
         return stated[0] if len(stated) == 1 else Inertia.total([_NOTHING, *stated])
 
     def _shared(self, node: NodeId, inertia: Inertia) -> bool:
-        """Whether equal shares of a node's inertia can stand for its copies."""
+        """Say whether a node's inertia can be shared out equally among its copies."""
         if node == self.graph.ground:
             return False
         principal = np.linalg.eigvalsh(inertia.matrix)
@@ -386,7 +386,7 @@ class TreeBuilder:
         return Inertia(mass, center, 0.4 * mass * self._length**2 * np.eye(3))
 
     def _remaining_inertias(self, node: NodeId) -> list[Inertia]:
-        """Return what stays of a node's inertia once its copies have theirs, in its own frame."""
+        """Return the inertia of a node less the shares of its copies, in its own frame."""
         inertia, copies = self._inertia(node), self._massive_copies(node)
         if copies == 0:
             return [inertia] if inertia.mass > 0 or np.any(inertia.matrix) else []

@@ -140,7 +140,7 @@ class Anchor:
 
     @property
     def point(self) -> bool:
-        """Whether it holds a point alone."""
+        """Say whether the anchor holds a point only, not a whole frame."""
         return len(self.compliance) == 3
 
     def closed(self, poses: Sequence[Transform]) -> Anchor:
@@ -262,7 +262,7 @@ def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
 
 
 def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Transform, int]]]:
-    """Yield frames in the cut frame with their numbers of rows: few first, the joint's own last."""
+    """Yield sets of frames, with 3 or 6 rows each, that may hold a cut; small sets first."""
     from regularize.repair.statics.welds import coordinate_frame, point_frame  # as above
 
     cut, joint = closure.cut, closure.cut.edge.joint
@@ -283,7 +283,7 @@ def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Transform, int]]]:
 
 
 def _compliance(cut: Cut, frames: Sequence[tuple[Transform, int]]) -> Array | None:
-    """Return the compliance of all rows, None where they do not say what the kept rows say."""
+    """Return compliances of anchor rows; None where they hold more or less than the kept rows."""
     from regularize.repair.statics.welds import seen_from  # as above
 
     rows, work = [], []

@@ -105,7 +105,7 @@ class Split:
         return np.asarray((self.right / self.values) @ self.left.T)
 
     def inverse(self, M: Array) -> tuple[Array, Array]:
-        r"""Return the inverse of :math:`((M, J^T), (J, 0))`, as far as it gives accelerations.
+        r"""Return the rows of :math:`((M, J^T), (J, 0))^{-1}` that give accelerations.
 
         The parts take forces, shape (nv, nv), and values of the rows, shape (nv, m), to them. They
         go through the free velocities, so that M need not be regular, and large masses beside small
@@ -136,7 +136,7 @@ class Stabilization:
         return np.asarray(self.rate * rates + self.frequency**2 * self.residual)
 
     def by_q(self, rates: Array, jacobian: Array) -> Array:
-        """Return their derivative on closed loops, from that of the rates, shape (m, nv)."""
+        """Return the derivative of these terms by q on closed loops, shape (m, nv)."""
         return np.asarray(self.rate * rates + self.frequency**2 * jacobian)
 
 
@@ -205,7 +205,7 @@ class TreeStates:
         return np.asarray(self.kernel.bias(q, v)) if self.kernel else self.dense(q, v).bias
 
     def force_changes(self, q: Array, v: Array, a: Array, multipliers: Array) -> Array:
-        """Return derivatives of needed less the multipliers' forces by q and v, (nv, 2 nv)."""
+        """Return derivatives by q, v of inverse dynamics less constraint forces, (nv, 2 nv)."""
         if self.kernel is not None:
             return np.reshape(self.kernel.force_changes(q, v, a, multipliers), (len(v), -1))
         return self.dense(q, v).changes(a, multipliers)[0]
@@ -329,7 +329,7 @@ class PassiveForces:
         return [(closure, columns, poses) for closure, columns in chosen]
 
     def laws(self, joints_of_tree: Sequence[TreeJoint]) -> tuple[Array, Array] | None:
-        """Return the forces as the kernel has them, of joints of the tree and of closing ones.
+        """Return springs, dampers and friction as the kernel reads them; None if there are none.
 
         Shapes are (7, nv) and (4, f). None where a coordinate of the mechanism is no single one of
         the model, where friction acts in a joint that follows another one faster or slower, or a

@@ -36,9 +36,9 @@ _NAMES = {signature: ctypes.create_string_buffer(signature.encode()) for signatu
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
-    """Return a capsule named by the signature, with its data, and what the function lives in.
+    """Return a capsule of a C function with its data, and the object that owns the function.
 
-    A capsule alone would outlive the function.
+    The owner is kept so that the capsule does not outlive the function.
     """
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3

@@ -266,7 +266,7 @@ class CompiledSteps:
         return Sample(t, q, v, float(work), multipliers[len(multipliers) - self._drives :])
 
     def _raise(self) -> None:
-        """Raise what a function of forces or motions raised."""
+        """Raise the exception that a user's force or motion function has raised."""
         for function in self._called:
             if function.error is not None:
                 raise function.error

@@ -133,7 +133,7 @@ class AllCoordinates:
         return q, v
 
     def drive_error(self, t: float, q: Array, v: Array) -> float:
-        """Return the relative distance of driven coordinates and rates from what is prescribed."""
+        """Return the relative distance of driven coordinates and rates from prescribed ones."""
         wanted = np.concatenate(self.drives.at(t)[:2])
         off = np.concatenate([q[self.drives.positions], v[self._given]]) - wanted
         return float(np.max(np.abs(off) / np.maximum(1.0, np.abs(wanted)), initial=0.0))

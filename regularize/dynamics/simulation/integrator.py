@@ -88,7 +88,7 @@ class Integrator:
 
     @property
     def explained(self) -> float:
-        """Part of the energy that errors explain, which add up where they are not corrected."""
+        """Relative energy error to expect; it grows with the steps unless each is corrected."""
         corrected = self.conserve and not len(self.equations.drives)
         return explained(self.rtol, 0 if corrected else self.counters.steps)
 
@@ -98,11 +98,11 @@ class Integrator:
         return self._end.time
 
     def ends(self, times: Array) -> Array:
-        """Return the times themselves: the motion is known between the ends of steps."""
+        """Return the given times unchanged, since the motion is interpolated between steps."""
         return times
 
     def _prepare(self, begin: Sample) -> None:
-        """Choose the form of the equations for the neighbourhood of a step's beginning."""
+        """Choose the form of the equations that suits the state in which a step begins."""
         if self.equations.prepare(begin.q, begin.v):
             self.counters.crossings.append(begin.time)
         self._seen = begin.q
@@ -143,7 +143,7 @@ class Integrator:
     def step(self, until: float, sampled: float = 0.0) -> None:
         """Make one accepted step that does not pass ``until``.
 
-        Where the kernel makes them, as many as end before ``sampled``, and one more.
+        The compiled kernel goes on with steps until one ends after the time ``sampled``.
         """
         begin = self._begin = self._end
         self._dense, kernel = None, self._kernel
@@ -219,10 +219,9 @@ class Integrator:
         return solver
 
     def _ended(self, solver: Any, bearable: float) -> Sample | None:
-        """Return the motion at the end of a step; None where that is no motion.
+        """Return the state at the end of a step; None if it is not acceptable.
 
-        There numbers are none, the loops or drives are off, or more energy comes or goes than
-        errors explain, which is the ``bearable`` part of the kinetic energy.
+        Numbers, loops and drives are checked, and energy to the part ``bearable`` of the kinetic.
         """
         n, t, y, begin = self._n, solver.t, solver.y, self._begin
         equations, robot = self.equations, self.equations.robot
@@ -273,7 +272,7 @@ class Integrator:
         return passed
 
     def _balanced(self, q: Configuration, v: Velocity, work: float) -> Velocity:
-        """Return the velocity at which the energy balance holds, where little is missing."""
+        """Return the velocity corrected so that the energy balance holds, if little is missing."""
         most = min(CORRECTED, TOLERATED * self.rtol)
         v, missing = self.equations.balanced(q, v, self.total + work, most)
         self.counters.correction += abs(missing)

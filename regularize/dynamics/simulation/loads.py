@@ -102,7 +102,7 @@ class Loads:
         loads: Mapping[str, ArrayLike | BodyLoad] | None = None,
         slip: float | None = None,
     ) -> Loads:
-        """Return all that is applied, by the names of joints and bodies."""
+        """Collect forces on joints and loads on bodies from tables by name."""
         constant = np.zeros(robot.nv)
         varying: list[tuple[int, str, Callable[[float], float]]] = []
         for name, torque in torques.items():
@@ -122,7 +122,7 @@ class Loads:
         return cls(robot, read_only(constant), tuple(varying), bodies, function, slip)
 
     def applied(self, t: float, q: Configuration, v: Velocity) -> Torque:
-        """Return the forces from outside."""
+        """Return joint forces of motors, force functions and loads on bodies."""
         tau = self.of_functions(t, q, v) + self.constant
         poses = self.robot.states.poses(q) if self.bodies else ()
         for joint, T_joint_body, load in self.bodies:
@@ -136,7 +136,7 @@ class Loads:
     def of_functions(
         self, t: float, q: Configuration, v: Velocity, compiled: bool = True
     ) -> Torque:
-        """Return the forces of functions; with or without those that C code calls by itself."""
+        """Evaluate the user's force functions; without ``compiled``, only those in Python."""
         tau = np.zeros(len(v))
         for index, name, torque in self.varying:
             if compiled or not isinstance(torque, CompiledTorque):
@@ -160,7 +160,7 @@ class Loads:
         return np.asarray(self.working(t, q, v) + self.robot.passive.springs(q))
 
     def on_links(self) -> Array:
-        """Return what the kernel adds to each link, as ``loads.c`` reads it, shape (links, 21)."""
+        """Return the loads on links in the layout that ``loads.c`` reads, shape (links, 21)."""
         multibody, link_of = self.robot.multibody
         result: Array = np.zeros((len(multibody.links) + 1, 21))
         for joint, T_joint_body, load in self.bodies:
@@ -179,7 +179,7 @@ class Loads:
 def _on_body(
     robot: Robot, name: str, load: ArrayLike | BodyLoad
 ) -> tuple[int, Transform, BodyLoad]:
-    """Return a load behind the joint that carries the body and the body's frame in the joint's."""
+    """Return the joint that carries a body, the body's frame in that of the joint, and the load."""
     robot.reduction.mechanism.body(name)
     if name not in robot.places:
         raise ModelError(f"body {name!r} is within a joint and has no place in the model")
@@ -194,7 +194,7 @@ def _on_body(
 
 
 def _number(value: Any, name: str) -> float:
-    """Return what a torque's function returned, refused if it is no number."""
+    """Convert the result of a torque function to a float; raises ``ModelError`` if it is none."""
     if not isinstance(value, (str, bytes)):
         with suppress(TypeError, ValueError):
             return float(value)

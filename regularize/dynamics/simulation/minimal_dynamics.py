@@ -128,7 +128,7 @@ class MinimalDynamics(ShortRepr):
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """That the coordinates are not those of the motors, where nobody wanted others."""
+        """Findings: a note if the coordinates are not those of the motors, unasked for."""
         if self.locked or self.forced:
             return ()
         motors = {*actuated_coordinates(self.robot.reduction.mechanism)}
@@ -158,7 +158,7 @@ class MinimalDynamics(ShortRepr):
         return replace(self, reference=read_only(q))
 
     def close(self, displacement: Velocity) -> Pose:
-        """Solve for the dependent coordinates, a first guess, by Newton's method (eq. 16)."""
+        """Close the loops by Newton's method with the known coordinates held (eq. 16)."""
         end = project(
             self._constraints,
             displacement[None],
@@ -179,7 +179,7 @@ class MinimalDynamics(ShortRepr):
         return ", ".join(self.independent) or "coordinates"
 
     def pose_of(self, x: Velocity) -> Pose:
-        """Return what follows from a displacement at which the loops are closed."""
+        """Return configuration and transmission at a displacement that closes the loops."""
         q, rows = self._loops.configuration(x), list(self.choice.rows)
         dependent, transmission = list(self.choice.dependent), np.eye(self.robot.nv)[:, self.known]
         if not rows:

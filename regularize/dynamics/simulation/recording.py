@@ -224,7 +224,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in results."""
+        """Name of the engine in results."""
 
     @property
     def explained(self) -> float:

@@ -249,7 +249,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
-    """Refuse by its name what steps of fixed length do not know."""
+    """Raise ``ModelError`` for options that solvers with steps of fixed length do not have."""
     if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
         what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"
     elif options.get("drive"):
@@ -264,7 +264,7 @@ def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
 def _motions(
     drive: Mapping[str, Drive], rates: Mapping[str, float], duration: float, solver: Solver | MuJoCo
 ) -> dict[str, PrescribedMotion]:
-    """Return prescribed motions by the names of the joints."""
+    """Check prescribed motions, and return them by the names of their joints."""
     if drive and isinstance(solver, MuJoCo):
         raise ModelError(
             "prescribed motions are simulated in all coordinates or in minimal ones, not by the "
@@ -306,7 +306,7 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
 
 
 def _rotors_close_loops(robot: Robot) -> bool:
-    """Whether a closing joint has a rotor or a spring, for which ``anchors`` have a coordinate.
+    """Say whether a closing joint has a rotor or a spring, which the style ``anchors`` can model.
 
     A rotor's inertia needs one, and a spring's angle is to be counted over whole turns.
     """
@@ -339,7 +339,7 @@ def _engine(
     rtol: float,
     solver: Solver | MuJoCo,
 ) -> Engine:
-    """Return what integrates the motion from a state."""
+    """Make the engine that integrates the motion from a state, as the solver asks for."""
     if isinstance(solver, MuJoCo):
         from regularize.dynamics.simulation.mujoco_ import MujocoEngine
 

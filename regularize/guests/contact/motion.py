@@ -183,7 +183,7 @@ class SteppedEngine:
         return np.unique(np.rint(times / self.around.h)) * self.around.h
 
     def advance(self) -> None:
-        """Do nothing: samples are those of the end of a step already."""
+        """Do nothing, since samples are taken at the ends of steps."""
 
     def sample(self, t: float) -> Sample:
         """Record forces and energy, and return the motion at the end of the step made last."""

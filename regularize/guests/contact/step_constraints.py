@@ -249,12 +249,12 @@ class JointStops:
 
     @cached_property
     def rough(self) -> Mask:
-        """Which stops are dry friction."""
+        """Mask of the stops that are dry friction."""
         return np.isnan(self.places)
 
     @cached_property
     def bounded(self) -> Indices:
-        """Which of the mechanism's coordinates have bounds, in order."""
+        """Columns of the mechanism's bounded coordinates, in increasing order."""
         return np.unique(self.columns[~self.rough])
 
     @property

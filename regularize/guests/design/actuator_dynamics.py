@@ -414,7 +414,7 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
 
 def joint_forces(model: ReducedModel, state: State) -> Array:
-    """Return what gravity, springs and loads do along all coordinates, N or N m, shape (N, n)."""
+    """Return joint forces of gravity, springs and loads in N or N m, shape (N, n)."""
     loops, masses, tau = model.equations.loops, model.masses, model.passive.springs(state.q)
     for column, function in model.forces:
         force = np.asarray(function(state.q[:, column]), dtype=np.float64)
@@ -444,7 +444,7 @@ def _projected(a: Array, b: Array) -> Array:
 
 
 def _momentum_rates(twist: Array, momentum: Array) -> Array:
-    """Return how momenta (N, b, 6, s) that move with twists change, by the products of rates."""
+    """Return rates of momenta (N, b, 6, s) of moving bodies, by the products of input rates."""
     v, w = (part[..., :, None] for part in np.split(twist, 2, axis=2))
     linear, angular = (part[..., None, :] for part in np.split(momentum, 2, axis=2))
     about = np.cross(w, angular, axis=2) + np.cross(v, linear, axis=2)

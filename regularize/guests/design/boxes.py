@@ -120,7 +120,7 @@ class Metamodel(Interpolation):
 
 
 def header(model: Metamodel) -> dict[str, Any]:
-    """Return what the arrays mean, as the JSON of the entry ``header``."""
+    """Return the description of the arrays for the JSON entry ``header``."""
     arrays = _arrays(model)
     return {
         "schema_version": VERSION,
@@ -146,7 +146,7 @@ def _arrays(model: Metamodel) -> dict[str, Any]:
 
 
 def to_bytes(model: Metamodel) -> bytes:
-    """Return the archive as it stands in a file."""
+    """Return a metamodel as the bytes of its archive file."""
     stream = io.BytesIO()
     np.savez_compressed(
         stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)
@@ -394,7 +394,7 @@ def to_c_header(model: Metamodel, name: str = "metamodel") -> str:
 
 
 def _names(name: str, s: int, t: int) -> dict[str, object]:
-    """Return names and sizes that stand in source and header; refuse what is no C identifier."""
+    """Return names and sizes for C source and header; raises an error if no C identifier."""
     identifier(name)
     P = s * (s + 1) // 2
     title = f"Metamodel {name} of a mechanism's dynamics in actuator coordinates"

@@ -127,7 +127,7 @@ class Samples:
         return self._values[np.isfinite(self._values[:, 0])]
 
     def about(self) -> dict[str, Any]:
-        """Return what a metamodel made of these samples says about itself before it is checked."""
+        """Return the attributes of a metamodel made of these samples, accuracy not yet checked."""
         return {
             "inputs": self.inputs,
             "lower": self.lower,
@@ -364,7 +364,7 @@ class Builder:
         return estimate(self.growth.finished(), weights, values, self.samples.scale), weights
 
     def _fitted(self) -> Metamodel:
-        """Return the metamodel as it stands."""
+        """Return the metamodel of all samples taken so far."""
         errors, weights = self._estimated()
         tree = self.growth.finished()
         weights = in_inputs(weights, tree.half)

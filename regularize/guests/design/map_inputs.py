@@ -50,7 +50,7 @@ def map_inputs(
     pose: BodyPose | str | None,
     actuated: Sequence[str] | None,
 ) -> MapInputs:
-    """Find the inputs that a map needs, from what is varied and held."""
+    """Choose the inputs of a map from the coordinates to vary and those held at a value."""
     over = [over] if isinstance(over, str) else over
     ranges: dict[str, Range] = dict(over) if isinstance(over, Mapping) else dict.fromkeys(over)
     if not ranges:

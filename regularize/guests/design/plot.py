@@ -133,7 +133,7 @@ def checked(path: Path) -> Path:
 
 
 def saved(columns: Mapping[str, NDArray[Any]], figure: Callable[[], Any], path: Path) -> Path:
-    """Write columns, or the figure of them, to a file whose ending says what it is."""
+    """Write columns, or a figure of them, to a file in the format of its ending."""
     kind = checked(path).suffix.lower()
     data = io.BytesIO()
     if kind == ".npz":

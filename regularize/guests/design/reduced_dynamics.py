@@ -184,7 +184,7 @@ def reduced_model(
 
 
 def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
-    """Return the load that six numbers are."""
+    """Make a ``BodyLoad`` of six numbers, force first; raises ``ModelError`` for another shape."""
     if isinstance(value, BodyLoad):
         return value
     wrench = read_only(value)
@@ -196,7 +196,7 @@ def _load(name: str, value: ArrayLike | BodyLoad) -> BodyLoad:
 def _with_springs(
     reduction: Reduction, inputs: Sequence[str], springs: Sequence[str]
 ) -> tuple[str, ...]:
-    """Add as many coordinates of springs to the inputs as the others leave free, loops closed."""
+    """Append the spring coordinates that the closed loops leave independent to the inputs."""
     if not springs:
         return tuple(inputs)
     names = coordinate_names(reduction.mechanism)
@@ -216,7 +216,7 @@ def _with_springs(
 
 
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
-    """Look up coordinates by name; refuse those that have no meaning one by one."""
+    """Return columns of coordinates by name; refuse joints such as balls, and repeated names."""
     names = coordinate_names(reduction.mechanism)
     known = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
@@ -264,7 +264,7 @@ class BalancedLoops(ActuatedLoops):
         self.full = full
 
     def clearance(self, q: Coordinates) -> Array:
-        """Return the clearance of the full model: springs close no loop."""
+        """Return the distance from singularity of the full model, springs counted as inputs."""
         return self.full.equations.clearance(q)
 
     def moving_joints(self, q: Coordinates) -> list[str]:
@@ -307,7 +307,7 @@ class QuasiStaticModel(ReducedModel):
     equations: BalancedLoops
 
     def _motion(self, q: Coordinates) -> ReducedMotion:
-        """Return what is linear in the inputs' rates and products along the equilibrium."""
+        """Return joint rates and accelerations per input rate, springs in equilibrium."""
         full, loops, s = self.equations.full, self.equations.full.equations, len(self.inputs)
         motion = full._motion(q)
         V, units = motion.q_theta, loops.loops.units

@@ -145,7 +145,7 @@ def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, floa
 def _maker(
     model: Model | Callable[..., Model], names: tuple[str, ...]
 ) -> Callable[[dict[str, float]], Model]:
-    """Return what makes a model from values of the parameters."""
+    """Return a function that makes a model from values of the parameters."""
     if callable(model) and not hasattr(model, "mechanism"):
         taken = inspect.signature(model).parameters
         known = any(each.kind is each.VAR_KEYWORD for each in taken.values())
@@ -171,7 +171,7 @@ Change = Callable[[Mechanism, float], Mechanism]
 
 
 def _change(placed: PlacedJoints, name: str) -> Change:
-    """Return what a parameter of a mechanism does to it."""
+    """Return a function that changes a mechanism to a value of one parameter."""
     mechanism = placed.reduction.mechanism
     owner, _, what = name.rpartition(".")
     if what == "length":

@@ -121,7 +121,7 @@ class Growth:
         self.dropped = np.append(self.dropped, np.zeros(2 * k, dtype=bool))
 
     def finished(self) -> BoxTree:
-        """Return the tree as it stands."""
+        """Return the tree grown so far as a ``BoxTree``."""
         leaves, inner = self.leaves, np.flatnonzero(self.axis >= 0)
         code = np.full(len(self.axis), -1 - len(leaves))
         code[leaves] = -1 - np.arange(len(leaves))

@@ -119,14 +119,14 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         self.costs.calcDiff(data.costs, x, u)
 
     def createData(self) -> LoopDynamicsData:
-        """Room for what is computed at one node."""
+        """Allocate the data of one node."""
         return LoopDynamicsData(self)
 
     def _state(self, x: Array) -> tuple[Array, Array]:
         return x[: self.state.nq], x[self.state.nq :]
 
     def _update(self, data: Any, q: Array, v: Array, a: Array) -> None:
-        """What costs look at."""
+        """Compute kinematics, Jacobians and centre of mass, which cost terms read."""
         model = self.robot.model
         pin.forwardKinematics(model, data.pinocchio, q, v, a)
         pin.computeJointJacobians(model, data.pinocchio, q)

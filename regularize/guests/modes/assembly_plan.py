@@ -408,12 +408,12 @@ class AssemblyPlan:
         return kept
 
     def _columns_of(self, part: Graph) -> Indices:
-        """Return the columns of the mechanism that those of a part are."""
+        """Return, for each column of a part, the column of the whole mechanism."""
         names = coordinate_names(part.mechanism)
         return np.array([self._names.index(name) for name in names], dtype=np.intp)
 
     def _form(self, part: Graph | None) -> ClosedForm | None:
-        """Find the formulas of a part for what is known; None where that cannot vary freely."""
+        """Find formulas of a part in known coordinates; None if these cannot vary freely."""
         if part is None:
             return None
         known = [n for n in coordinate_names(part.mechanism) if self._names.index(n) in self._known]

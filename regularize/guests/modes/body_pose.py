@@ -210,7 +210,7 @@ class MovingFrame:
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """As many of these as there are freedoms, the most independent ones."""
+        """The most independent of the varying coordinates, as many as the body has freedoms."""
         vary = self.varying
         if len(vary) <= self.freedoms or self._clearest is None:
             return vary

@@ -183,7 +183,7 @@ class ConfigurationFinder:
     def _completed(
         self, found: PartialSolutions, q: Coordinates, search: Multistart
     ) -> PartialSolutions:
-        """Add what iteration over all loops finds where the plan leaves a doubt."""
+        """Add solutions that iteration finds for inputs at which the plan may have missed some."""
         doubtful = np.flatnonzero(~found.certain)
         if not len(doubtful):
             return found

@@ -73,7 +73,7 @@ class Inputs:
 
 
 def numbers(values: ArrayLike, what: str) -> Array:
-    """Return values as an array; what is no real number is refused, NaN and infinity pass."""
+    """Return values as a real array; raises an error for other types; NaN and infinity pass."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:

@@ -77,7 +77,7 @@ class UnmovedSegment:
         return 2 * (self.start + self.length) - (1 if self.length else 0)
 
     def members(self, m: int) -> int:
-        """Return its motions in a loop of m as a set of bits."""
+        """Return the segment's motions, in a loop of m, as a set of bits."""
         bits = ((1 << self.length) - 1) << self.start
         return (bits & ((1 << m) - 1)) | (bits >> m)
 
@@ -133,12 +133,12 @@ class Invariance:
 
     @cached_property
     def members(self) -> tuple[tuple[UnmovedSegment, int, str], ...]:
-        """Segments and bodies, the motions of each as a set of bits, and what stays unmoved."""
+        """Segments and bodies, each with its motions as a set of bits and its unmoved element."""
         m = len(self.chain)
         return tuple((s, s.members(m), s.base.kind) for s in (*self.segments, *self.bodies))
 
     def _unmoved(self, start: int, end: int) -> list[Element]:
-        """Return what the motions from ``start`` to before ``end`` leave unmoved."""
+        """Return points, lines and directions that motions ``start`` to ``end`` - 1 do not move."""
         items = [self.chain.items[i % len(self.chain)] for i in range(start, end)]
         kinds = [item.kind for item in items]
         turning = [i for i, kind in enumerate(kinds, start) if kind == "R"]

@@ -148,7 +148,7 @@ class LoopSystem:
         return in_parts(of_part, q)
 
     def away(self, stored: Coordinates, q: Coordinates) -> Array:
-        """Return how much the poses of bodies differ at most from those of one configuration."""
+        """Return the largest difference of body poses from those at one configuration."""
         start = self.loops.state(stored)
         counts = ~self._passive(np.atleast_2d(stored), start)[0]
 

@@ -65,7 +65,7 @@ _FIRST, _SECOND = _PAIRS.T
 
 
 def carried(T: Transform) -> Array:
-    """Return the matrices (..., 15, 15) by which rigid motions carry the coordinates."""
+    """Return how rigid motions transform points and lines in 15 coordinates, (..., 15, 15)."""
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
     M[..., 0, 0] = M[..., 4, 4] = 1.0
@@ -86,7 +86,7 @@ def elementary(kind: str, x: Array) -> Transform:
 
 
 def _basis(kind: str, sign: float) -> Array:
-    """Find the matrices of 1, f1, f2, (cos, sin) or (s, s²), from those at three values."""
+    """Split ``carried`` into matrices of 1, cos, sin (of a turn) or 1, s, s² (of a slide)."""
     if kind == "R":
         at = [np.round(carried(elementary("R", np.array(a)))) for a in (0.0, np.pi / 2, np.pi)]
         constant = 0.5 * (at[0] + at[2])
@@ -217,7 +217,7 @@ class Pencil:
         return np.asarray(angle - self.offsets[role])
 
     def regularity(self, angles: Array) -> Array:
-        """Return the smallest by the largest singular value at some angles, shape (N, angles)."""
+        """Return the ratio of smallest to largest singular value at angles, shape (N, angles)."""
         result = np.zeros((len(self.A), len(angles)))
         for i, angle in enumerate(angles):
             sizes = np.linalg.svd(self.at(angle[None]), compute_uv=False)

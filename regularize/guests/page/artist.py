@@ -117,7 +117,7 @@ class _Artist:
 
     @cached_property
     def points(self) -> Array:
-        """Where the joints are at the assembled pose, world frame, shape (edges, 3)."""
+        """Positions of the joints at the assembled pose, in the world frame, shape (edges, 3)."""
         r = self.report.reduction
         found = [
             (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
@@ -189,7 +189,7 @@ class _Artist:
                     sets.union(a, b)
 
     def rods(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars from slides that are out, back to where they began; they move with what slides."""
+        """Yield bars along the extended part of slides, moving with the sliding body."""
         r, graph = self.report.reduction, self.graph
         for edge in graph.edges:
             node = edge.child if edge.child != graph.ground else edge.parent
@@ -209,7 +209,7 @@ class _Artist:
         return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars to what is fixed on a body without a shape, and to the mass that ends a chain."""
+        """Yield bars, on bodies without shape, to fixed bodies and to masses at chain ends."""
         graph = self.graph
         drawn = shaped | {node for node, *_ in self.links} | {graph.ground}
         for body in self.report.mechanism.bodies:
@@ -266,13 +266,13 @@ class _Artist:
             yield Piece(name, "line" if thin else "bar", node, mesh, drawn, owner)
 
     def point(self, node: NodeId, e: EdgeId) -> Array:
-        """Where a joint sits on a body, in the frame of its node."""
+        """Return the position of a joint on a body, in the frame of its node."""
         edge = self.graph.edges[e]
         T = edge.T_parent if edge.parent == node else edge.T_child
         return np.asarray(T[:3, 3])
 
     def joints(self) -> Iterator[Piece]:
-        """A body for every joint and an arrow for every axis."""
+        """Yield a solid for every joint and an arrow for every axis."""
         redundant = {loop.cut.edge.index for loop in self.report.loops if loop.redundant}
         for edge in self.graph.edges:
             if edge.joint.kind == "free":
@@ -307,7 +307,7 @@ class _Artist:
         yield Piece(f"axis/{name}", "axis", edge.parent, shaft, color, owner)
 
     def pedestals(self) -> Iterator[Piece]:
-        """What joints on the ground stand on, or hang from where the mechanism is below them."""
+        """Yield a pedestal under each joint on the ground, or above it if the mechanism hangs."""
         ground, up = self.graph.ground, upwards(self.report.mechanism)
         middle = self.points.mean(axis=0) if len(self.points) else np.zeros(3)
         for e in self.graph.adjacency[ground]:
@@ -345,7 +345,7 @@ class _Artist:
                 yield Wrench(name, loop.name, loop.closing, node, point, along, turns, size)
 
     def labels(self) -> Iterator[Label]:
-        """Names of the joints."""
+        """Yield a label with the name of each joint."""
         cuts = {cut.edge.index for cut in self.report.reduction.cuts}
         seen: set[str] = set()
         for edge in self.graph.edges:
@@ -356,7 +356,7 @@ class _Artist:
 
 
 def _quiet_color(place: int) -> Color:
-    """A quiet colour for the shapes of a body that has none of its own."""
+    """Return a muted colour for the shapes of a body that states none."""
     red, green, blue, _ = PALETTE[place % len(PALETTE)]
     return (red + 2 * 190) // 3, (green + 2 * 190) // 3, (blue + 2 * 190) // 3, 255
 

@@ -242,7 +242,7 @@ LAYERS = {
 
 
 def scene_data(drawing: Drawing, references: References, budget: int) -> dict[str, Any]:
-    """Return what ``scene.js`` draws; lengths in metres, transforms as in ``kinematics_data``."""
+    """Return data for ``scene.js``; lengths in metres, transforms as in ``kinematics_data``."""
     r = drawing.report.reduction
     home = r.reference.T_world_node[0]
     pieces = [p for p in _simplified(drawing.pieces, budget) if p.kind != "redundant"]

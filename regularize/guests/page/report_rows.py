@@ -67,7 +67,7 @@ def section(title: str, parts: Iterable[str]) -> Iterator[str]:
 def table(
     heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, caption: str = "", name: str = ""
 ) -> Iterator[str]:
-    """Yield a table whose first column names what the others are about."""
+    """Yield an HTML table whose first column holds the headings of its rows."""
     head = "".join(_cell(cell, "th", "col") for cell in heads)
     caption = f"<caption>{caption}</caption>" if caption else ""
     name = f' id="{name}"' if name else ""
@@ -90,7 +90,7 @@ def _class(kind: str) -> str:
 
 
 def folded(summary: str, inner: str) -> str:
-    """Return what is shown when its summary is clicked."""
+    """Return HTML of a section that opens when its summary is clicked."""
     return f"<details><summary>{summary}</summary>{inner}</details>"
 
 
@@ -132,7 +132,7 @@ def _advice(report: Report, references: References) -> Iterator[str]:
 
 
 def _way(words: str, command: str) -> str:
-    """Return what can be done as a sentence, and the command that does it."""
+    """Return HTML of a remedy: a sentence, and its command below."""
     text = escape(words[0].upper() + words[1:])
     code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
     return f"<p>{text}{':' if code else '.'}</p>{code}"

@@ -277,7 +277,7 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
-    """Reduce on numerical evidence what the axes alone do not prove."""
+    """Try whether numerical evidence removes more rows than proofs, and return the command."""
     words = reading_words(reduction.mechanism)
     plain = words is not None and len(words) == 1
     model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"

@@ -44,7 +44,7 @@ class Placing:
         return str(self.patcher.mechanism.path)
 
     def diff(self) -> str:
-        """Return what changes, as a unified difference of texts."""
+        """Return the changes of the files as a unified diff."""
         parts = []
         for path in self._edited:
             before = self.patcher.text(path)
@@ -193,7 +193,7 @@ READ = 1e-12
 def unwanted(
     before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
 ) -> list[str]:
-    """Say what a changed model has that nobody wanted, or lacks; its counts if it was reduced."""
+    """List unplanned differences of a changed model, and wrong counts if it was reduced."""
     if planned.expected is not None:
         before = planned.expected
         after = _named(after, before)
@@ -237,7 +237,7 @@ def unwanted(
 
 
 def other_counts(one: Reduction, other: Reduction) -> str:
-    """Say what two analyses of one model count differently; empty where they agree."""
+    """Name the counts in which two analyses of one model differ; empty if they agree."""
     pairs = [
         (what, getattr(one, what), getattr(other, what))
         for what in ("mobility", "redundant", "remaining")
@@ -254,7 +254,7 @@ def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
 
 
 def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
-    """Name bodies and joints that are not what they were, in their own frames."""
+    """Name bodies and joints outside the plan that have changed, seen in their own frames."""
     wrong = []
     bodies = {body.name: body.inertia for body in after.bodies}
     # Their frames are where the joint between them is, in files that have them so.

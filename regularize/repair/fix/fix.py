@@ -315,7 +315,7 @@ def _loaded(
 
 
 def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    """Return what edits the file of a mechanism, or say in an error what to do instead."""
+    """Return the editor of a mechanism's file; raises an error that names another way."""
     adapter = adapters()[mechanism.format]
     made = adapter.load_patcher()
     if made is not None:
@@ -338,7 +338,7 @@ def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> P
 
 
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
-    """Say so where the result cannot move, and what frees the model as it was."""
+    """Warn if the result cannot move, and name a change that frees the original model."""
     if not after.cells or after.finite_mobility != 0:
         return ()
     words = "LOCKED: the loops allow no motion, mobility 0"

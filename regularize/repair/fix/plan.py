@@ -152,7 +152,7 @@ def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bo
 
 
 def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) -> str:
-    """Say why no change will do, and what the user can do instead."""
+    """Explain why no change of joints works, and what the user can do instead."""
     format = reduction.mechanism.format
     free = [name for name, each in kinds.items() if each]
     if not free:
@@ -178,7 +178,7 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
 
 
 def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
-    """Say where what is redundant depends on the configuration, or on special dimensions."""
+    """Note that redundancy depends on the configuration, or on special dimensions."""
     if not reduction.held:
         return _seen(reduction.remaining)
     words = (

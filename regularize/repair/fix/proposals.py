@@ -103,7 +103,7 @@ def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
 
 
 def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
-    """Sort proposals: motors last, then by what is left, standard ones and few changes first."""
+    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first."""
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
     driven = _driven(reduction)
@@ -224,7 +224,7 @@ def _options(
     closing = {joint.name for joint in joints.values() if joint.closure}
 
     def across(option: JointChange) -> float:
-        """Order rails by where their play is: least along what parts them from the guide."""
+        """Return a sort key of rails: the offset from the guide along their free direction."""
         if option.after != "line_in_plane" or option.choice is None:
             return np.inf
         return round(abs(float(aside.get(option.joint, np.zeros(3)) @ option.choice)), 9)
@@ -249,7 +249,7 @@ def _options(
 
 
 def _aside(stress: MechanismStress) -> dict[str, Array]:
-    """Return how far each of several rails is from the one that guides, across it, in metres."""
+    """Return the offset of each parallel rail from the guiding one, across it, in metres."""
     found: dict[str, Array] = {}
     for first, others in _several(stress.reduction):
         place = stress.equilibrium.origin(first)
@@ -262,7 +262,7 @@ def _aside(stress: MechanismStress) -> dict[str, Array]:
 
 
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
-    """Return what textbooks make of each joint in a loop."""
+    """Return the kinds that textbooks advise for each joint in a loop."""
     edges = reduction.graph.edges
     found: dict[str, Collection[str]] = {
         edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges

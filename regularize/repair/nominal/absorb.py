@@ -75,7 +75,7 @@ class Absorbed(ShortRepr):
         return bool(self.moves)
 
     def findings(self) -> Iterator[Diagnostic]:
-        """What was moved (REG225), what is locked by it (REG229), what stays open (REG226)."""
+        """Yield findings: joints moved (REG225), parts locked (REG229), loops open (REG226)."""
 
         def finding(code: str, message: str, joints: tuple[str, ...], *help: str) -> Diagnostic:
             severity: Severity = "note" if code == "REG225" else "warning"
@@ -174,7 +174,7 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
 
 
 def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
-    """Absorb gaps, with a finding about what that took, or why it cannot be."""
+    """Absorb gaps, and add findings about moved joints or gaps that stay."""
     absorbed = absorb_gaps(mechanism)
     found = (*mechanism.findings, *absorbed.findings())
     return replace(absorbed.mechanism, findings=found)

@@ -93,7 +93,7 @@ class Idealised(ShortRepr):
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """What was moved, as a note for those who go on with the mechanism."""
+        """Findings that tell by how much joints were moved."""
         if not self.changed:
             return ()
         joint = max(self.moves, key=lambda name: sum(self.moves[name]))
@@ -209,14 +209,14 @@ def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
 
 
 def _explained(reduction: Reduction) -> tuple[int, int]:
-    """Return how much of the redundancy is explained: less the rows left, then by theorems."""
+    """Return the negative number of unproved redundant rows, and the rows proved by theorems."""
     return -reduction.remaining, sum(each.rows for each in special_lengths(reduction))
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
-    """Return singular values up to which the numbers themselves make noise likely.
+    """Return the singular value below which rounding of the stored numbers is a likely cause.
 
-    They have few digits, or loops that close are stored open.
+    It is above zero if numbers have few digits, or loops that can be closed are stored open.
     """
     digits, off = written.mechanism.digits, 0.0
     if written.assembly.closed:
@@ -229,7 +229,7 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
 def _nearby(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, offered: list[Candidate], near: float
 ) -> dict[Candidate, Nearby]:
-    """Find mechanisms nearby with as many motions as candidates say, those with many first."""
+    """Find a nearby mechanism for each candidate number of motions, the largest number first."""
     found: dict[Candidate, Nearby] = {}
     for candidate in offered:
         first = next(iter(found.values()), None)
@@ -241,7 +241,7 @@ def _nearby(
 
 
 def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
-    """Choose the most motions, unless fewer are so near that the noise is as small as they say."""
+    """Choose the candidate with most motions, unless one with fewer is very much nearer."""
     least = min((each.change.distance for each in found.values()), default=0.0)
     return next((c for c, each in found.items() if each.change.distance <= SHOWN * least), None)
 
@@ -249,7 +249,7 @@ def _chosen(found: Mapping[Candidate, Nearby]) -> Candidate | None:
 def _accepted(
     written: Reduction, edges: tuple[EdgeId, ...], q: Array, candidate: Candidate, near: float
 ) -> Nearby | None:
-    """Find the nearest mechanism with so many motions, where it is near and has them."""
+    """Find the nearest mechanism with a candidate's motions; None if none is near enough."""
     as_placed = candidate.missed > 0.0
 
     def tried(parallel: float, coaxial: float, near: float = near) -> Nearby | None:
@@ -300,7 +300,7 @@ def _relations(
 
 
 def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
-    """Say whether there can be candidates: some equations are weak wherever the cell moves."""
+    """Say whether noise may hide a motion: enough singular values small wherever the cell moves."""
     elsewhere = cell.generic.singular_values
     if not len(elsewhere):
         return True
@@ -309,12 +309,12 @@ def possible(cell: CellMobility, near: float, *, proved: bool) -> bool:
 
 
 def _least(cell: CellMobility, proved: bool) -> int:
-    """Return the number of motions that candidates have at least."""
+    """Return the least number of motions that is worth looking for."""
     return (cell.finite or 0) + int(proved or not cell.finite)
 
 
 def _noise(values: Array, near: float) -> float:
-    """Return singular values that noise may keep from zero."""
+    """Return the singular value up to which noise may have made a zero one."""
     return float(SHOWN**2 * near * values[0])
 
 
@@ -327,7 +327,7 @@ def candidates(
     proved: bool,
     cycles: Sequence[Cycle],
 ) -> list[Candidate]:
-    """Find motions that noise may have taken away, those to look for first, many before few."""
+    """List numbers of motions that noise may have hidden, in the order to look for them."""
     least = _least(cell, proved)
     if loops.freedoms == least:
         return []
@@ -351,7 +351,7 @@ def meeting_candidates(
 def _weak(
     loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
 ) -> list[Candidate]:
-    """Find motions that weak equations forbid, at least so many; they are weak elsewhere too.
+    """List numbers of motions from ``least`` on that only small singular values forbid.
 
     Noise makes a gap: in a long chain small singular values follow each other and mean nothing.
     """

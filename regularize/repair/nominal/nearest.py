@@ -225,7 +225,7 @@ def nearby(
     explained: Callable[[Nearest], bool],
     **options: Any,
 ) -> Nearby | None:
-    """Find the nearest mechanism with so many finite motions, if noise explains what it takes."""
+    """Find the nearest mechanism with so many motions; None if noise does not explain it."""
     mechanism = written.mechanism if isinstance(written, Reduction) else written
     change = nearest(mechanism, edges, q, motions, unknowns)
     if not explained(change):
@@ -346,7 +346,7 @@ def follow(loops: LoopKinematics, q: Array, motions: int, far: float) -> Array:
 
 
 def _singular(loops: LoopKinematics, q: Array, rank: int) -> tuple[Array, Array]:
-    """Return the last singular value that counts, over the largest, and what it leaves free."""
+    """Return the relative singular value number ``rank``, and the null space behind it."""
     rows = loops.residual_jacobian(loops.state(q)) * loops.units
     _, s, vt = np.linalg.svd(rows)
     return s[:, rank - 1] / s[:, 0] if rank else np.ones(len(q)), vt[:, rank:]
@@ -361,7 +361,7 @@ def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:
 def nearly_closed(
     graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
-    """Return loops of a cell, and coordinates where they are closed but for what noise takes away.
+    """Return loops of a cell, and coordinates near the stored ones that close them but for noise.
 
     Equations that noise alone keeps independent can be solved, but far from the pose that is meant.
     """

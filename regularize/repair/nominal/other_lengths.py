@@ -192,7 +192,7 @@ class AxisRelations(NamedTuple):
         return Mechanism.of_joints("other lengths", [self._joint(e, geometry) for e in self.edges])
 
     def _joint(self, e: EdgeId, geometry: AxisGeometry) -> Joint:
-        """Make a joint as it was drawn, between bodies whose frames coincide."""
+        """Make a joint of the drawn geometry, between bodies whose frames coincide."""
         edge, (directions, points, meeting) = self.edges[e], geometry
         kind, screws, frame = "composite", np.zeros((6, edge.freedoms)), IDENTITY
         if edge.group:
@@ -265,7 +265,7 @@ def elements(edges: Iterable[Edge]) -> list[Element]:
 
 
 def _ends(edges: Sequence[Edge]) -> dict[EdgeId, set[NodeId]]:
-    """Return the two bodies of every joint; what is welded together is one."""
+    """Return the two bodies of every joint; bodies welded together count as one."""
     body = DisjointSets({node for e in edges for node in (e.parent, e.child)})
     for e in edges:
         if not e.freedoms:

@@ -96,7 +96,7 @@ class Axes:
 
 
 def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> list[AxisRelation]:
-    """Find what holds of the axes that were meant and does not of those that were written."""
+    """Find relations, such as parallel, of the meant axes that the written ones miss."""
     pairs = [*combinations(range(len(meant.names)), 2)]
     linked = [p for p in pairs if meant.bodies[p[0]] & meant.bodies[p[1]]]
     found: list[AxisRelation] = []
@@ -132,7 +132,7 @@ def missed_relations(written: Axes, meant: Axes, length: float, near: float) -> 
         note("equal pitches", group, float(np.ptp(written.pitches[group])) / length, 0.0)
 
     def apart(axes: Axes, i: int, j: int) -> float:
-        """Where they are meant to be parallel, nearly parallel axes do not cross far away."""
+        """Return the relative distance of two axes, beside each other if meant parallel."""
         return (axes.aside if meant.angle(i, j) < SAME else axes.gap)(i, j) / length
 
     for kind, measure in (("equal lengths", apart), ("equal angles", Axes.angle)):

@@ -133,7 +133,7 @@ class PlacedJoints:
 
 
 def complement(columns: Array) -> Array:
-    """Return an orthonormal basis of what all columns vanish on, shape (k, k - rank)."""
+    """Return an orthonormal basis of vectors orthogonal to all columns, shape (k, k - rank)."""
     if not columns.size:
         return np.eye(len(columns))
     u, s, _ = np.linalg.svd(columns)
@@ -326,7 +326,7 @@ def _held(placed: PlacedJoints, joint: Joint) -> tuple[Transform, tuple[int, ...
 
 
 def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -> float:
-    """Return how well axes of a frame complete the implied rows: the least singular value."""
+    """Return the least singular value of axes of a frame together with the implied rows."""
     chosen = screw.adjoint(screw.inverse(frame) @ T).T[:, [*axes]]
     chosen = chosen / np.linalg.norm(chosen, axis=0)
     size = np.linalg.norm(implied, axis=0)
@@ -335,7 +335,7 @@ def _independence(T: Array, frame: Array, axes: Iterable[int], implied: Array) -
 
 
 def _lost(joint: Joint) -> Iterator[Diagnostic]:
-    """Say what the script does not hold of a joint."""
+    """Report properties of a joint that are not written to the script."""
     stated = {name for name, value in joint.dynamics.stated().items() if np.any(value)}
     written = {"stiffness", "damping", "rest_position"}
     lost = stated - (written if joint.kind in ("revolute", "prismatic") else set())

@@ -107,7 +107,7 @@ class Equilibrium:
         return v, a
 
     def needed(self, v: Array, a: Array, loads: Mapping[str, Wrench]) -> dict[NodeId, Wrench]:
-        """Return what the joints of every node have to bring: inertia less gravity and loads."""
+        """Return the wrench that joints exert on every node: inertia less gravity and loads."""
         graph, mechanism = self.graph, self.graph.mechanism
         twist, acceleration = self.motion(v, a)
         needed = {node: np.zeros(6) for node in self.loops.nodes}

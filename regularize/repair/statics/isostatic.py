@@ -287,7 +287,7 @@ def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
 
 
 def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
-    """What joints that became balls cannot have any more."""
+    """Report bounds and inner forces that joints lose by becoming balls."""
     for joint, other in zip(before.joints, after.joints, strict=True):
         if joint is other:
             continue

@@ -128,7 +128,7 @@ class Replacement(NamedTuple):
 
 
 def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]:
-    """Find looser joints, with what they gain at q; balls slide along ``forces``, shape (k, 3)."""
+    """Find looser joints, with twists gained at q; balls slide along ``forces``, shape (k, 3)."""
     at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, frame, choice in _looser(joint, forces):
         kind = "composite" if after in COMPOSITE else after
@@ -187,7 +187,7 @@ def _looser(
 
 
 def own_freedom(joint: Joint, screws: Space) -> int | None:
-    """Return which of new freedoms is the single one that a joint has, if one is."""
+    """Return the index of the new freedom that is the joint's single one, or None."""
     if joint.freedoms != 1 or screws.shape[1] > 2:
         return None  # a ball joint's coordinates are of another sort
     turns = bool(np.any(joint.screws[3:, 0]))

@@ -96,7 +96,7 @@ def spinning(
 
 
 def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Space) -> bool:
-    """Say whether one other body alone guides a body, by more than balls or at one point."""
+    """Say whether one other body alone guides a body, not just by spherical joints."""
     around: set[NodeId] = set()
     for end in ends:
         far: set[NodeId] = set()
@@ -165,7 +165,7 @@ def _outwards(graph: Graph, row: End, nodes: tuple[NodeId, ...]) -> End:
 def _rows(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[EdgeId, ...]]]:
-    """Find nodes in a row that nothing else holds than the edges at its ends, and these edges."""
+    """Yield bodies in series that only the joints at their ends hold, with these joints."""
     inside = {e for e in edges if graph.edges[e].freedoms}
     every = {n for e in edges for n in (graph.edges[e].parent, graph.edges[e].child)}
     free = {n for n in every - {graph.ground} if set(graph.adjacency[n]) <= inside}
@@ -186,7 +186,7 @@ def _rows(
 
 
 def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
-    """Return the screws of a block at configurations of the walk: what meets there meets always."""
+    """Return the joint screws of a block at five configurations along its motion."""
     graph, loops = reduction.graph, reduction.loops
     cell = reduction.cell_at[part.edges[0]]
     picked = np.linspace(0, len(cell.configurations) - 1, 5).astype(int)
@@ -197,7 +197,7 @@ def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
 
 
 def _common(ends: Sequence[End], screws: Mapping[EdgeId, Space], rtol: float) -> Space:
-    """Return what the screws that joints leave free have in common, translations first."""
+    """Return the twists that the joints at every end allow, translations first."""
     common = subalgebra.FULL
     for end in ends:
         space = subalgebra.span(np.hstack([screws[e] for e in end]))

@@ -61,7 +61,7 @@ class PassiveJoints:
 
     @classmethod
     def of(cls, graph: Graph) -> PassiveJoints:
-        """Collect what acts within the joints of a graph."""
+        """Collect springs, dampers and friction within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
         damping, friction, stiffness, rest, armature = (
             dynamics_of(graph.mechanism, key) for key in keys

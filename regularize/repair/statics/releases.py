@@ -60,7 +60,7 @@ class OpenClosure:
         self._axes = state.screws[0][:, 3:] @ self._root[:3, :3].T
 
     def contains(self, screws: Space) -> bool:
-        """Say whether twists in the world are possible."""
+        """Say whether the open closure allows all of these twists, given in the world."""
         scaled = self._scaled(screws)
         return bool(subalgebra.contains(self.twists, scaled / np.linalg.norm(scaled, axis=0)))
 
@@ -81,7 +81,7 @@ class OpenClosure:
         return self._directions(np.eye(6)[:, :3])
 
     def _directions(self, screws: Space) -> list[Direction]:
-        """Return possible combinations of three screws along the axes, those that stand out."""
+        """Return up to three directions in which screws along x, y, z combine to possible ones."""
         scaled = self._scaled(screws)
         common = subalgebra.intersection(subalgebra.span(scaled), self.twists)
         space = np.linalg.lstsq(scaled, common, rcond=None)[0]
@@ -98,7 +98,7 @@ class OpenClosure:
         return found[:3]
 
     def changes(self, kind: str) -> Iterator[JointChange]:
-        """Find joints whose freedoms are all possible and include those that the closure has."""
+        """Yield joints of a looser kind that keep the freedoms and add ones the loop allows."""
         axes = self.sliding if kind == "prismatic" else self.turning
         for axis in [np.eye(3)[2]] if kind == "spherical" else axes:
             change = self._change(kind, axis)
@@ -158,7 +158,7 @@ def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
 
 
 def _joins_cut(graph: Graph, edge: Edge) -> bool:
-    """Say whether a weld only joins what was cut off a body, at the joint that closes a loop."""
+    """Say whether a weld only joins a body's two halves, cut apart at a loop-closing joint."""
     ends = [(edge.parent, edge.T_parent), (edge.child, edge.T_child)]
     for node, T in ends if not edge.freedoms else ():
         others = [graph.edges[e] for e in graph.adjacency[node] if e != edge.index]
@@ -170,7 +170,7 @@ def _joins_cut(graph: Graph, edge: Edge) -> bool:
 
 
 def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
-    """Find sets of changes of closures that may free what they lock, small ones first."""
+    """Yield sets of looser closing joints that may unlock the mechanism, small sets first."""
     parts = stiff_closures(reduction)
 
     def alike(stiff: Sequence[tuple[Block, Edge]]) -> Iterator[tuple[JointChange, ...]]:
@@ -217,7 +217,7 @@ WORDS = {
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
-    """Say which welds lock a mechanism, and what frees it; nothing where no cure does."""
+    """Report welds that lock a mechanism with looser joints that free it; empty if none does."""
     # Which hinge of a locked loop closes it is for the file to choose; a weld is one everywhere.
     ways = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
     if not ways:
@@ -241,7 +241,7 @@ def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
 
 
 def _there(changes: Sequence[JointChange]) -> str:
-    """Say ``a hinge along Y there``; of several closures what is common to them."""
+    """Say ``a hinge along Y there`` of one closure, or of several that change alike."""
     words = WORDS[changes[0].after][len(changes) > 1]
     axes = {axis_words(change.choice) for change in changes if change.choice is not None}
     if len(axes) == 1:
@@ -256,7 +256,7 @@ def _outcome(cure: Cure) -> str:
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:
-    """Return the line that makes the change: in Python for Pinocchio models, else on the shell."""
+    """Return the command for a change: Python for Pinocchio models, else a shell command."""
     mechanism = reduction.mechanism
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)

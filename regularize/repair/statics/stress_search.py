@@ -169,7 +169,7 @@ class StatesLeft(NamedTuple):
     taken: Array
 
     def without(self, work: Array, idle: int = 0) -> StatesLeft | None:
-        """Return what more freedoms leave; None where more than ``idle`` of them take nothing."""
+        """Return self-stress left by more freedoms; None if more than ``idle`` do no work."""
         rows = np.flatnonzero(work.any(axis=1))
         rest = work - self.taken @ (self.taken[rows].T @ work[rows])
         u, s, _ = np.linalg.svd(rest, full_matrices=False)

@@ -86,7 +86,7 @@ def _weld(cut: Cut) -> Weld:
 
 
 def _dropped(cut: Cut) -> int:
-    """Count rows dropped because of the configuration, beyond what motion algebras prove."""
+    """Count rows dropped for the configuration or numerically, not by motion algebras."""
     return int(cut.thinned.shape[1] + cut.numerical.shape[1])
 
 

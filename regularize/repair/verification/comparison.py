@@ -53,11 +53,11 @@ class Comparison:
         return Diagnostic(code, severity, f"{self.target}: {message}", joints=joints)
 
     def same(self, one: ArrayLike, two: ArrayLike) -> bool:
-        """Say whether numbers agree."""
+        """Say whether numbers agree within the tolerance of the comparison."""
         return bool(np.allclose(two, one, rtol=self.rtol, atol=self.rtol))
 
     def freedoms(self, joint: Joint) -> list[tuple[Joint, int]]:
-        """Return joints of the file and numbers of their freedoms, one for each of a joint."""
+        """Return joint and index in the file of each freedom of a joint of the model."""
         return [(part, k) for part in self.joints[joint.name] for k in range(part.freedoms)]
 
     @cached_property
@@ -67,12 +67,12 @@ class Comparison:
         return {j.name: j for j in joints if j.freedoms and len(self.freedoms(j)) == j.freedoms}
 
     def factors(self, joint: Joint) -> Coordinates:
-        """Return the coordinates of a joint in the file over those in the model."""
+        """Return the ratio of coordinates in the file to those in the model, for each freedom."""
         one, two = self.model.screws(joint), self._screws(joint, False)
         return np.asarray(np.array(_sizes(one)) / np.array(_sizes(two)))
 
     def shifts(self, joint: Joint) -> Coordinates:
-        """Return coordinates of the model where those of the file are zero."""
+        """Return the coordinates in the model at which those in the file are zero."""
         if joint.name in self.model.closures or joint.group:
             return np.zeros(joint.freedoms)
         parts = self.joints[joint.name]
@@ -89,7 +89,7 @@ class Comparison:
         return 0.0
 
     def off(self, joint: Joint) -> float:
-        """Return how far freedoms lie from where they ought to, in radians or sizes."""
+        """Return by how much the axes of a joint differ in the file, in radians or model sizes."""
         worst = 0.0
         # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
         ends = self.joints[joint.name][-1:]
@@ -106,7 +106,7 @@ class Comparison:
         return worst
 
     def apart(self) -> tuple[float, float]:
-        """Return how far joints lie apart at most, and bodies in all: which pose a file has."""
+        """Return the largest difference of joints and the sum of differences of body poses."""
         worst = max((self.off(j) for j in self.before.joints if self.joints[j.name]), default=0.0)
         common = self.model.poses.keys() & self.file.poses.keys()
         there = [b for b in self.file.poses if b in common]
@@ -114,7 +114,7 @@ class Comparison:
         return max(worst, self.rtol), float(moved)
 
     def _screws(self, joint: Joint, child: bool) -> Space:
-        """Return the screws of the joints of the file that are a joint of the model."""
+        """Return the screws in the file of a joint of the model, which may be several there."""
         columns = [np.zeros((6, 0))]
         for part in self.joints[joint.name]:
             screws = self.file.screws(part, child=child)
@@ -140,7 +140,7 @@ class Comparison:
 
 
 def _sizes(screws: Space) -> list[float]:
-    """Return the length of each screw: of its rotation, or of a translation."""
+    """Return the length of the angular part of each screw, or of the linear part if it is zero."""
     return [float(np.linalg.norm(s[3:]) or np.linalg.norm(s[:3])) for s in screws.T]
 
 
@@ -155,7 +155,7 @@ class ReferencePose:
 
     @property
     def size(self) -> float:
-        """Largest distance of a joint from the centre of all, metres; 1 where there is none."""
+        """Largest distance in metres of a joint from the middle of all joints; 1 if it is zero."""
         points = np.array(
             [(self.poses[j.parent] @ j.T_parent_joint)[:3, 3] for j in self.mechanism.joints]
         ).reshape(-1, 3)
@@ -247,7 +247,7 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
 
 
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
-    """Return which body of the model each body of the file is, or is a part of."""
+    """Map bodies of the file to bodies of the model, twins to the bodies that they double."""
     names = {body.name for body in before.bodies}
     turned = [reversed_joint(joint) for joint in before.joints]
     twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
@@ -295,7 +295,7 @@ def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
 def _led(
     joint: Joint, row: list[Joint], slides: Mapping[str, Joint], bodies: Mapping[str, str]
 ) -> tuple[Joint, ...]:
-    """Turn a row of joints so that it leads the way that the joint of the model does."""
+    """Order and reverse joints in series so that they lead from parent to child as in the model."""
 
     def body(name: str) -> str:
         return bodies.get(name, name)

@@ -42,7 +42,7 @@ def differences(
     rtol: float = SAME,
     motions: bool = True,
 ) -> list[Diagnostic]:
-    """Say what a model has lost or changed in a file (``after``), one finding for each datum.
+    """Report data that a model has lost or changed in a file (``after``), one finding each.
 
     Places and masses are compared in the world at the reference pose, so that frames may lie
     elsewhere. Findings are REG320 (errors: another machine) to REG329.

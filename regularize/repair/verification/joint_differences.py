@@ -21,7 +21,7 @@ def numbers(values: ArrayLike) -> str:
 
 
 def instead(one: ArrayLike, two: ArrayLike) -> str:
-    """Say what numbers became."""
+    """Return words for changed numbers: ``became 2 instead of 1``."""
     return f"became {numbers(two)} instead of {numbers(one)}"
 
 
@@ -84,7 +84,7 @@ def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iterator[Diagnostic]:
-    """Compare what is stated of one freedom, in the coordinate of the model."""
+    """Compare limits, forces and so on of one freedom, in the coordinate of the model."""
     part, index = comparison.freedoms(joint)[k]
     factor = float(comparison.factors(joint)[k])
     name = f"`{joint.name}`" if joint.freedoms == 1 else f"freedom {k + 1} of `{joint.name}`"
@@ -119,7 +119,7 @@ def _limit(what: str, joint: Joint, index: int) -> Array:
 
 
 def _force(what: str, joint: Joint, index: int) -> Array:
-    """Return a number of what acts within a joint, zero where there is none."""
+    """Return stiffness, damping and the like of one freedom of a joint, zero if none is stated."""
     value = getattr(joint.dynamics, what)
     return np.array(0.0 if value is None else value[index])
 

@@ -127,7 +127,7 @@ def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 def _verified(
     mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
 ) -> list[Diagnostic]:
-    """Return what a file has lost; raises ``UnsupportedExport`` if it is another machine."""
+    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine."""
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None)
     mechanism, after = segments(mechanism), segments(after)
@@ -158,7 +158,7 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
 
 
 def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Say what stays behind in the file that a mechanism was read from, as far as it is there."""
+    """Report elements of the original file that were not copied to the new one."""
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
@@ -218,7 +218,7 @@ def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | No
 
 
 def _called(element: etree._Element) -> str:
-    """Name an element by its own name, or by what it refers to."""
+    """Return words for an element: its tag and its own name or the one it refers to."""
     name = element.get("name") or element.get("reference")
     if name is None and element.get("body1"):
         name = f"{element.get('body1')} and {element.get('body2')}"
@@ -251,7 +251,7 @@ def try_engine(path: Path, format: str) -> str | None:
 
 @contextmanager
 def _words() -> Iterator[Callable[[], str]]:
-    """Keep what a library in C writes to standard error meanwhile, instead of showing it."""
+    """Capture standard error, also of C libraries; yields a function that returns the text."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -402,7 +402,7 @@ def with_meshes_from(
 
 
 def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: Path) -> str | None:
-    """Return how a file in a folder names the mesh of a shape; None where it cannot."""
+    """Return the reference to a shape's mesh from a file in a folder; None if impossible."""
     uri, path = shape.uri or "", mechanism.path
     if mechanism.format == "usd" and path is not None and uri.startswith("/"):
         inside = f"{_from(folder, os.path.realpath(path))}{INSIDE}{uri}"

@@ -41,7 +41,7 @@ class Trial:
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """Return what the new kinds cannot hold."""
+        """Return findings about data that the joints lose with their new kinds."""
         return () if self.change is None else self.change.findings
 
     @property

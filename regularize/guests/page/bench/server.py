@@ -219,7 +219,7 @@ class Server:
         return web.json_response({"version": self.session.version, "said": said}, status=status)
 
     def _acts(self, name: str, given: dict[str, object]) -> Callable[[], str | None]:
-        """Return what a button does."""
+        """Return the function that a button calls."""
         session = self.session
         words = {key: str(given[key]) for key in ("name", "kind", "path") if key in given}
         number = given.get("number")
