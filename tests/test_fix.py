@@ -146,16 +146,8 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("loop", "line"),
     [
-        pytest.param(
-            SECOND_PARENT,
-            '+  <loop name="D" type="point_on_line">',
-            id="two parents",
-        ),
-        pytest.param(
-            FRAMES,
-            '<loop name="closing_x" type="point_on_line">',
-            id="closing frames",
-        ),
+        pytest.param(SECOND_PARENT, '+  <loop name="D" type="point_on_line">', id="two parents"),
+        pytest.param(FRAMES, '<loop name="closing_x" type="point_on_line">', id="closing frames"),
         pytest.param(
             '  <loop_joint name="D" type="spherical">\n'
             '    <link1 link="rocker" xyz="-0.3 0 -0.9" rpy="0 0 0"/>\n'

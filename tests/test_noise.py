@@ -126,8 +126,7 @@ def test_size_changes_nothing(name: str, factor: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "sizes"),
-    [("spherical_fourbar", 1e5), ("bennett", 1e5), ("delta_parallelograms", 1e3)],
+    ("name", "sizes"), [("spherical_fourbar", 1e5), ("bennett", 1e5), ("delta_parallelograms", 1e3)]
 )
 def test_far_from_the_origin(name: str, sizes: float) -> None:
     T = np.eye(4)

@@ -53,10 +53,7 @@ def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", TEN)
 def test_golden(
-    name: str,
-    width: int,
-    reports: Callable[[str], rg.Report],
-    golden: Callable[[str, str], None],
+    name: str, width: int, reports: Callable[[str], rg.Report], golden: Callable[[str, str], None]
 ) -> None:
     golden(f"{name}-{width}.txt", render(reports(name), width=width))
 
@@ -99,9 +96,7 @@ def test_every_redundancy_names_the_joints_that_cause_it(
 
 
 @pytest.mark.slow
-def test_the_way_out_is_a_command_that_is_never_broken(
-    reports: Callable[[str], rg.Report],
-) -> None:
+def test_the_way_out_is_a_command_that_is_never_broken(reports: Callable[[str], rg.Report]) -> None:
     lines = render(reports("planar_fourbar"), width=40).splitlines()
     assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
 

@@ -198,10 +198,7 @@ def test_what_others_have_written_is_left_alone(
         **{"m": b"theirs", "other": b"other"}
     }
     if sys.platform == "linux":
-        with (
-            open(path, "r+b") as file,
-            pytest.raises(rg.RegularizeError, match="was changed"),
-        ):
+        with open(path, "r+b") as file, pytest.raises(rg.RegularizeError, match="was changed"):
             write_bytes(path, b"ours")
         assert not file.closed or path.read_bytes() == b"theirs"
 

@@ -20,10 +20,7 @@ from regularize.mechanism.joint_limits import JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 from regularize.repair.verification import writing
 from regularize.repair.verification.comparison import Comparison
-from regularize.repair.verification.differences import (
-    differences,
-    motion_differences,
-)
+from regularize.repair.verification.differences import differences, motion_differences
 from regularize.repair.verification.writing import _reference, prepared
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
