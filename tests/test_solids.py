@@ -1,7 +1,5 @@
 """Shapes of CAD files: masses against formulas, kinds of faces, and what FreeCAD makes of them."""
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -106,7 +104,6 @@ def test_kinds_and_radii() -> None:
 
 
 def test_elements_are_numbered_as_freecad_numbers_them() -> None:
-    """A box has six faces, twelve edges and eight corners, each of them once."""
     found = stored_shape(text(box(1, 2, 3)), "box.brp").elements()
     counts = {what: sum(n.startswith(what) for n in found) for what in ("Face", "Edge", "Vertex")}
     assert counts == {"Face": 6, "Edge": 12, "Vertex": 8}
@@ -123,7 +120,6 @@ def test_counts_that_the_file_has_no_room_for(section: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
 def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
-    """In its own frame: the place of the object that the shape belongs to does not count."""
     found = stored_shape(write(moved(box(100, 200, 300), 5, 6, 7)), name).inertia(1000.0)
     assert found is not None
     assert found.mass == pytest.approx(6.0)
@@ -278,7 +274,6 @@ def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Pa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies no process")
 def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> None:
-    """Lines along what is no vector: OpenCASCADE follows the reference."""
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
     path.write_text(re.sub(r"= VECTOR\(.*", "= PRODUCT_CONTEXT('',#2,'mechanical');", text))
     with pytest.raises(rg.ReadError, match=r"part\.step.*OpenCASCADE ends the process"):
@@ -288,8 +283,7 @@ def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> 
 def test_without_opencascade_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     sides = (("base.Face1", np.eye(4)), ("arm.Face1", inverse(MOVE)))
     data.joint("J", "Distance", sides, number("Distance", 0.0))
     shape = text(box(1, 2, 3))
@@ -300,6 +294,11 @@ def test_without_opencascade_one_line_says_what_to_install(
     assert "pip install 'pin-regularize[brep]'" in finding.message
     with pytest.raises(rg.MissingExtra, match=r"pin-regularize\[brep\]"):
         rg.with_density(mechanism, 7850.0)
+
+
+def two_shapes() -> Builder:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
+    return data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
 
 
 def _absent(name: str) -> Any:
@@ -393,9 +392,7 @@ def stored(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("swap", [False, True])
 def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path) -> None:
-    """Two cylinders whose frames lie in one plane: placements alone say planes, shapes do not."""
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     first, second = transform(None, [0, 0, 0]), transform(None, [0.012, 0.016, 0.0])
     sides = (("base.Face2", first), ("arm.Face1", inverse(MOVE) @ second))
     data.joint("J", "Distance", sides[::-1] if swap else sides, number("Distance", 4.0))
@@ -417,8 +414,7 @@ def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["absent", "cut"])
 def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path: Path) -> None:
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     second = inverse(MOVE) @ transform(None, [0.012, 0.016, 0.004])
     sides = (("base.Face1", np.eye(4)), ("arm.Face1", second))
     data.joint("J", "Distance", sides, number("Distance", 4.0))
