@@ -173,7 +173,6 @@ def test_limits_and_signs(tmp_path: Path) -> None:
     )
     mechanism = load(tmp_path, two_parts().joint("J", "Cylindrical", sides, *limits).save())
     joint = mechanism.joint("J")
-    assert joint.limits is not None
     np.testing.assert_allclose(joint.position, [0.007, 0.5])
     np.testing.assert_allclose(joint.limits, [[-np.inf, 0.012], [-math.pi / 6, math.pi / 2]])
 

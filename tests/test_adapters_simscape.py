@@ -58,7 +58,6 @@ def test_joint_types(tmp_path: Path, kind: str, freedoms: int) -> None:
 
 def test_mass_properties_in_the_units_of_the_file(tmp_path: Path) -> None:
     inertia = load(tmp_path, toy(joint("J", "Revolute", np.eye(4)))).body("arm").inertia
-    assert inertia is not None
     assert inertia.mass == 0.5
     np.testing.assert_allclose(inertia.center, [0.01, 0.02, 0.03])
     expected = 1e-6 * np.array([[100, 1, 2], [1, 200, 3], [2, 3, 250]])
@@ -83,7 +82,6 @@ def test_units_are_words_or_symbols(
     assert old in text
     mechanism = load(tmp_path, text.replace(old, f'<DataUnits mass="{mass}" length="{length}"/>'))
     inertia = mechanism.body("arm").inertia
-    assert inertia is not None
     assert inertia.mass == pytest.approx(0.5 * kilograms)
     np.testing.assert_allclose(inertia.center, metres * np.array([10, 20, 30]))
 

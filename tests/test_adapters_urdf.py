@@ -193,7 +193,6 @@ def test_mimic(model: Model) -> None:
     (coupling,) = mechanism.couplings
     assert (coupling.name, coupling.kind, coupling.offset) == ("j2", "mimic", 0.1)
     assert coupling.terms == (("j2", 0, 1.0), ("j1", 0, 1.5))
-    assert coupling.source is not None
     assert coupling.source.line == 7
 
 
@@ -208,7 +207,6 @@ def test_inertia_is_turned_into_the_axes_of_the_link(model: Model) -> None:
     origin = '<origin xyz="1 2 3" rpy="0.3 -0.5 0.7"/>'
     mechanism = model("", link(f'<inertial>{origin}<mass value="4"/>{INERTIA}</inertial>'))
     inertia = mechanism.body("a").inertia
-    assert inertia is not None
     R = pin.rpy.rpyToMatrix(0.3, -0.5, 0.7)
     matrix = np.array([[1, 0.1, 0.2], [0.1, 2, 0.3], [0.2, 0.3, 2.5]])
     assert inertia.mass == 4
@@ -348,7 +346,6 @@ def test_second_parent_closes_a_loop(model: Model) -> None:
         "loop closed by `j4`"
     )
     assert warning.joints == ("j2", "j4")
-    assert warning.source is not None
     assert (warning.source.line, warning.source.element) == (9, "robot/joint[@name='j4']")
     assert warning.help
 
@@ -622,7 +619,6 @@ def test_lines_and_elements(model: Model) -> None:
         '<joint\n  name="j"\n  type="fixed">\n<parent link="a"/>\n<child link="b"/></joint>'
     )
     source = mechanism.joint("j").source
-    assert source is not None
     assert (source.line, source.element) == (6, "robot/joint[@name='j']")
     fails(
         lambda: model("", link("<visual/><visual><geometry><box/></geometry></visual>")),
@@ -646,7 +642,6 @@ def test_tolerated_xml_keeps_its_lines(tmp_path: Path, text: str) -> None:
     path.write_text(text.format("<drake:x/><x:y z:w='1'/>"), encoding="utf-8")
     mechanism = read(path)
     (body,) = mechanism.bodies
-    assert body.source is not None
     assert body.source.line == 4
     assert mechanism.name == "m"
     assert [d.message.split()[1] for d in mechanism.findings] == ["<drake:x>", "<x:y>"]

@@ -1,7 +1,5 @@
 """Advice: which joints to change first, compared with what textbooks make of known assemblies."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -275,7 +273,6 @@ def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> None:
-    """Each in two formats, which close loops by other joints than drawings do."""
     mechanism, textbook = CASES[name]
     at = list(CASES).index(name)
     for suffix in (FORMATS[at % 5], FORMATS[(at + 1) % 5]):

@@ -1,7 +1,5 @@
 """The bench: joints tried as other kinds, the file saved, its address kept to one page."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil
@@ -122,7 +120,6 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
 def test_a_page_names_no_place_outside(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page has no say about other files: those of other folders, links to them, other endings."""
     started = tmp_path / "started"
     started.mkdir()
     monkeypatch.chdir(started)
@@ -183,7 +180,6 @@ def test_a_file_that_breaks_is_said_and_the_model_stays(crank: Path) -> None:
 
 
 def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None:
-    """Go through the pages of a bench."""
 
     async def run() -> None:
         server = server_side.Server(session)

@@ -15,6 +15,7 @@ import regularize as rg
 from regularize.adapters import adapters
 from regularize.cli import main
 
+pytestmark = pytest.mark.slow
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 FORMATS = [n for n, a in adapters().items() if a.patcher and a.of_files and n != "xacro"]
@@ -86,7 +87,6 @@ def robot(folder: Path, loop: str = LOOP, name: str = "robot.urdf") -> Path:
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_is_fixed_once_and_for_all(
@@ -118,7 +118,6 @@ def test_every_format_is_fixed_once_and_for_all(
             assert np.allclose(same.screws, joint.screws)
 
 
-@pytest.mark.slow
 def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     path = robot(tmp_path)
     path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
@@ -137,7 +136,6 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "line"),
     [
@@ -168,7 +166,6 @@ BALL = """  <drake:ball_constraint>
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "sidecar", "rows"),
     [
@@ -206,7 +203,6 @@ def test_slack_links_stand_where_a_dialect_has_too_few_kinds(
     assert two == pytest.approx(one, abs=1e-7)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["revolute", "point_on_line", "spherical", "cylindrical"])
 def test_a_closure_that_others_imply_is_taken_out(kind: str, tmp_path: Path) -> None:
     loop = LOOP.replace("revolute", kind)
@@ -222,7 +218,6 @@ def test_a_closure_that_others_imply_is_taken_out(kind: str, tmp_path: Path) -> 
     assert rg.fix(path).diff == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "sidecar", "left"),
     [
@@ -250,7 +245,6 @@ def test_an_implied_closure_of_a_file_beside_the_model_is_taken_out(
     assert (after.redundant, after.mobility) == (0, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "removed", "changed"), [(BALL, "rocker-ground", "D"), (FRAMES, "D", "closing_x")]
 )
@@ -263,7 +257,6 @@ def test_of_closures_that_do_the_same_the_one_of_more_kinds_stays(
     assert not fix.slack.links and fix.reduction.redundant == 0
 
 
-@pytest.mark.slow
 def test_other_kinds_of_joints_go_before_slack_links() -> None:
     path = CORPUS / "traps" / "locked_5134.urdf"
     if not path.exists():
@@ -275,7 +268,6 @@ def test_other_kinds_of_joints_go_before_slack_links() -> None:
     assert (fix.reduction.redundant, fix.reduction.mobility) == (0, 3)
 
 
-@pytest.mark.slow
 def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:
     path = robot(tmp_path, BALL)
     text = path.read_text()
@@ -285,7 +277,6 @@ def test_slack_links_need_mass_to_share(tmp_path: Path) -> None:
         rg.fix(path, slack=True)
 
 
-@pytest.mark.slow
 def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None:
     ends = FRAMES.replace("closing_x_1", "one").replace("closing_x_2", "two")
     ends = ends.replace('"f1" type="fixed"', '"f1" type="continuous"')
@@ -304,7 +295,6 @@ def test_files_of_closing_joints_are_edited_and_go_along(tmp_path: Path) -> None
     assert rg.fix(tmp_path / "folder").diff == ""
 
 
-@pytest.mark.slow
 def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
     sdf = pytest.importorskip("pxr.Sdf")
     text = write_fixture("usd", "planar_four_bar", tmp_path)
@@ -315,7 +305,6 @@ def test_a_binary_stage_is_changed_through_usd(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(written)).redundant == 0
 
 
-@pytest.mark.slow
 def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
     path = write_fixture("usd", "planar_four_bar", tmp_path)
     note = '# def PhysicsRevoluteJoint "D" {\n'
@@ -327,7 +316,6 @@ def test_comments_and_strings_of_a_stage_are_no_prims(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
-@pytest.mark.slow
 def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -351,7 +339,6 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_written(
     assert path.read_bytes() == original
 
 
-@pytest.mark.slow
 def test_devices_and_a_file_changed_in_the_meantime_are_left_alone(tmp_path: Path) -> None:
     path = robot(tmp_path)
     fix = rg.fix(path)
@@ -366,7 +353,6 @@ def test_devices_and_a_file_changed_in_the_meantime_are_left_alone(tmp_path: Pat
     assert path.read_bytes().endswith(b"<!-- later -->")
 
 
-@pytest.mark.slow
 def test_what_a_new_kind_cannot_hold_is_a_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -406,7 +392,6 @@ def test_a_model_without_a_file_is_refused() -> None:
         rg.fix(rg.Mechanism("m", mechanism.bodies, mechanism.joints, ground=mechanism.ground))
 
 
-@pytest.mark.slow
 def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
     pytest.importorskip("xacrodoc")
     inside = LOOP.replace('name="D"', 'name="${n}"')
@@ -421,7 +406,6 @@ def test_xacro_is_edited_where_a_joint_is_written_out(tmp_path: Path) -> None:
             rg.fix(path, {"D": "spherical"})
 
 
-@pytest.mark.slow
 def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -> None:
     pytest.importorskip("xacrodoc")
     (tmp_path / "part.xacro").write_text(
@@ -435,7 +419,6 @@ def test_included_files_of_xacro_are_found_from_another_folder(tmp_path: Path) -
     assert rg.load(written).joint("D").kind == "spherical"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
 def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> None:
     real = robot(tmp_path)
@@ -450,7 +433,6 @@ def test_encodings_and_symbolic_links_stay(encoding: str, tmp_path: Path) -> Non
     assert real.read_bytes() == expected
 
 
-@pytest.mark.slow
 def test_models_too_redundant_for_a_choice_are_told_of_fix(tmp_path: Path) -> None:
     path = robot(tmp_path)
     report = replace(rg.check(rg.load(path)), cures=())
@@ -481,7 +463,6 @@ SITES = """<mujoco>
 """
 
 
-@pytest.mark.slow
 def test_two_connects_of_sites_become_one_of_bodies(tmp_path: Path) -> None:
     path = tmp_path / "sites.xml"
     path.write_text(SITES)
@@ -511,7 +492,6 @@ REAL = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.formats("asmt")] * n.startswith("asmt")) for n in REAL],
@@ -531,7 +511,6 @@ def test_real_files(name: str, tmp_path: Path) -> None:
     assert len(changed_lines(fix.diff)) <= most
 
 
-@pytest.mark.slow
 def test_a_point_on_a_plane_gives_way_where_equal_cranks_fight_each_other(tmp_path: Path) -> None:
     path = ASSETS / "three_cranks.urdf"
     fix = rg.fix(path)
@@ -541,13 +520,11 @@ def test_a_point_on_a_plane_gives_way_where_equal_cranks_fight_each_other(tmp_pa
     assert rg.fix(fix.write(tmp_path / path.name)).diff == ""
 
 
-@pytest.mark.slow
 def test_a_floating_robot_is_read_again_as_it_was() -> None:
     mechanism = rg.load(ASSETS / "slider_crank.urdf", floating=True)
     assert rg.fix(mechanism).diff == rg.fix(ASSETS / "slider_crank.urdf").diff
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slider_crank", "planar_fourbar", "knee_leg"])
 def test_the_first_cure_of_a_file_is_one_that_the_file_can_hold(name: str) -> None:
     path = ASSETS / f"{name}.urdf"

@@ -1,7 +1,5 @@
 """Public MJCF models after `fix`: MuJoCo compiles the same model but for what was changed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct
@@ -173,7 +171,6 @@ SLIDE = """<mujoco><worldbody><body name="a"><geom size=".05"/></body>
 
 @pytest.mark.slow
 def test_what_a_slack_body_would_be_is_said_and_does_it(tmp_path: Path) -> None:
-    """Masses are in geoms, so that no edit shares them; with the body that is named it works."""
     path = tmp_path / "slide.xml"
     path.write_text(SLIDE.format(body="", end="b"))
     with pytest.raises(rg.UnsupportedExport, match="put a body with some mass into `b`") as caught:
@@ -217,7 +214,6 @@ def test_a_joint_that_gives_way_leaves_its_loop_as_stiff(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["knee_leg", "slider_crank"])
 def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
-    """Redundant rows of MuJoCo are springs side by side; those that stay take over."""
     path = tmp_path / f"{name}.xml"
     rg.save(rg.load(ASSETS / f"{name}.urdf"), path)
     found = rg.fix(path)
@@ -237,7 +233,6 @@ def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
 
 
 def test_loops_are_as_soft_in_another_file(tmp_path: Path) -> None:
-    """Those that defaults make stiff too; a hinge of two connects has two again."""
     text = """<mujoco><default><equality solref="0.005 1"/></default><worldbody>
     <body pos="0 0 1"><joint name="A" axis="1 0 0"/>
     <geom size=".05" fromto="0 0 0 0 0 1" type="capsule" contype="0"/>

@@ -1,7 +1,5 @@
 """Objects of other libraries: the counts of their files, their names, and new objects of fix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -121,7 +121,6 @@ def test_counts_that_the_file_has_no_room_for(section: str) -> None:
 @pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
 def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
     found = stored_shape(write(moved(box(100, 200, 300), 5, 6, 7)), name).inertia(1000.0)
-    assert found is not None
     assert found.mass == pytest.approx(6.0)
     np.testing.assert_allclose(found.center, [0.05, 0.1, 0.15], atol=1e-12)
     np.testing.assert_allclose(found.matrix, np.diag([0.065, 0.05, 0.025]), atol=1e-12)
@@ -135,12 +134,10 @@ def test_parts_with_holes_and_several_solids() -> None:
     ball = moved(ocp("BRepPrimAPI", "BRepPrimAPI_MakeSphere")(10.0).Shape(), 100, 0, 0)
     found = stored_shape(text(tube), "tube.brp").inertia(2700.0)
     mass = 2700 * math.pi * (0.02**2 - 0.01**2) * 0.05
-    assert found is not None
     assert found.mass == pytest.approx(mass, rel=1e-9)
     assert found.matrix[2, 2] == pytest.approx(mass * (0.02**2 + 0.01**2) / 2, rel=1e-9)
     both = stored_shape(text(compound(tube, ball)), "both.brp").inertia(2700.0)
     sphere = 2700 * 4 / 3 * math.pi * 0.01**3
-    assert both is not None
     assert both.mass == pytest.approx(mass + sphere, rel=1e-9)
     assert both.center[0] == pytest.approx(0.1 * sphere / (mass + sphere), rel=1e-9)
 
@@ -202,7 +199,6 @@ def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
     shape = shape_file(path)
     assert capfd.readouterr().out == ""
     found = shape.inertia(None)
-    assert found is not None
     assert found.mass == pytest.approx(7850 * 0.1 * 0.02 * 0.03)
     np.testing.assert_allclose(found.center, [0.05, 0.01, 0.015], atol=1e-9)
 
