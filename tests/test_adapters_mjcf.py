@@ -12,6 +12,8 @@ from simulation_fixtures import MECHANISMS, mjcf
 import regularize as rg
 from regularize.adapters import adapters, detect
 from regularize.adapters.common.write import spanning
+from regularize.adapters.mjcf.compiled import compiled as compile_file
+from regularize.lie.screw import log, log_rotation, transform
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import ActuatorGains
@@ -59,8 +61,6 @@ def corpus(name: str) -> Path:
 
 
 def compiled(path: Any) -> Any:
-    from regularize.adapters.mjcf.compiled import compiled as compile_file
-
     return compile_file(str(path)).model
 
 
@@ -80,7 +80,6 @@ def ball_frame(mechanism: Any, joint: Any) -> Any:
 
 def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
     """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
-    from regularize.lie.screw import log, log_rotation, transform
 
     def rotation(wxyz: Any) -> Any:
         flat = np.zeros(9)
@@ -476,9 +475,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.dynamics.pinocchio.exporting import to_pinocchio
-
-    robot = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
+    robot = rg.to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
     data = moved(m, random_configuration(m, np.random.default_rng(5)))
     q = robot.configuration(coordinates(mechanism, m, data.qpos))
     # MuJoCo's velocities by Pinocchio's: free bodies count their linear part in the world.

@@ -16,7 +16,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.guests.page.bench import Session
 
-pytestmark = needs("aiohttp", "watchfiles")
+pytestmark = [needs("aiohttp", "watchfiles"), pytest.mark.slow]
 client_side: Any = OnDemand("aiohttp.test_utils")
 server_side: Any = OnDemand("regularize.guests.page.bench.server")
 
@@ -30,7 +30,6 @@ def crank(assets: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(assets / "slider_crank.urdf", tmp_path / "slider_crank.urdf"))
 
 
-@pytest.mark.slow
 def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     before = crank.read_bytes()
     session = Session(str(crank))
@@ -60,7 +59,6 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     assert not session.undoable
 
 
-@pytest.mark.slow
 def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     session = Session(str(crank))
     session.isostatic()
@@ -71,7 +69,6 @@ def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     assert "<!-- mine -->" in crank.read_text()
 
 
-@pytest.mark.slow
 def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     session = Session(str(crank))
     before = session.written.reduction.redundant
@@ -88,7 +85,6 @@ def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     assert "not in this file" in joints["A"].partition("spherical")[0]
 
 
-@pytest.mark.slow
 def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     session = Session(str(crank))
     session.change("B", "spherical")
@@ -104,7 +100,6 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     assert "B" not in session.trial.kinds
 
 
-@pytest.mark.slow
 def test_wrong_wishes_change_nothing(crank: Path) -> None:
     session = Session(str(crank))
     with pytest.raises(rg.ModelError, match="no joint 'X'"):
@@ -116,7 +111,6 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
     assert session.version == 0 and session.trial.joints == {}
 
 
-@pytest.mark.slow
 def test_a_page_names_no_place_outside(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +137,6 @@ def test_a_page_names_no_place_outside(
     assert session.save(f"{tmp_path}/new/") == str(tmp_path / "new" / "slider_crank.urdf")
 
 
-@pytest.mark.slow
 def test_names_that_no_file_has_are_refused(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +189,6 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
     asyncio.run(run())
 
 
-@pytest.mark.slow
 def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
     async def tour(client: Any, home: str) -> None:
         answer = await client.get(home)
@@ -225,7 +217,6 @@ def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
     visit(Session(str(crank)), tour)
 
 
-@pytest.mark.slow
 def test_pages_hear_of_changed_files(crank: Path) -> None:
     session = Session(str(crank))
 
@@ -247,7 +238,6 @@ def test_pages_hear_of_changed_files(crank: Path) -> None:
     assert session.version >= 1
 
 
-@pytest.mark.slow
 def test_the_address_is_said_and_opened_unless_told_not_to(
     crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

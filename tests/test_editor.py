@@ -15,7 +15,7 @@ from on_demand import OnDemand, needs
 
 import regularize as rg
 
-pytestmark = needs("pygls")
+pytestmark = [needs("pygls"), pytest.mark.slow]
 lsp: Any = OnDemand("lsprotocol.types")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 XACRO = """<?xml version="1.0"?>
@@ -172,7 +172,6 @@ def test_a_typed_model_has_findings_tables_and_a_repair(tmp_path: Path) -> None:
     assert rg.reduce(tmp_path / "repaired.urdf").redundant == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".urdf", ".xacro", ".sdf", ".xml", ".usda"])
 def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> None:
     path = saved("planar_fourbar", suffix, tmp_path)
@@ -203,7 +202,6 @@ def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> Non
         assert {each.name for each in tmp_path.iterdir()} == {path.name, fixed.name}
 
 
-@pytest.mark.slow
 def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
     tmp_path: Path,
 ) -> None:
@@ -233,7 +231,6 @@ def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
         assert closed.uri == uri and not closed.diagnostics
 
 
-@pytest.mark.slow
 def test_only_the_last_of_many_changes_is_answered(tmp_path: Path) -> None:
     path = saved("slider_crank", ".urdf", tmp_path)
 
@@ -267,7 +264,6 @@ def test_what_says_the_same_is_found_at_its_new_lines(suffix: str, tmp_path: Pat
         assert "REG201" not in codes(await e.applied(uri, action))
 
 
-@pytest.mark.slow
 def test_files_beside_an_unsaved_text_are_found(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     path = saved("planar_fourbar", ".xml", tmp_path)
@@ -315,7 +311,6 @@ MODELS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "suffix"), MODELS)
 def test_random_edits_never_end_it(name: str, suffix: str, tmp_path: Path) -> None:
     path = saved(name, suffix, tmp_path)

@@ -23,7 +23,7 @@ from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.adapters.shapes.solids import ShapeElement, stored_shape
 
-pytestmark = needs("OCP")
+pytestmark = [needs("OCP"), pytest.mark.slow]
 
 
 def ocp(module: str, name: str) -> Any:
@@ -84,7 +84,6 @@ def elements() -> dict[str, ShapeElement]:
     return stored_shape(text(every_kind()), "shape.brp").elements()
 
 
-@pytest.mark.slow
 def test_kinds_and_radii() -> None:
     found = elements()
     assert [found[f"Face{k}"] for k in range(1, 6)] == [
@@ -117,7 +116,6 @@ def test_counts_that_the_file_has_no_room_for(section: str) -> None:
         stored_shape(data, "box.brp")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
 def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
     found = stored_shape(write(moved(box(100, 200, 300), 5, 6, 7)), name).inertia(1000.0)
@@ -126,7 +124,6 @@ def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
     np.testing.assert_allclose(found.matrix, np.diag([0.065, 0.05, 0.025]), atol=1e-12)
 
 
-@pytest.mark.slow
 def test_parts_with_holes_and_several_solids() -> None:
     outer = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(20.0, 50.0).Shape()
     inner = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(10.0, 50.0).Shape()
@@ -142,7 +139,6 @@ def test_parts_with_holes_and_several_solids() -> None:
     assert both.center[0] == pytest.approx(0.1 * sphere / (mass + sphere), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_triangles_enclose_the_volume() -> None:
     tube = ocp("BRepPrimAPI", "BRepPrimAPI_MakeTorus")(20.0, 5.0).Shape()
     mesh = stored_shape(text(tube), "torus.brp").mesh()
@@ -155,7 +151,6 @@ def test_faces_alone_and_solids_of_no_density_have_no_known_mass() -> None:
     assert stored_shape(text(box(1, 2, 3)), "box.brp").inertia(None) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("span", [slice(0), slice(1500), slice(1500, None), None])
 def test_damaged_shapes_are_refused(span: slice | None) -> None:
     data = text(box(1, 2, 3))[span] if span else b"rubbish"
@@ -165,7 +160,6 @@ def test_damaged_shapes_are_refused(span: slice | None) -> None:
         stored_shape(data[:100], "a.bin")
 
 
-@pytest.mark.slow
 def test_stretched_and_mirrored_shapes() -> None:
     one = stored_shape(text(moved(box(10, 20, 30), 1, 2, 3)), "a.brp").inertia(1000.0)
     other = stored_shape(text(box(20, 60, 120)), "b.brp").inertia(1000.0)
@@ -184,7 +178,6 @@ UNITS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
     value, gram, metre = UNITS[unit]
@@ -230,7 +223,6 @@ def iges_text(shape: Any, folder: Path) -> str:
     return (folder / "written.igs").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(step_text, "a.stp"), (iges_text, "a.IGES")])
 def test_files_cut_off_are_refused_in_silence(
     write: Any, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -250,7 +242,6 @@ def test_files_cut_off_are_refused_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("entity", ["CARTESIAN_POINT", "DIRECTION", "LINE", "VECTOR"])
 def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Path) -> None:
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
@@ -319,7 +310,6 @@ def pick(kind: str) -> Pick:
     return Pick(name, found[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "pair", "value"),
     [
@@ -366,7 +356,6 @@ def test_distance_between_elements_of_known_shape(
         assert (turned.pair, turned.value, turned.turned) == (pair, found.value, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("offset", [-0.028, 0.028])
 def test_offset_is_on_the_side_of_the_saved_placements(offset: float) -> None:
     T = transform(None, [0.1, 0.2, offset])
@@ -385,7 +374,6 @@ def stored(name: str) -> str:
     return freecad_property("Shape", "PartShape", f'<Part file="{name}.Shape.brp"/>')
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("swap", [False, True])
 def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path) -> None:
     data = two_shapes()
@@ -407,7 +395,6 @@ def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path
     assert math.isclose(float(joint.screws[2, ~turns].item()), 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["absent", "cut"])
 def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path: Path) -> None:
     data = two_shapes()
@@ -422,7 +409,6 @@ def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path:
     assert "arm.Shape.brp" in finding.message
 
 
-@pytest.mark.slow
 def test_shapes_are_read_from_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
