@@ -5,8 +5,6 @@ a FreeCAD document, an ASMT file, an Onshape assembly definition and a Simscape 
 placements of the parts are arbitrary, so that a wrong transform shows.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -45,6 +43,11 @@ class Skeleton:
 
     def on_part(self, part: str, T_world: np.ndarray) -> np.ndarray:
         return inverse(self.parts[part]) @ T_world
+
+    def frames(self, joint: Link) -> list[tuple[str, np.ndarray]]:
+        """The bodies of a joint with its frame on them, the parent first."""
+        ends = (joint.parent, joint.child)
+        return [(part, self.on_part(part, joint.T_world_joint)) for part in ends]
 
 
 def frame(point: Any, axis: Any = (0, 0, 1)) -> np.ndarray:
@@ -117,25 +120,14 @@ def _third_point(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray
     return p + x * e + math.sqrt(a**2 - x**2) * np.array([-e[1], e[0], 0.0])
 
 
-# ------------------------------------------------------------------------------------ FreeCAD
-
 FREECAD_TYPES = (
     *("Fixed", "Revolute", "Cylindrical", "Slider", "Ball", "Distance", "Parallel"),
     *("Perpendicular", "Angle", "RackPinion", "Screw", "Gears", "Belt"),
 )
-FREECAD_KINDS = {
-    "fixed": "Fixed",
-    "revolute": "Revolute",
-    "cylindrical": "Cylindrical",
-    "prismatic": "Slider",
-    "spherical": "Ball",
-    "parallel": "Parallel",
-    "perpendicular": "Perpendicular",
-}
+FREECAD_KINDS = {"revolute": "Revolute", "prismatic": "Slider"}
 
 
 def freecad_placement(T: np.ndarray) -> str:
-    """A placement element, lengths in millimetres."""
     names = (*("Px", "Py", "Pz"), *(f"Q{k}" for k in range(4)))
     values = [*1e3 * T[:3, 3], *Rotation.from_matrix(T[:3, :3]).as_quat()]
     words = (f'{name}="{float(v)!r}"' for name, v in zip(names, values, strict=True))
@@ -169,26 +161,18 @@ def freecad_joint(
 ) -> str:
     """A joint object; ``ends`` are paths below the assembly and frames on what they name."""
     entries = "".join(f'<Enum value="{entry}"/>' for entry in FREECAD_TYPES)
-    found = [
-        freecad_property(
-            "JointType",
-            "Enumeration",
-            f'<Integer value="{FREECAD_TYPES.index(kind)}" CustomEnum="true"/>'
-            f'<CustomEnumList count="13">{entries}</CustomEnumList>',
-        ),
-        freecad_property(
-            "Suppressed" if modern else "Activated",
-            "Bool",
-            f'<Bool value="{"false" if modern else "true"}"/>',
-        ),
-    ]
-    for number, (path, T) in enumerate(ends, start=1):
+    listed = f'<CustomEnumList count="13">{entries}</CustomEnumList>'
+    number = f'<Integer value="{FREECAD_TYPES.index(kind)}" CustomEnum="true"/>'
+    active, value = ("Suppressed", "false") if modern else ("Activated", "true")
+    found = [freecad_property("JointType", "Enumeration", number + listed)]
+    found.append(freecad_property(active, "Bool", f'<Bool value="{value}"/>'))
+    for k, (path, T) in enumerate(ends, start=1):
         sub = f'<Sub value="{path}"/>'
         link = f'<XLink file="" stamp="" name="{target}" count="2">{sub}{sub}</XLink>'
         if modern:
             link = f'<XLink file="" stamp="" name="{target}" sub="{path}"/>'
-        found.append(freecad_property(f"Reference{number}", "XLinkSubHidden", link))
-        found.append(freecad_property(f"Placement{number}", "Placement", freecad_placement(T)))
+        found.append(freecad_property(f"Reference{k}", "XLinkSubHidden", link))
+        found.append(freecad_property(f"Placement{k}", "Placement", freecad_placement(T)))
     return freecad_object(name, label or name, *found, *properties)
 
 
@@ -219,58 +203,35 @@ def freecad(skeleton: Skeleton, *, modern: bool = False) -> bytes:
     """The skeleton as a FreeCAD document, spelled as 1.0 or, if ``modern``, as 1.1 does."""
     types = {"Assembly": "Assembly::AssemblyObject", "Joints": "Assembly::JointGroup"}
     joints = [f"Joint{k:03d}" for k in range(len(skeleton.joints))]
-    data = [
-        freecad_object(
-            "Assembly", skeleton.name, freecad_links("Group", ["Joints", *skeleton.parts])
-        ),
-        freecad_object("Joints", "Joints", freecad_links("Group", ["GroundedJoint", *joints])),
-    ]
+    whole = freecad_links("Group", ["Joints", *skeleton.parts])
+    group = freecad_links("Group", ["GroundedJoint", *joints])
+    data = [freecad_object("Assembly", skeleton.name, whole)]
+    data.append(freecad_object("Joints", "Joints", group))
     for name, T in skeleton.parts.items():
         types[name] = "Part::Feature"
         placed = freecad_property("Placement", "Placement", freecad_placement(T))
         data.append(freecad_object(name, name, placed))
     types["GroundedJoint"] = "App::FeaturePython"
-    ground = f'<Link value="{BASE}"/>'
-    data.append(
-        freecad_object(
-            "GroundedJoint", "GroundedJoint", freecad_property("ObjectToGround", "Link", ground)
-        )
-    )
+    ground = freecad_property("ObjectToGround", "Link", f'<Link value="{BASE}"/>')
+    data.append(freecad_object("GroundedJoint", "GroundedJoint", ground))
     for name, joint in zip(joints, skeleton.joints, strict=True):
         types[name] = "App::FeaturePython"
-        (one, T_one), (two, T_two) = (
-            (part, skeleton.on_part(part, joint.T_world_joint))
-            for part in (joint.parent, joint.child)
-        )
+        (one, T_one), (two, T_two) = skeleton.frames(joint)
         ends = ((f"{one}.Edge1", T_one), (f"{two}.Edge1", T_two))
         kind = FREECAD_KINDS[joint.kind]
         data.append(freecad_joint(name, kind, ends, modern=modern, label=joint.name))
     return freecad_document(types, data)
 
 
-# --------------------------------------------------------------------------------------- ASMT
-
-ASMT_KINDS = {
-    "fixed": "FixedJoint",
-    "revolute": "RevoluteJoint",
-    "prismatic": "TranslationalJoint",
-    "cylindrical": "CylindricalJoint",
-    "spherical": "SphericalJoint",
-    "universal": "UniversalJoint",
-    "planar": "PlanarJoint",
-}
+ASMT_KINDS = {"revolute": "RevoluteJoint", "prismatic": "TranslationalJoint"}
 
 
 def asmt_pose(T: np.ndarray, depth: int, scale: float) -> list[str]:
     tabs = "\t" * depth
     rows = ["\t".join(repr(float(v)) for v in row) for row in T[:3, :3]]
     position = "\t".join(repr(float(v)) for v in T[:3, 3] / scale)
-    return [
-        f"{tabs}Position3D",
-        f"{tabs}\t{position}",
-        f"{tabs}RotationMatrix",
-        *(f"{tabs}\t{row}" for row in rows),
-    ]
+    place = [f"{tabs}Position3D", f"{tabs}\t{position}", f"{tabs}RotationMatrix"]
+    return place + [f"{tabs}\t{row}" for row in rows]
 
 
 def asmt_markers(markers: dict[str, np.ndarray], depth: int, scale: float) -> list[str]:
@@ -284,7 +245,6 @@ def asmt_markers(markers: dict[str, np.ndarray], depth: int, scale: float) -> li
 
 
 def asmt_rest(depth: int) -> list[str]:
-    """Velocities of a body at rest."""
     tabs = "\t" * depth
     zero = f"{tabs}\t0.0\t0.0\t0.0"
     return [f"{tabs}Velocity3D", zero, f"{tabs}Omega3D", zero]
@@ -322,12 +282,8 @@ def asmt_text(
         for key, value in values.items():
             lines += [f"\t\t\t\t{key}", f"\t\t\t\t\t{value!r}"]
     lines += [*more] or ["\t\tMotions"]
-    lines += [
-        "\t\tGeneralConstraintSets",
-        "\tForceTorques",
-        "\tConstantGravity",
-        "\t\t0.0\t-9.81\t0.0",
-    ]
+    lines += ["\t\tGeneralConstraintSets", "\tForceTorques", "\tConstantGravity"]
+    lines += ["\t\t0.0\t-9.81\t0.0"]
     return "\n".join(lines) + "\n"
 
 
@@ -340,15 +296,12 @@ def asmt(skeleton: Skeleton, *, scale: float = 1.0) -> str:
         ("FixedJoint", "GroundedJoint", "Ground", f"{BASE}/Ground", {})
     ]
     for joint in skeleton.joints:
-        for part in (joint.parent, joint.child):
-            markers[part][joint.name] = skeleton.on_part(part, joint.T_world_joint)
+        for part, T in skeleton.frames(joint):
+            markers[part][joint.name] = T
         ends = (f"{joint.parent}/{joint.name}", f"{joint.child}/{joint.name}")
         joints.append((ASMT_KINDS[joint.kind], joint.name, *ends, {}))
     parts = {part: (T, markers[part]) for part, T in skeleton.parts.items()}
     return asmt_text(name, {"Ground": skeleton.parts[BASE]}, parts, joints, scale=scale)
-
-
-# -------------------------------------------------------------------------------------- MBDyn
 
 
 def mbdyn_turn(T: np.ndarray) -> str:
@@ -367,10 +320,7 @@ def mbdyn(skeleton: Skeleton) -> str:
         lines.append(f"    structural: {part}, dynamic, {place};")
     lines += ["end: nodes;", "begin: elements;", f"    joint: ground, clamp, {BASE}, null, eye;"]
     for joint in skeleton.joints:
-        frames = [
-            (part, skeleton.on_part(part, joint.T_world_joint))
-            for part in (joint.parent, joint.child)
-        ]
+        frames = skeleton.frames(joint)
         if joint.kind == "revolute":
             ends = [f"{part}, {mbdyn_point(T)}, hinge, {mbdyn_turn(T)}" for part, T in frames]
             lines.append(f"    joint: {joint.name}, revolute hinge, {', '.join(ends)};")
@@ -388,16 +338,7 @@ def mbdyn(skeleton: Skeleton) -> str:
     return "\n".join([*lines, "end: elements;"]) + "\n"
 
 
-# ------------------------------------------------------------------------------------ Onshape
-
-ONSHAPE_KINDS = {
-    "fixed": "FASTENED",
-    "revolute": "REVOLUTE",
-    "prismatic": "SLIDER",
-    "cylindrical": "CYLINDRICAL",
-    "spherical": "BALL",
-    "planar": "PLANAR",
-}
+ONSHAPE_KINDS = {"revolute": "REVOLUTE", "prismatic": "SLIDER"}
 
 
 def onshape_cs(T: np.ndarray) -> dict[str, list[float]]:
@@ -424,42 +365,17 @@ def onshape_document(
         {"path": [part], "transform": T.reshape(-1).tolist(), "fixed": part in fixed}
         for part, T in parts.items()
     ]
-    root = {
-        "name": name,
-        "instances": instances,
-        "occurrences": occurrences,
-        "features": features,
-        "patterns": [],
-    }
+    root = {"name": name, "instances": instances, "occurrences": occurrences}
+    root |= {"features": features, "patterns": []}
     return {"rootAssembly": root, "subAssemblies": [], "parts": []}
 
 
 def onshape(skeleton: Skeleton) -> str:
-    """The skeleton as an Onshape assembly definition."""
-    features = [
-        onshape_mate(
-            joint.name,
-            ONSHAPE_KINDS[joint.kind],
-            [
-                ([part], skeleton.on_part(part, joint.T_world_joint))
-                for part in (joint.child, joint.parent)
-            ],
-        )
-        for joint in skeleton.joints
-    ]
+    features = []
+    for joint in skeleton.joints:
+        ends = [([part], T) for part, T in reversed(skeleton.frames(joint))]
+        features.append(onshape_mate(joint.name, ONSHAPE_KINDS[joint.kind], ends))
     return json.dumps(onshape_document(skeleton.name, skeleton.parts, features))
-
-
-# ----------------------------------------------------------------------------------- Simscape
-
-SIMSCAPE_KINDS = {
-    "fixed": "Weld",
-    "revolute": "Revolute",
-    "prismatic": "Prismatic",
-    "cylindrical": "Cylindrical",
-    "spherical": "Spherical",
-    "planar": "Planar",
-}
 
 
 def simscape_transform(T: np.ndarray, scale: float = 1e-3) -> str:
@@ -527,22 +443,14 @@ def simscape_document(
 
 
 def simscape(skeleton: Skeleton) -> str:
-    """The skeleton as a Simscape Multibody import file."""
     instances = "".join(
         simscape_instance(part, T, attributes='grounded="true"' if part == BASE else "")
         for part, T in skeleton.parts.items()
     )
-    joints = "".join(
-        simscape_joint(
-            joint.name,
-            SIMSCAPE_KINDS[joint.kind],
-            [
-                ([part], skeleton.on_part(part, joint.T_world_joint))
-                for part in (joint.parent, joint.child)
-            ],
-        )
-        for joint in skeleton.joints
-    )
+    joints = ""
+    for joint in skeleton.joints:
+        ends = [([part], T) for part, T in skeleton.frames(joint)]
+        joints += simscape_joint(joint.name, joint.kind.title(), ends)
     return simscape_document(skeleton.name, instances, joints)
 
 

@@ -7,8 +7,6 @@ preprocessor and a compiler, Python's and XML's parsers, a browser's tags, a ter
 must be, without its comments, what it is for a name that is a plain word.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib.util
@@ -92,7 +90,6 @@ PLACES = ("robot", "body", "joint", "loop", "file")
 
 
 def model(name: str, place: str, folder: Path) -> Path:
-    """A four-bar with a name in a place."""
     data = json.loads(_fourbar())
     file = "model"
     ends = [joint["name"] for joint in data["joints"]]
@@ -132,11 +129,7 @@ def _fourbar() -> str:
         return json.dumps(data)
 
 
-# What reads outputs; each raises or returns what must not depend on names -------------------------
-
-
 def terminal(text: str) -> None:
-    """A terminal, a log: nothing moves the cursor, and no line is broken."""
     wrong = {c for c in text if not c.isprintable() and c != "\n"}
     assert not wrong, f"characters {wrong} are shown"
 
@@ -206,7 +199,6 @@ def browser(text: str) -> list[Any]:
 
 
 def xml(text: str) -> list[Any]:
-    """A parser of XML that loads nothing."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True)
     tree = lxml.etree.fromstring(text.encode(), parser)
     comments = [each for each in tree.iter() if not isinstance(each.tag, str)]
@@ -238,7 +230,6 @@ def usd(text: str) -> list[Any]:
 
 
 def jsons(text: str) -> None:
-    """JSON, shown on a terminal."""
     json.loads(text)
     terminal(text)
 
@@ -252,11 +243,7 @@ def commands(text: str) -> list[str]:
     return [f"{each[1]} {key}" for each, key in zip(found, keys, strict=True) if each]
 
 
-# Outputs -----------------------------------------------------------------------------------------
-
-
 def said(*arguments: str | Path) -> tuple[int, str]:
-    """What a command says on both streams."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
@@ -361,7 +348,6 @@ def _generated(path: Path, folder: Path) -> Iterator[Output]:
 
 
 def _twin(path: Path, motor: str, joint: str, folder: Path) -> Iterator[Output]:
-    """The model without loops, in a file."""
     try:
         twin = rg.serial_twin(rg.load(path), motors=[motor], joints=[joint])
     except rg.RegularizeError as error:
@@ -455,7 +441,6 @@ def plain(place: str, name: str) -> dict[str, Any]:
 
 
 def failures(name: str, place: str) -> tuple[int, list[str]]:
-    """How many outputs there are, and what is wrong with them."""
     count, wrong = 0, []
     for output, reason, found in judged(name, place):
         count += 1

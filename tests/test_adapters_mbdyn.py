@@ -1,7 +1,5 @@
 """MBDyn models, as the solver of FreeCAD reads them."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path
@@ -82,7 +80,6 @@ def read(folder: Path, text: str) -> rg.Mechanism:
 @pytest.mark.slow
 @pytest.mark.parametrize(("slide", "redundant"), [(SLIDE, 0), (FLAT, 3)])
 def test_crank_slider(slide: str, redundant: int, tmp_path: Path) -> None:
-    """Point on a line and kept orientation close it isostatically; hinge and slide do not."""
     mechanism = read(tmp_path, HEAD + HINGES + slide + TAIL)
     assert mechanism.format == "mbdyn"
     report = rg.check(mechanism).as_dict()
@@ -154,6 +151,7 @@ def between(folder: Path, elements: str, nodes: str = "") -> rg.Mechanism:
     )
 
 
+ONE_ROW = "joint: T, total joint, one, two, position constraint, 1, 0, 0, null;"
 POINTS = ("point_on_line", "point_in_plane")
 
 
@@ -163,15 +161,9 @@ def row(held: tuple[int, ...]) -> str:
 
 @pytest.mark.parametrize(("held", "kind"), TOTAL.items())
 def test_total_joints(held: tuple[tuple[int, ...], ...], kind: str, tmp_path: Path) -> None:
-    constraints = (
-        f"position constraint, {row(held[0])}, null, orientation constraint, {row(held[1])}"
-    )
-    mechanism = between(
-        tmp_path,
-        "joint: G, clamp, one, null, eye;\n"
-        "joint: T, total joint, one, position, 1., 2., 3., two, position, null, "
-        f"{constraints}, null;",
-    )
+    joint = "joint: T, total joint, one, position, 1., 2., 3., two, position, null, "
+    joint += f"position constraint, {row(held[0])}, null, orientation constraint, {row(held[1])}"
+    mechanism = between(tmp_path, f"joint: G, clamp, one, null, eye;\n{joint}, null;")
     assert rg.reduce(mechanism).mobility == sum(3 - sum(each) for each in held)
     assert kind in {joint.kind for joint in mechanism.joints} | {"no_rotation", *POINTS}
 
@@ -266,7 +258,6 @@ def test_beams_of_other_laws_are_named(law: str, tmp_path: Path) -> None:
 
 
 def test_bodies_of_one_node_are_one(tmp_path: Path) -> None:
-    """Two masses of 1 kg half a metre from the node each."""
     elements = "body: a, two, 1., 0.5, 0., 0., null; body: b, two, 1., -0.5, 0., 0., null;"
     inertia = between(tmp_path, elements).body("two").inertia
     assert inertia is not None and inertia.mass == 2.0
@@ -279,11 +270,7 @@ def test_bodies_of_one_node_are_one(tmp_path: Path) -> None:
         ("body: b, two, condense, 2, 1., null, eye;", "", "several masses is not read"),
         ("gravity: central, null;", "", "not uniform is not read"),
         ("body: b, two, 1., null, eye;", "structural: q, modal, m;", "structural, modal"),
-        (
-            "joint: T, total joint, one, two, position constraint, 1, 0, 0, null;",
-            "",
-            r"holds \(1, 0, 0\) and \(0, 0, 0\), is not read",
-        ),
+        (ONE_ROW, "", r"holds \(1, 0, 0\) and \(0, 0, 0\), is not read"),
     ],
 )
 def test_what_else_is_not_read(elements: str, nodes: str, words: str, tmp_path: Path) -> None:
@@ -313,10 +300,8 @@ def test_elements_at_fault_are_named(element: str, words: str, tmp_path: Path) -
 
 
 def test_places_in_the_global_frame(tmp_path: Path) -> None:
-    """Node two is turned by a quarter about z and stands at (1, 2, 3)."""
     element = "body: b, two, 1., reference, global, 1., 4., 3., eye;"
     inertia = between(tmp_path, element).body("two").inertia
-    assert inertia is not None
     np.testing.assert_allclose(inertia.center, [2, 0, 0], atol=1e-15)
 
 

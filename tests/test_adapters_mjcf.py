@@ -12,6 +12,8 @@ from simulation_fixtures import MECHANISMS, mjcf
 import regularize as rg
 from regularize.adapters import adapters, detect
 from regularize.adapters.common.write import spanning
+from regularize.adapters.mjcf.compiled import compiled as compile_file
+from regularize.lie.screw import log, log_rotation, transform
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import ActuatorGains
@@ -46,10 +48,9 @@ def random_configuration(m: Any, rng: Any) -> Any:
     return q
 
 
-def moved(m: Any, q: Any) -> Any:
-    """MuJoCo's data at a configuration."""
+def moved(m: Any, q: Any, v: Any = 0.0, ctrl: Any = 0.0) -> Any:
     data = mujoco.MjData(m)
-    data.qpos[:] = q
+    data.qpos[:], data.qvel[:], data.ctrl[:] = q, v, ctrl
     mujoco.mj_forward(m, data)
     return data
 
@@ -60,8 +61,6 @@ def corpus(name: str) -> Path:
 
 
 def compiled(path: Any) -> Any:
-    from regularize.adapters.mjcf.compiled import compiled as compile_file
-
     return compile_file(str(path)).model
 
 
@@ -81,7 +80,6 @@ def ball_frame(mechanism: Any, joint: Any) -> Any:
 
 def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
     """The mechanism's coordinates at MuJoCo's configuration, joint by joint in MuJoCo's order."""
-    from regularize.lie.screw import log, log_rotation, transform
 
     def rotation(wxyz: Any) -> Any:
         flat = np.zeros(9)
@@ -110,9 +108,8 @@ def coordinates(mechanism: Any, m: Any, q: Any) -> Any:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_real_file_is_read_and_analysed_or_refused_in_one_line(path: Path) -> None:
     if path.name in REFUSED:
-        with pytest.raises(rg.ReadError, match=REFUSED[path.name]) as caught:
+        with pytest.raises(rg.ReadError, match=f"^[^\n]*{REFUSED[path.name]}[^\n]*$"):
             read(path)
-        assert "\n" not in str(caught.value)
         return
     mechanism = read(path)
     reduction = rg.reduce(mechanism)
@@ -146,7 +143,6 @@ def test_kinematics_and_masses_are_those_of_mujoco(path: Path) -> None:
 
 @pytest.mark.slow
 def test_closure_residuals_are_those_of_mujoco() -> None:
-    """The world gap of every connect, at a configuration where it is open."""
     path = corpus("mjcf/menagerie_agility_cassie/cassie.xml")
     mechanism, m = read(path, keyframe=False), compiled(path)
     q = random_configuration(m, np.random.default_rng(3))
@@ -162,27 +158,19 @@ def test_closure_residuals_are_those_of_mujoco() -> None:
 
 
 @pytest.mark.slow
-def test_cassie_has_one_redundant_row_in_each_plantar_loop() -> None:
-    path = corpus("mjcf/menagerie_agility_cassie/cassie.xml")
-    reduction = rg.reduce(read(path))
+def test_connects_of_cassie_and_of_a_gripper_have_two_redundant_rows_each() -> None:
     # 12 rows of four connects, 10 of them independent: the plantar loops are planar. At the
     # keyframe as saved MuJoCo's Jacobian has rank 12, for its connects are open by 2 mm there.
+    reduction = rg.reduce(read(corpus("mjcf/menagerie_agility_cassie/cassie.xml")))
     assert (reduction.redundant, reduction.mobility) == (2, 22)
     assert 1e-3 < reduction.assembly.worst_before[0] < 3e-3
     assert reduction.assembly.worst_after[0] < 1e-12
-
-
-@pytest.mark.slow
-def test_gripper_has_seven_rows_of_rank_five() -> None:
-    path = corpus("mjcf/menagerie_robotiq_2f85/2f85.xml")
-    mechanism = read(path)
+    mechanism = read(corpus("mjcf/menagerie_robotiq_2f85/2f85.xml"))
     reduction = rg.reduce(mechanism)
     assert (reduction.redundant, reduction.mobility) == (2, 3)
     assert [c.kind for c in mechanism.couplings] == ["mimic"]
-    assert {j.name for j in mechanism.joints if j.actuated} == {
-        "left_driver_joint",
-        "right_driver_joint",
-    }
+    driven = {j.name for j in mechanism.joints if j.actuated}
+    assert driven == {"left_driver_joint", "right_driver_joint"}
 
 
 @pytest.mark.slow
@@ -237,10 +225,8 @@ def test_stored_positions_are_those_of_the_keyframe(tmp_path: Path) -> None:
     path = model(tmp_path, body, keys)
     home = read(path)
     assert [f.code for f in home.findings] == ["REG016"]
-    np.testing.assert_allclose(exp(home.joint("f").position)[:3, 3], [1, 2, 3], atol=1e-12)
-    np.testing.assert_allclose(
-        exp(home.joint("f").position)[:3, :3], np.diag([1, -1, -1]), atol=1e-12
-    )
+    expected = [[1, 0, 0, 1], [0, -1, 0, 2], [0, 0, -1, 3]]
+    np.testing.assert_allclose(exp(home.joint("f").position)[:3], expected, atol=1e-12)
     assert home.joint("h").position == pytest.approx([0.5])
     assert read(path, keyframe="up").joint("h").position == pytest.approx([1.0])
     assert read(path, keyframe=False).joint("h").position == pytest.approx([0.0])
@@ -347,7 +333,9 @@ def test_meshes_are_named_but_never_opened(tmp_path: Path) -> None:
     body = """<body name="a"><freejoint/>
     <geom type="mesh" mesh="m" pos="1 0 0" euler="0 0 90"/></body>
     <body name="b"><freejoint/><inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>
-    <geom type="mesh" mesh="m"/></body>"""
+    <geom type="mesh" mesh="m"/></body>
+    <body name="c"><joint name="h" damping="1 2"/><geom size=".1" mass="1"/>
+    <body name="d"><joint/></body></body>"""
     asset = """<asset><mesh name="m" file="there/is/none.stl" scale="2 2 2"/>
     <texture name="t" type="2d" file="none.png"/><material name="mt" texture="t"/></asset>"""
     mechanism = read(model(tmp_path, body, asset))
@@ -356,9 +344,10 @@ def test_meshes_are_named_but_never_opened(tmp_path: Path) -> None:
     assert shape.uri.endswith("there/is/none.stl")
     np.testing.assert_allclose(shape.T_body_geometry[:3, 3], [1, 0, 0])
     np.testing.assert_allclose(shape.T_body_geometry[:3, 0], [0, 1, 0], atol=1e-12)
-    assert mechanism.body("a").inertia is None
-    assert mechanism.body("b").inertia.mass == 3.0
+    masses = {b.name: b.inertia and b.inertia.mass for b in mechanism.bodies[1:]}
+    assert masses == {"a": None, "b": 3.0, "c": 1.0, "d": None}
     assert any(f.code == "REG014" and "`a`" in f.message for f in mechanism.findings)
+    assert any("beyond their linear terms" in f.message for f in mechanism.findings)
 
 
 def test_motors_are_the_joints_that_actuators_move(tmp_path: Path) -> None:
@@ -409,13 +398,6 @@ def test_the_whole_joint(tmp_path: Path) -> None:
     assert (servo.kind, servo.force_range) == ("position", (-6, 6))
     assert servo.gains == ActuatorGains(50, 50, 5)
     assert servo.source is not None and str(servo.source.element).endswith("position[@name='p']")
-
-
-def test_what_is_left_out_is_named(tmp_path: Path) -> None:
-    body = f'<body name="a"><joint name="j" damping="1 2"/>{BALL}</body>'
-    [finding] = read(model(tmp_path, body)).findings
-    assert finding.code == "REG013"
-    assert "beyond their linear terms" in finding.message
 
 
 def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -> None:
@@ -485,7 +467,6 @@ def test_pinocchio_has_mass_matrix_and_gravity_of_mujoco(name: str) -> None:
 
 @pytest.mark.slow
 def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path) -> None:
-    """MuJoCo knows no SDF: it gets the same model by way of the MJCF writer."""
     mechanism, path = read(corpus("sdf/cassie/cassie_v2.sdf")), tmp_path / "cassie.xml"
     adapters()["mjcf"].load_writer()(mechanism, path)
     assert_same_dynamics(mechanism, compiled(path))
@@ -494,9 +475,7 @@ def test_pinocchio_from_sdf_has_mass_matrix_and_gravity_of_mujoco(tmp_path: Path
 def assert_same_dynamics(mechanism: Any, m: Any) -> None:
     """Compare mass matrix and gravity terms at a random configuration to 1e-9."""
     pin = pytest.importorskip("pinocchio")
-    from regularize.dynamics.pinocchio.exporting import to_pinocchio
-
-    robot = to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
+    robot = rg.to_pinocchio(rg.reduce(mechanism, keep_cuts=True))
     data = moved(m, random_configuration(m, np.random.default_rng(5)))
     q = robot.configuration(coordinates(mechanism, m, data.qpos))
     # MuJoCo's velocities by Pinocchio's: free bodies count their linear part in the world.
@@ -530,22 +509,12 @@ def test_what_deforms_is_left_out_and_named(tmp_path: Path) -> None:
         assert any("<flex>" in finding.message for finding in mechanism.findings) == named
 
 
-def test_a_body_without_mass_takes_none_from_others(tmp_path: Path) -> None:
-    bodies = f'<body name="a"><joint name="i"/>{BALL}</body><body name="b"><joint name="j"/></body>'
-    mechanism = read(model(tmp_path, bodies))
-    assert mechanism.body("b").inertia is None
-    inertia = mechanism.body("a").inertia
-    assert inertia is not None and inertia.mass == 1.0
-
-
 def test_too_many_included_files_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("regularize.adapters.mjcf.compiled.INCLUDES", 1)
     for name in "ab":
-        (tmp_path / f"{name}.xml").write_text(
-            f'<mujocoinclude><body name="{name}"/></mujocoinclude>'
-        )
+        (tmp_path / f"{name}.xml").write_text("<mujocoinclude/>")
     path = model(tmp_path, '<include file="a.xml"/><include file="b.xml"/>')
     with pytest.raises(rg.ReadError, match="includes more than 1 files; merge some of them"):
         read(path)
@@ -565,7 +534,6 @@ def test_closures_of_attached_models_stand_in_no_line_of_this_file(tmp_path: Pat
 
 
 def test_files_may_end_otherwise(tmp_path: Path) -> None:
-    """MuJoCo 4 goes by the ending of a file's name; models may be called ``.mjcf`` all the same."""
     (tmp_path / "gravity.xml").write_text('<mujoco><option gravity="0 0 -1"/></mujoco>')
     text = """<mujoco><include file="gravity.xml"/><worldbody><body name="link"><geom size=".1"/>
     <joint name="hinge"/></body></worldbody></mujoco>"""
@@ -600,12 +568,7 @@ def test_one_motor_of_several_coordinates_stays_one(tmp_path: Path) -> None:
     assert [two.actuator(i).name for i in range(two.nu)] == ["grip", "grip_2", "brake", "eye"]
     rng = np.random.default_rng(0)
     qpos, qvel, ctrl = rng.normal(size=one.nq), rng.normal(size=one.nv), rng.normal(size=one.nu)
-    forces = []
-    for m in (one, two):
-        data = mujoco.MjData(m)
-        data.qpos[:], data.qvel[:], data.ctrl[:] = qpos, qvel, ctrl
-        mujoco.mj_forward(m, data)
-        forces.append(data.qfrc_actuator.copy())
+    forces = [moved(m, qpos, qvel, ctrl).qfrc_actuator.copy() for m in (one, two)]
     np.testing.assert_allclose(forces[1], forces[0], rtol=1e-12)
     rg.save(mechanism, tmp_path / "own.json")
     assert {a.name: a.motor for a in rg.load(tmp_path / "own.json").actuators} == shared
@@ -633,10 +596,8 @@ def test_what_of_tendons_and_motors_has_no_place_is_named(tmp_path: Path) -> Non
 
 
 def test_two_equal_welds_are_two_closures() -> None:
-    bodies = "".join(
-        f'<body name="{name}"><joint axis="0 1 0"/><geom size=".1" mass="1"/></body>'
-        for name in "ab"
-    )
+    hinged = '<body name="{}"><joint axis="0 1 0"/><geom size=".1" mass="1"/></body>'
+    bodies = hinged.format("a") + hinged.format("b")
     weld = '<weld body1="a" body2="b"/>'
     text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{weld}{weld}</equality></mujoco>"
     found = rg.load(text, format="mjcf")

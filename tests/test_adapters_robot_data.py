@@ -41,7 +41,6 @@ def test_closing_joint_beside_the_model(tmp_path: Path) -> None:
     assert (joint.parent, joint.child, joint.closure) == ("ground", "rocker", True)
     np.testing.assert_allclose(joint.T_child_joint[:3, 3], [-0.3, 0, -0.9], atol=1e-12)
     np.testing.assert_allclose(joint.limits, [[-0.5, 0.1]])
-    assert joint.source is not None
     assert (joint.source.line, joint.source.element) == (8, "closing_joints[0]")
     assert [j.actuated for j in mechanism.joints] == [None, False, None, None]
     assert mechanism.files == (str(tmp_path / "urdf" / ".." / "robot_data.yaml"),)

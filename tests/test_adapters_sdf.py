@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import CORPUS, assert_one_redundant_loop, read
-from simulation_fixtures import MECHANISMS, sdf
+from simulation_cases import CORPUS, read
 
 import regularize as rg
 
@@ -79,21 +78,6 @@ def test_gearboxes_of_cassie_are_couplings() -> None:
     assert sum(b.inertia.mass for b in mechanism.bodies[1:]) == pytest.approx(sum(masses))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_loop_is_a_link_with_two_parent_joints(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.sdf"
-    path.write_text(sdf(name))
-    mechanism = read(path)
-    assert_one_redundant_loop(mechanism)
-    assert mechanism.ground == "world"
-    assert [j.name for j in mechanism.joints if j.closure] == ["D"]
-    assert mechanism.findings == ()
-    assert mechanism.joint("A").source.line == 1 + next(
-        i for i, line in enumerate(sdf(name).splitlines()) if '<joint name="A"' in line
-    )
-
-
 TURN = "0 0 0 0 0 1.5707963267948966"  # X to Y
 
 
@@ -137,6 +121,7 @@ def test_frames_and_relative_poses(tmp_path: Path) -> None:
     )
     k = mechanism.joint("k")
     assert (k.parent, k.child) == ("a", "b")
+    assert (k.source.line, mechanism.ground) == (3, "world")
     np.testing.assert_allclose(k.T_parent_joint[:3, 3], [4, 5, 5])
     T_world_b = np.eye(4)
     T_world_b[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
@@ -209,18 +194,14 @@ def test_included_models_are_read_and_missing_ones_named(tmp_path: Path) -> None
     assert any("sun_that_is_not_there" in f.message for f in mechanism.findings)
 
 
-@pytest.mark.parametrize(
-    ("pitch", "expected"),
-    [
+def test_screw_pitch(tmp_path: Path) -> None:
+    for pitch, expected in (
         ("<screw_thread_pitch>0.002</screw_thread_pitch>", 0.002 / (2 * np.pi)),
         ("<thread_pitch>-500</thread_pitch>", 0.002),
-    ],
-)
-def test_screw_pitch(pitch: Any, expected: Any, tmp_path: Path) -> None:
-    inside = f"<axis><xyz>0 0 1</xyz></axis>{pitch}"
-    mechanism = model(tmp_path, link("a"), joint("j", "world", "a", "screw", inside))
-    screws = mechanism.joint("j").screws
-    np.testing.assert_allclose(screws[:, 0], [0, 0, expected, 0, 0, 1])
+    ):
+        screw = joint("j", "world", "a", "screw", f"<axis><xyz>0 0 1</xyz></axis>{pitch}")
+        screws = model(tmp_path, link("a"), screw).joint("j").screws
+        np.testing.assert_allclose(screws[:, 0], [0, 0, expected, 0, 0, 1])
 
 
 def test_universal_ball_and_limits(tmp_path: Path) -> None:
@@ -271,32 +252,27 @@ def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path: Path) -> None:
     assert [f.code for f in mechanism.findings] == ["REG015"]
 
 
-def test_mimic_is_a_row(tmp_path: Path) -> None:
-    mimic = (
-        '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset>'
-        "<reference>0.5</reference></mimic></axis>"
-    )
-    mechanism = model(
-        tmp_path,
+MIMIC = '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset>{}</mimic></axis>'
+DRAKE = '<drake:mimic xmlns:drake="d" joint="i" multiplier="2" offset="3"/>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "offset"),
+    [
+        (MIMIC.format("<reference>0.5</reference>"), 2.0),  # j = 2 (i - 0.5) + 3
+        (DRAKE, 3.0),
+        (MIMIC.format("") + DRAKE, 3.0),
+    ],
+)
+def test_mimics_are_one_row(inside: str, offset: float, tmp_path: Path) -> None:
+    parts = (
         link("a"),
         link("b"),
         joint("i", "world", "a"),
-        joint("j", "world", "b", inside=mimic),
-        version="1.11",
+        joint("j", "world", "b", inside=inside),
     )
-    [row] = mechanism.couplings
-    assert row.terms == (("j", 0, 1.0), ("i", 0, -2.0))
-    assert row.offset == pytest.approx(3 - 2 * 0.5)  # j = 2 (i - 0.5) + 3
-
-
-def test_a_mimic_for_drake_is_a_row_and_one_beside_it_is_the_same_one(tmp_path: Path) -> None:
-    drake = '<drake:mimic xmlns:drake="d" joint="i" multiplier="2" offset="3"/>'
-    other = '<axis><mimic joint="i"><multiplier>2</multiplier><offset>3</offset></mimic></axis>'
-    for inside in (drake, other + drake):
-        follower = joint("j", "world", "b", inside=inside)
-        bodies = link("a"), link("b"), joint("i", "world", "a")
-        [row] = model(tmp_path, *bodies, follower, version="1.11").couplings
-        assert (row.terms, row.offset) == ((("j", 0, 1.0), ("i", 0, -2.0)), 3.0)
+    [row] = model(tmp_path, *parts, version="1.11").couplings
+    assert (row.terms, row.offset) == ((("j", 0, 1.0), ("i", 0, -2.0)), offset)
 
 
 def test_followers_and_screws_are_written_for_older_readers_too(tmp_path: Path) -> None:
@@ -508,7 +484,6 @@ def test_elements_that_are_not_read_are_named(tmp_path: Path) -> None:
 
 
 def test_included_models_may_be_merged_and_placed_by_who_includes_them(tmp_path: Path) -> None:
-    """A merged model has no scope of its own; ``placement_frame`` says what stands at the pose."""
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm/model.sdf").write_text(
         f'<sdf version="1.9"><model name="arm">{link("b", "0 0 1 0 0 0")}</model></sdf>'

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial
@@ -61,9 +59,6 @@ def fails(build: Callable[[], object], *parts: str) -> str:
     return message
 
 
-# Joints
-
-
 EXTENDED = ("spherical", "ball", "cylindrical")
 
 
@@ -94,13 +89,6 @@ def test_types_of_joints_and_loops(model: Model, written: str, kind: str, freedo
         return
     closing = model(CHAIN + loop(ENDS, type=written)).joint("L")
     assert (closing.kind, closing.freedoms, closing.closure) == (kind, freedoms, True)
-
-
-def test_unknown_joint_type(model: Model) -> None:
-    fails(lambda: model(joint("j", "a", "b", type="hinge")), ":6:", "'hinge'", "expected one of")
-    fails(lambda: model('<joint name="j"/>'), "no attribute 'type'")
-    fails(lambda: model('<joint type="fixed"/>'), "no attribute 'name'")
-    fails(lambda: model('<joint name="j" type="fixed"/>'), "has no <parent>; add it")
 
 
 def test_axis_default_and_length(model: Model) -> None:
@@ -183,13 +171,6 @@ def test_one_motor_per_joint(model: Model) -> None:
     assert all(mechanism.joint(a.joint).actuated for a in mechanism.actuators)
 
 
-def test_origin_is_the_frame_on_the_parent(model: Model) -> None:
-    inner = '<origin xyz="1 2 3" rpy="0.3 -0.5 0.7"/>'
-    T = model(joint("j", "a", "b", inner)).joint("j").T_parent_joint
-    np.testing.assert_allclose(T[:3, :3], pin.rpy.rpyToMatrix(0.3, -0.5, 0.7), atol=1e-15)
-    np.testing.assert_allclose(T[:3, 3], [1, 2, 3])
-
-
 def test_independent_and_motors(model: Model) -> None:
     xml = (
         joint("j1", "a", "b", independent="True")
@@ -212,34 +193,7 @@ def test_mimic(model: Model) -> None:
     (coupling,) = mechanism.couplings
     assert (coupling.name, coupling.kind, coupling.offset) == ("j2", "mimic", 0.1)
     assert coupling.terms == (("j2", 0, 1.0), ("j1", 0, 1.5))
-    assert coupling.source is not None
     assert coupling.source.line == 7
-
-
-def test_mimic_faults(model: Model) -> None:
-    def build(other: str, type: str = "revolute") -> Callable[[], rg.Mechanism]:
-        mimic = f'<mimic joint="{other}"/>'
-        return lambda: model(joint("first", "a", "b", type=type) + joint("second", "b", "c", mimic))
-
-    fails(build("frist"), "mimic", "no joint `frist`", "did you mean `first`?")
-    fails(build("second"), "mimics itself")
-    fails(build("first", "fixed"), "joint `first` is fixed")
-    fails(build("first", "floating"), "6 freedoms")
-
-
-def test_names_that_repeat_or_do_not_exist(model: Model) -> None:
-    fails(lambda: model("", LINKS + '<link name="b"/>'), ":6:", "`b` is taken by line 3")
-    fails(lambda: model(CHAIN + joint("j2", "a", "d")), ":9:", "`j2` is taken by line 7")
-    fails(lambda: model(joint("j", "a", "zz")), "child", "no link `zz`; there are `a`, `b`")
-    fails(
-        lambda: model(joint("j", "arm", "elbo"), '<link name="arm"/><link name="elbow"/>'),
-        "did you mean `elbow`?",
-    )
-    fails(lambda: model(joint("j", "a", "a")), "connects link `a` to itself")
-    fails(lambda: model("", "<link/>"), "no attribute 'name'")
-
-
-# Links
 
 
 def link(inner: str) -> str:
@@ -253,7 +207,6 @@ def test_inertia_is_turned_into_the_axes_of_the_link(model: Model) -> None:
     origin = '<origin xyz="1 2 3" rpy="0.3 -0.5 0.7"/>'
     mechanism = model("", link(f'<inertial>{origin}<mass value="4"/>{INERTIA}</inertial>'))
     inertia = mechanism.body("a").inertia
-    assert inertia is not None
     R = pin.rpy.rpyToMatrix(0.3, -0.5, 0.7)
     matrix = np.array([[1, 0.1, 0.2], [0.1, 2, 0.3], [0.2, 0.3, 2.5]])
     assert inertia.mass == 4
@@ -296,24 +249,6 @@ def test_doubtful_mass_is_a_finding(
     )
 
 
-@pytest.mark.parametrize(
-    ("inertial", "part"),
-    [
-        (f'<mass value="nan"/>{INERTIA}', "not finite"),
-        (f'<mass value="abc"/>{INERTIA}', "'abc' is not a number"),
-        (f'<mass value="1_0"/>{INERTIA}', "'1_0' is not a number"),
-        (f'<mass value="1 2"/>{INERTIA}', "has 2 of the 1 numbers"),
-        (f"<mass/>{INERTIA}", "no attribute 'value'"),
-        ('<mass value="1"/><inertia ixx="1"/>', "has no 'iyy'"),
-        (f'<origin xyz="0 0"/><mass value="1"/>{INERTIA}', "has 2 of the 3 numbers"),
-        (f'<origin xyz="0,0,1"/><mass value="1"/>{INERTIA}', "by spaces, not by commas"),
-        (f'<mass value="${{m}}"/>{INERTIA}', "xacro"),
-    ],
-)
-def test_numbers_that_cannot_be_read(model: Model, inertial: str, part: str) -> None:
-    fails(lambda: model("", link(f"<inertial>{inertial}</inertial>")), part, "m.urdf:2:")
-
-
 def test_shapes_and_colours(model: Model) -> None:
     inner = (
         '<visual><origin xyz="0 0 1"/><geometry><box size="1 2 3"/></geometry>'
@@ -337,18 +272,6 @@ def test_shapes_and_colours(model: Model) -> None:
     assert shapes[0].T_body_geometry[2, 3] == 1
     (note,) = mechanism.findings
     assert note.message == "element <torus> ignored: it is not a part of URDF"
-
-
-# Ground
-
-
-def test_root_is_the_ground(model: Model) -> None:
-    mechanism = model(CHAIN)
-    assert mechanism.ground == "a"
-    assert mechanism.name == "m"
-    assert mechanism.format == "urdf"
-    assert mechanism.findings == ()
-    assert mechanism.files == ()
 
 
 def test_floating_base(model: Model) -> None:
@@ -407,9 +330,6 @@ def test_implicit_world(model: Model) -> None:
     )
 
 
-# Two parents
-
-
 def test_second_parent_closes_a_loop(model: Model) -> None:
     mechanism = model(
         joint("j1", "a", "b")
@@ -426,13 +346,11 @@ def test_second_parent_closes_a_loop(model: Model) -> None:
         "loop closed by `j4`"
     )
     assert warning.joints == ("j2", "j4")
-    assert warning.source is not None
     assert (warning.source.line, warning.source.element) == (9, "robot/joint[@name='j4']")
     assert warning.help
 
 
 def test_second_parent_that_comes_first_in_the_file(model: Model) -> None:
-    """The tree keeps hold of every link, whatever the order: c -> b closes, a -> b does not."""
     mechanism = model(joint("j0", "b", "c") + joint("j1", "c", "b") + joint("j2", "a", "b"))
     assert [j.name for j in mechanism.joints if j.closure] == ["j1"]
     assert mechanism.ground == "a"
@@ -446,9 +364,6 @@ def test_three_parents(model: Model) -> None:
     assert [d.joints for d in findings(mechanism, "REG010")] == [("j1", "j2"), ("j1", "j3")]
     assert sum(j.closure for j in mechanism.joints) == 2
     assert findings(mechanism, "REG103") == []
-
-
-# Loops
 
 
 def loop(inner: str, tag: str = "loop", **attributes: str) -> str:
@@ -519,22 +434,7 @@ def test_axis_on_the_child_is_turned_into_the_axis_on_the_parent(model: Model, o
     )
 
 
-@pytest.mark.parametrize(
-    ("inner", "part"),
-    [
-        ('<predecessor link="a"/>', "needs two links"),
-        ('<predecessor link="a"/><successor link="x"/>', "no link `x`"),
-        ('<predecessor link="a"/><successor link="a"/>', "to itself"),
-        (ENDS + '<axis xyz="0 0 0"/>', "axis has no length"),
-        (ENDS + '<axis xyz="0 0"/>', "has 2 of the 3 numbers"),
-    ],
-)
-def test_loop_faults(model: Model, inner: str, part: str) -> None:
-    fails(lambda: model(CHAIN + loop(inner)), part)
-
-
 def test_names_of_loops(model: Model) -> None:
-    fails(lambda: model(CHAIN + loop(ENDS, name="j1")), "`j1` is taken by line 6")
     unnamed = loop(ENDS).replace('name="L" ', "")
     assert [j.name for j in model(CHAIN + unnamed + unnamed).joints[3:]] == ["loop", "loop_2"]
 
@@ -578,9 +478,6 @@ def test_frames_are_kept_otherwise(model: Model, xml: str) -> None:
     assert findings(model(xml), "REG015") == []
 
 
-# Drake
-
-
 BALL = (
     "<drake:ball_constraint>"
     '<drake:ball_constraint_body_A name="d"/><drake:ball_constraint_p_AP value="1 2 3"/>'
@@ -615,9 +512,6 @@ def test_drake_weld_constraint(model: Model) -> None:
     fails(lambda: model(CHAIN + "<drake:weld_constraint/>"), "has no <parent>")
 
 
-# Couplings
-
-
 def test_coupling(model: Model) -> None:
     """Gear between c (down the chain a, b, c) and d (on a): the shared joints drop out."""
     links = LINKS + '<link name="e"/>'
@@ -642,24 +536,63 @@ def test_coupling(model: Model) -> None:
     assert model(xml + written, links + '<link name="f"/>').couplings[0].kind == "rolling"
 
 
-@pytest.mark.parametrize(
-    ("xml", "other", "type", "part"),
-    [
-        (CHAIN, "b", "gear", "no joint moves between links `b` and `b`"),
-        (joint("j1", "a", "d"), "d", "gear", "hang on different roots `b` and `a`"),
-        (joint("j1", "a", "b", type="ball"), "a", "gear", "joint `j1` is spherical"),
-        (CHAIN, "a", "belt", "'belt' is unknown; expected one of rolling, gear"),
-    ],
-)
-def test_coupling_faults(model: Model, xml: str, other: str, type: str, part: str) -> None:
-    coupling = (
-        f'<coupling name="K" type="{type}"><predecessor link="b"/><successor link="{other}"/>'
-        '<ratio value="6"/></coupling>'
-    )
-    fails(lambda: model(xml + coupling), part)
+def mimic(other: str, type: str = "revolute") -> str:
+    follower = joint("second", "b", "c", f'<mimic joint="{other}"/>')
+    return LINKS + joint("first", "a", "b", type=type) + follower
 
 
-# Other elements
+def gear(other: str, xml: str = CHAIN, type: str = "gear") -> str:
+    ends = f'<predecessor link="b"/><successor link="{other}"/><ratio value="6"/>'
+    return f'{LINKS}{xml}<coupling name="K" type="{type}">{ends}</coupling>'
+
+
+def weighed(inertial: str) -> str:
+    return link(f"<inertial>{inertial}</inertial>")
+
+
+TREE = LINKS + CHAIN
+ARM = '<link name="arm"/><link name="elbow"/>'
+FAULTS = [
+    (LINKS + joint("j", "a", "b", type="hinge"), ":6:", "'hinge'", "expected one of"),
+    (LINKS + '<joint name="j"/>', "no attribute 'type'"),
+    (LINKS + '<joint type="fixed"/>', "no attribute 'name'"),
+    (LINKS + '<joint name="j" type="fixed"/>', "has no <parent>; add it"),
+    (mimic("frist"), "mimic", "no joint `frist`", "did you mean `first`?"),
+    (mimic("second"), "mimics itself"),
+    (mimic("first", "fixed"), "joint `first` is fixed"),
+    (mimic("first", "floating"), "6 freedoms"),
+    (LINKS + '<link name="b"/>', ":6:", "`b` is taken by line 3"),
+    (TREE + joint("j2", "a", "d"), ":9:", "`j2` is taken by line 7"),
+    (TREE + loop(ENDS, name="j1"), "`j1` is taken by line 6"),
+    (LINKS + joint("j", "a", "zz"), "child", "no link `zz`; there are `a`, `b`"),
+    (ARM + joint("j", "arm", "elbo"), "did you mean `elbow`?"),
+    (LINKS + joint("j", "a", "a"), "connects link `a` to itself"),
+    ("<link/>", "no attribute 'name'"),
+    (TREE + loop('<predecessor link="a"/>'), "needs two links"),
+    (TREE + loop('<predecessor link="a"/><successor link="x"/>'), "no link `x`"),
+    (TREE + loop('<predecessor link="a"/><successor link="a"/>'), "to itself"),
+    (TREE + loop(ENDS + '<axis xyz="0 0 0"/>'), "axis has no length"),
+    (TREE + loop(ENDS + '<axis xyz="0 0"/>'), "has 2 of the 3 numbers"),
+    (gear("b"), "no joint moves between links `b` and `b`"),
+    (gear("d", joint("j1", "a", "d")), "hang on different roots `b` and `a`"),
+    (gear("a", joint("j1", "a", "b", type="ball")), "joint `j1` is spherical"),
+    (gear("a", type="belt"), "'belt' is unknown; expected one of rolling, gear"),
+    (weighed(f'<mass value="nan"/>{INERTIA}'), "not finite", "m.urdf:2:"),
+    (weighed(f'<mass value="abc"/>{INERTIA}'), "'abc' is not a number"),
+    (weighed(f'<mass value="1_0"/>{INERTIA}'), "'1_0' is not a number"),
+    (weighed(f'<mass value="1 2"/>{INERTIA}'), "has 2 of the 1 numbers"),
+    (weighed(f"<mass/>{INERTIA}"), "no attribute 'value'", "m.urdf:2:"),
+    (weighed('<mass value="1"/><inertia ixx="1"/>'), "has no 'iyy'", "m.urdf:2:"),
+    (weighed(f'<origin xyz="0 0"/><mass value="1"/>{INERTIA}'), "has 2 of the 3 numbers"),
+    (weighed(f'<origin xyz="0,0,1"/><mass value="1"/>{INERTIA}'), "by spaces, not by commas"),
+    (weighed(f'<mass value="${{m}}"/>{INERTIA}'), "xacro", "m.urdf:2:"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[1])
+def test_faults_are_named_with_their_line(model: Model, fault: tuple[str, ...]) -> None:
+    xml, *parts = fault
+    fails(lambda: model(xml, ""), *parts)
 
 
 def test_unknown_elements_are_noted_once_each(model: Model) -> None:
@@ -681,15 +614,11 @@ def test_xacro(model: Model) -> None:
     fails(lambda: model(joint("j", "a", "leg") + "<xacro:leg/>"), "is not expanded")
 
 
-# XML
-
-
 def test_lines_and_elements(model: Model) -> None:
     mechanism = model(
         '<joint\n  name="j"\n  type="fixed">\n<parent link="a"/>\n<child link="b"/></joint>'
     )
     source = mechanism.joint("j").source
-    assert source is not None
     assert (source.line, source.element) == (6, "robot/joint[@name='j']")
     fails(
         lambda: model("", link("<visual/><visual><geometry><box/></geometry></visual>")),
@@ -713,7 +642,6 @@ def test_tolerated_xml_keeps_its_lines(tmp_path: Path, text: str) -> None:
     path.write_text(text.format("<drake:x/><x:y z:w='1'/>"), encoding="utf-8")
     mechanism = read(path)
     (body,) = mechanism.bodies
-    assert body.source is not None
     assert body.source.line == 4
     assert mechanism.name == "m"
     assert [d.message.split()[1] for d in mechanism.findings] == ["<drake:x>", "<x:y>"]
@@ -748,24 +676,6 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     declared = "" if encoding == "utf-8-sig" else f"<?xml version='1.0' encoding='{encoding}'?>"
     path.write_bytes(f"{declared}<robot><link name='b\u00e4r'/></robot>".encode(encoding))
     assert read(path).ground == "b\u00e4r"
-
-
-def test_shapes_of_known_packages_are_named_by_their_place(tmp_path: Path) -> None:
-    shapes = "".join(
-        f'<visual><geometry><mesh filename="{name}"/></geometry></visual>'
-        for name in ("package://mine/a.stl", "package://other/b.stl", "c.stl")
-    )
-    path = tmp_path / "robot.urdf"
-    path.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
-    mechanism = read(path, packages={"mine": tmp_path / "there"})
-    assert [shape.uri for shape in mechanism.body("a").geometry] == [
-        str(tmp_path / "there" / "a.stl"),
-        "package://other/b.stl",
-        "c.stl",
-    ]
-
-
-# The collection of real and broken files
 
 
 TREES = [

@@ -60,7 +60,6 @@ def test_joint_of_gazebo_without_an_axis_turns_about_z(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("frame", ["parent", "child"])
 def test_loop_joint_of_fusion_has_points_and_one_axis(frame: str, tmp_path: Path) -> None:
-    """Points in both links, the axis in one of them; the frame of the coupler is turned."""
     axis = {"parent": "0 1 0", "child": "1 0 0"}[frame]
     loop = f"""<loop_joint name="D" type="revolute"><parent link="ground"/><child link="coupler"/>
     <parent_origin xyz="1.2 0 0"/><child_origin xyz="0 -0.9 -0.4"/>

@@ -1,7 +1,5 @@
 """Advice: which joints to change first, compared with what textbooks make of known assemblies."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 import regularize as rg
 from regularize.cli import main
 
+pytestmark = pytest.mark.slow
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 DOOR = """<robot name="door">
   <link name="wall"/><link name="door"/>
@@ -252,7 +251,6 @@ def kinds_of(advice: list[dict[str, Any]]) -> list[dict[str, str]]:
     return [{c["joint"]: c["to"].partition(":")[0] for c in e["changes"]} for e in advice]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
     mechanism, textbook = CASES[name]
@@ -272,10 +270,8 @@ def test_the_textbook_answer_is_among_the_first_three(name: str) -> None:
         assert entry["mobility"] == before.mobility
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> None:
-    """Each in two formats, which close loops by other joints than drawings do."""
     mechanism, textbook = CASES[name]
     at = list(CASES).index(name)
     for suffix in (FORMATS[at % 5], FORMATS[(at + 1) % 5]):
@@ -302,7 +298,6 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
             assert len(after.mechanism.joints) >= len(rg.load(path).joints)
 
 
-@pytest.mark.slow
 def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
     mechanism, path = four_bar(), tmp_path / "model.sdf"
     (tmp_path / "door.urdf").write_text(DOOR)
@@ -317,7 +312,6 @@ def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
             assert all(f.severity == "note" for f in rg.fix(path, asked).findings)
 
 
-@pytest.mark.slow
 def test_a_door_is_mended_as_far_as_its_file_goes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -353,7 +347,6 @@ def test_a_door_is_mended_as_far_as_its_file_goes(
     assert rg.fix(path, remove=True).reduction.redundant == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["point_on_line:Z", "floating-bearing:-Z", "Point on line", "point_on_line:0,0,2"]
 )

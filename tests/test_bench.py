@@ -1,7 +1,5 @@
 """The bench: joints tried as other kinds, the file saved, its address kept to one page."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil
@@ -18,7 +16,7 @@ import regularize as rg
 from regularize.cli import main
 from regularize.guests.page.bench import Session
 
-pytestmark = needs("aiohttp", "watchfiles")
+pytestmark = [needs("aiohttp", "watchfiles"), pytest.mark.slow]
 client_side: Any = OnDemand("aiohttp.test_utils")
 server_side: Any = OnDemand("regularize.guests.page.bench.server")
 
@@ -32,7 +30,6 @@ def crank(assets: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(assets / "slider_crank.urdf", tmp_path / "slider_crank.urdf"))
 
 
-@pytest.mark.slow
 def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     before = crank.read_bytes()
     session = Session(str(crank))
@@ -62,7 +59,6 @@ def test_a_joint_is_tried_taken_back_and_saved(crank: Path) -> None:
     assert not session.undoable
 
 
-@pytest.mark.slow
 def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     session = Session(str(crank))
     session.isostatic()
@@ -73,7 +69,6 @@ def test_a_save_is_not_undone_over_the_work_of_others(crank: Path) -> None:
     assert "<!-- mine -->" in crank.read_text()
 
 
-@pytest.mark.slow
 def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     session = Session(str(crank))
     before = session.written.reduction.redundant
@@ -90,7 +85,6 @@ def test_proposals_are_what_the_file_can_hold(crank: Path) -> None:
     assert "not in this file" in joints["A"].partition("spherical")[0]
 
 
-@pytest.mark.slow
 def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     session = Session(str(crank))
     session.change("B", "spherical")
@@ -106,7 +100,6 @@ def test_what_no_file_holds_can_be_tried_all_the_same(crank: Path) -> None:
     assert "B" not in session.trial.kinds
 
 
-@pytest.mark.slow
 def test_wrong_wishes_change_nothing(crank: Path) -> None:
     session = Session(str(crank))
     with pytest.raises(rg.ModelError, match="no joint 'X'"):
@@ -118,11 +111,9 @@ def test_wrong_wishes_change_nothing(crank: Path) -> None:
     assert session.version == 0 and session.trial.joints == {}
 
 
-@pytest.mark.slow
 def test_a_page_names_no_place_outside(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page has no say about other files: those of other folders, links to them, other endings."""
     started = tmp_path / "started"
     started.mkdir()
     monkeypatch.chdir(started)
@@ -146,7 +137,6 @@ def test_a_page_names_no_place_outside(
     assert session.save(f"{tmp_path}/new/") == str(tmp_path / "new" / "slider_crank.urdf")
 
 
-@pytest.mark.slow
 def test_names_that_no_file_has_are_refused(
     crank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,7 +173,6 @@ def test_a_file_that_breaks_is_said_and_the_model_stays(crank: Path) -> None:
 
 
 def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None:
-    """Go through the pages of a bench."""
 
     async def run() -> None:
         server = server_side.Server(session)
@@ -200,7 +189,6 @@ def visit(session: Session, tour: Callable[[Any, str], Awaitable[None]]) -> None
     asyncio.run(run())
 
 
-@pytest.mark.slow
 def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
     async def tour(client: Any, home: str) -> None:
         answer = await client.get(home)
@@ -229,7 +217,6 @@ def test_the_page_answers_only_who_knows_its_address(crank: Path) -> None:
     visit(Session(str(crank)), tour)
 
 
-@pytest.mark.slow
 def test_pages_hear_of_changed_files(crank: Path) -> None:
     session = Session(str(crank))
 
@@ -251,7 +238,6 @@ def test_pages_hear_of_changed_files(crank: Path) -> None:
     assert session.version >= 1
 
 
-@pytest.mark.slow
 def test_the_address_is_said_and_opened_unless_told_not_to(
     crank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,5 @@
 """Cures: smallest sets of joint changes that make a mechanism isostatic."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache
@@ -21,6 +19,7 @@ from regularize.repair.fix import proposals
 from regularize.repair.fix.advice import advise
 from regularize.repair.statics import joint_changes, stress_search
 
+pytestmark = pytest.mark.slow
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 Y = (0, 1, 0)
@@ -37,7 +36,6 @@ def isostatic(found: Any, before: rg.Reduction) -> bool:
     )
 
 
-@pytest.mark.slow
 def test_planar_four_bar_is_cured_by_a_ball_and_a_cylinder() -> None:
     reduction = rg.reduce(four_bar())
     found = rg.cures(reduction, limit=100)
@@ -53,7 +51,6 @@ def test_planar_four_bar_is_cured_by_a_ball_and_a_cylinder() -> None:
     assert len(pairs) == 12
 
 
-@pytest.mark.slow
 def test_idle_freedoms_are_named() -> None:
     reduction = rg.reduce(four_bar())
     two_balls = rg.cure(reduction, {"B": "spherical", "C": "spherical"})
@@ -68,7 +65,6 @@ def test_idle_freedoms_are_named() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_changes_that_are_no_cure_are_told_apart() -> None:
     reduction = rg.reduce(four_bar())
     ball = rg.cure(reduction, {"D": "spherical"})
@@ -84,7 +80,6 @@ def test_changes_that_are_no_cure_are_told_apart() -> None:
         rg.cure(reduction, {"A": "planar"})
 
 
-@pytest.mark.slow
 def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
     mechanism = four_bar()
     joints = tuple(replace(j, actuated=j.name == "A") for j in mechanism.joints)
@@ -99,9 +94,7 @@ def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
     assert asked and {k for c in asked for k in c.kinds.values()} <= {"cylindrical", "universal"}
 
 
-@pytest.mark.slow
 def test_a_weld_becomes_a_point() -> None:
-    """Three skew hinges and a weld are rigid three times over; a point instead is enough."""
     joints = [
         rg.Joint.in_world("A", "ground", "a", "revolute", (0, 1, 0.2), (0, 0, 0)),
         rg.Joint.in_world("B", "a", "b", "revolute", (0.3, 0, 1), (0, 0, 1)),
@@ -115,9 +108,7 @@ def test_a_weld_becomes_a_point() -> None:
     assert isostatic(found, reduction)
 
 
-@pytest.mark.slow
 def test_slots_are_proposed_only_where_standard_joints_do_not_help() -> None:
-    """Equal cranks fight within the plane: hinges that tilt or slide across it are of no use."""
     without_file = replace(rg.load(ASSETS / "three_cranks.urdf"), path=None)
     reduction = rg.reduce(without_file)
     assert rg.cures(reduction, kinds=("cylindrical", "universal", "spherical")) == ()
@@ -126,7 +117,6 @@ def test_slots_are_proposed_only_where_standard_joints_do_not_help() -> None:
     assert all("slotted" not in c.kinds.values() for c in rg.cures(asset("planar_fourbar")))
 
 
-@pytest.mark.slow
 def test_a_mechanism_stored_in_a_singular_pose_is_cured_where_it_is_not() -> None:
     flat = rg.load(str(ASSETS / "spherical_fourbar_flat.urdf"))
     reduction = rg.reduce(flat)
@@ -150,7 +140,6 @@ CURABLE = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CURABLE)
 def test_every_proposal_for_the_assets_holds(name: str) -> None:
     reduction = asset(name)
@@ -163,7 +152,6 @@ def test_every_proposal_for_the_assets_holds(name: str) -> None:
         np.testing.assert_allclose(proposal.reduction.assembly.residual_after, 0.0, atol=1e-8)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason="corpus not at hand")
 def test_five_bar_is_cured_as_its_authors_did_by_hand() -> None:
     """They made a closing hinge a ball and gave one hinge of a rod a second, crossed axis."""
@@ -179,11 +167,9 @@ def test_five_bar_is_cured_as_its_authors_did_by_hand() -> None:
     )
 
 
-@pytest.mark.slow
 def test_advice_on_parts_that_are_too_large_for_all_their_self_stress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What short loops hold alone is enough for textbooks, and what is left is counted rightly."""
     for module in (stress_search, proposals):
         monkeypatch.setattr(module, "EQUATIONS", 10)
     monkeypatch.setattr(proposals, "WORK", 0.0)
@@ -224,7 +210,6 @@ def test_help_names_kinds_in_words_that_are_understood() -> None:
     assert kinds <= {*joint.KINDS, *joint.HIGHER_PAIRS, "slotted"} - {"free", "composite"}
 
 
-@pytest.mark.slow
 def test_cures_of_a_loop_in_a_leg_do_not_hang_on_how_the_leg_stands() -> None:
     leg = rg.assembly("leg")
     for name in ("thigh", "crank", "rod", "foot"):

@@ -105,7 +105,6 @@ def test_a_density_is_a_number_and_its_body_has_none_yet() -> None:
 
 
 def test_what_has_no_density_has_no_mass(tmp_path: Path) -> None:
-    """Nothing is said of it, and no mesh is looked for."""
     shapes = (Geometry("box", (1, 1, 1)), Geometry("mesh", (1, 1, 1), uri="nowhere.stl"))
     for shape in shapes:
         assert shape_inertia(shape, None, str(tmp_path / "m.urdf")) is None

@@ -1,7 +1,5 @@
 """The language server, asked over its standard streams; whatever is typed, it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys
@@ -17,7 +15,7 @@ from on_demand import OnDemand, needs
 
 import regularize as rg
 
-pytestmark = needs("pygls")
+pytestmark = [needs("pygls"), pytest.mark.slow]
 lsp: Any = OnDemand("lsprotocol.types")
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 XACRO = """<?xml version="1.0"?>
@@ -166,7 +164,6 @@ def codes(found: list[Any]) -> set[str]:
 
 
 def test_a_typed_model_has_findings_tables_and_a_repair(tmp_path: Path) -> None:
-    """What the server answers, without the server."""
     shown = {what: text for what, _, text in typed(ASSETS / "slider_crank.urdf", tmp_path)}
     assert "3 of the 5 constraint equations" in shown["problems"]
     assert shown["lens"] == "mobility 1, 3 redundant" and "| L1 |" in shown["hover prismatic"]
@@ -175,11 +172,11 @@ def test_a_typed_model_has_findings_tables_and_a_repair(tmp_path: Path) -> None:
     assert rg.reduce(tmp_path / "repaired.urdf").redundant == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".urdf", ".xacro", ".sdf", ".xml", ".usda"])
 def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> None:
     path = saved("planar_fourbar", suffix, tmp_path)
 
+    @in_editor
     async def work(e: Editor) -> None:
         uri, found = await e.opened(path)
         report = rg.check(path)
@@ -204,15 +201,13 @@ def test_findings_table_counts_and_quick_fix(suffix: str, tmp_path: Path) -> Non
         assert path.read_text() != e.text[uri]  # what is not saved stays the editor's
         assert {each.name for each in tmp_path.iterdir()} == {path.name, fixed.name}
 
-    in_editor(work)
 
-
-@pytest.mark.slow
 def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
     tmp_path: Path,
 ) -> None:
     path = saved("slider_crank", ".urdf", tmp_path)
 
+    @in_editor
     async def work(e: Editor) -> None:
         uri, first = await e.opened(path)
         at = e.text[uri].index('type="prismatic"')
@@ -235,13 +230,11 @@ def test_what_is_wrong_is_marked_where_it_stands_and_what_is_none_is_left_alone(
         closed = await asyncio.wait_for(e.published.get(), 60)
         assert closed.uri == uri and not closed.diagnostics
 
-    in_editor(work)
 
-
-@pytest.mark.slow
 def test_only_the_last_of_many_changes_is_answered(tmp_path: Path) -> None:
     path = saved("slider_crank", ".urdf", tmp_path)
 
+    @in_editor
     async def work(e: Editor) -> None:
         uri, first = await e.opened(path)
         for _ in range(20):
@@ -249,13 +242,12 @@ def test_only_the_last_of_many_changes_is_answered(tmp_path: Path) -> None:
         assert codes(await e.found(uri)) == codes(first)
         assert e.published.empty()
 
-    in_editor(work)
-
 
 @pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".usda"])
 def test_what_says_the_same_is_found_at_its_new_lines(suffix: str, tmp_path: Path) -> None:
     path = saved("gripper", suffix, tmp_path)
 
+    @in_editor
     async def work(e: Editor) -> None:
         uri, first = await e.opened(path)
         lines = e.text[uri].splitlines(keepends=True)
@@ -271,21 +263,17 @@ def test_what_says_the_same_is_found_at_its_new_lines(suffix: str, tmp_path: Pat
         (action,) = await e.actions(uri, finding)
         assert "REG201" not in codes(await e.applied(uri, action))
 
-    in_editor(work)
 
-
-@pytest.mark.slow
 def test_files_beside_an_unsaved_text_are_found(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     path = saved("planar_fourbar", ".xml", tmp_path)
     (tmp_path / "part.xml").write_text("<mujoco><worldbody/></mujoco>")
     text = path.read_text().replace("<worldbody>", '<include file="part.xml"/><worldbody>', 1)
 
+    @in_editor
     async def work(e: Editor) -> None:
         _, found = await e.opened(path, text)
         assert "REG201" in codes(found)
-
-    in_editor(work)
 
 
 def edit_of(text: str, rng: random.Random) -> tuple[int, int, str]:
@@ -323,12 +311,10 @@ MODELS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "suffix"), MODELS)
 def test_random_edits_never_end_it(name: str, suffix: str, tmp_path: Path) -> None:
     path = saved(name, suffix, tmp_path)
 
+    @in_editor
     async def work(e: Editor) -> None:
         await type_at_random(e, path, 12, seed=1)
-
-    in_editor(work)

@@ -1,7 +1,5 @@
 """FreeCAD documents changed by `fix`: one number in one member of an archive."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from dataclasses import replace
@@ -119,7 +117,6 @@ def hinged(folder: Path, *, listed: bool = True) -> Path:
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_types_of_freecad_are_numbers_in_a_list(listed: bool, tmp_path: Path) -> None:
-    """In that of the program where the document has none."""
     mechanism = rg.load(hinged(tmp_path, listed=listed))
     patcher, joint = patcher_of(mechanism), mechanism.joint("J")
     assert set(patcher.kinds(joint)) == {"cylindrical", "spherical", "parallel"}

@@ -1,7 +1,5 @@
 """Loops as users close them: plugins of Gazebo, and frames that merely lie in one place."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

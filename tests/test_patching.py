@@ -1,7 +1,5 @@
 """Kinds of joints that `fix` writes into files of every format: what changes, and what refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,8 @@ from test_fix import SITES, changes, robot
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.common.edits import (
-    EditedText,
-    MovedJoint,
-    SlackLinks,
-    WantedKind,
-    WantedSlack,
-)
+from regularize.adapters.common import edits
+from regularize.adapters.common.edits import EditedText, MovedJoint, SlackLinks, WantedSlack
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.native import NativePatcher
 from regularize.adapters.urdf import sidecar_patch
@@ -28,6 +21,7 @@ from regularize.adapters.urdf.patch import UrdfPatcher
 from regularize.adapters.usd.patch import UsdPlaces
 
 BARS = SITES.split("  <keyframe>")[0] + "</mujoco>\n"
+SLIDE = '<joint name="rocker_joint_slide" type="slide" axis="0 1 0"/>'
 HINGE_B = '<joint name="B" axis="0 1 0"/>'
 SIDES = """  <link name="one"/><link name="two"/>
   <joint name="f1" type="fixed"><parent link="rocker"/><child link="one"/>
@@ -35,9 +29,6 @@ SIDES = """  <link name="one"/><link name="two"/>
   <joint name="f2" type="fixed"><parent link="ground"/><child link="two"/>
     <origin xyz="1.2 0 0"/></joint>
 """
-
-
-# -- USD
 
 
 HINGE_C = 'def PhysicsRevoluteJoint "C"'
@@ -49,7 +40,6 @@ def stage(tmp_path: Path) -> Path:
 
 
 def annotate(stage: Path, name: str, metadata: str) -> None:
-    """Give a hinge of a stage some metadata."""
     hinge = f'def PhysicsRevoluteJoint "{name}"'
     stage.write_text(stage.read_text().replace(hinge, f"{hinge} ({metadata})"))
 
@@ -117,7 +107,6 @@ def test_bounds_of_a_generic_joint_are_opened_and_closed(
 
 @pytest.mark.slow
 def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
-    """Degrees, as the file has them; the freedom along the axis is added without any."""
     head, tail = stage.read_text().split(HINGE_C)
     stage.write_text(
         f"{head}{HINGE_C}" + tail.replace('"X"', '"X"\n        float physics:lowerLimit = -30', 1)
@@ -135,7 +124,6 @@ def test_bounds_of_a_hinge_stay_those_of_its_freedom(stage: Path) -> None:
 
 @pytest.mark.slow
 def test_the_layer_that_defines_a_joint_is_edited(stage: Path, tmp_path: Path) -> None:
-    """Opinions of stronger layers stay; groups in braces and prims without a type are no joints."""
     text = stage.read_text()
     inside = """{
     def "Notes"
@@ -200,9 +188,6 @@ def test_braces_and_words_of_a_stage() -> None:
     assert (prim.path, text[slice(*prim.body)].strip()) == ("/A", "custom int class = 5")
 
 
-# -- what no file holds
-
-
 def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> None:
     mechanism = rg.load(robot(tmp_path))
     closing = mechanism.joint("D")
@@ -231,7 +216,7 @@ def test_a_joint_that_is_gone_is_not_patched(stage: Path, tmp_path: Path) -> Non
     mechanism = rg.load(write_fixture("json", "planar_four_bar", tmp_path))
     gone = replace(mechanism.joint("C"), name="gone")
     with pytest.raises(rg.ModelError, match=r"\.json: joint 'gone' is not found again"):
-        NativePatcher(mechanism).patch([WantedKind(gone, "spherical", gone)])
+        NativePatcher(mechanism).patch([edits.WantedKind(gone, "spherical", gone)])
     # What stands in a variant has a path that the text does not show.
     text = stage.read_text()
     start = text.index(HINGE_C)
@@ -255,16 +240,12 @@ def test_a_joint_of_the_tree_does_not_move_to_a_slack_link_elsewhere(tmp_path: P
     body = rg.Body("rocker_slack", mechanism.body("rocker").inertia)
     moved = replace(hinge, child="rocker_slack")
     wanted = WantedSlack((SlackLinks(hinge, moved, "rocker", (body,), (slack,)),))
-    with pytest.raises(
-        rg.UnsupportedExport, match="<joint> cannot say where joint `C` is on a slack"
-    ):
+    words = "<joint> cannot say where joint `C` is on a slack"
+    with pytest.raises(rg.UnsupportedExport, match=words):
         UrdfPatcher(mechanism).slack(wanted)
     # A joint of another kind is written anew, and names the link itself.
     turned = replace(wanted.links[0], joint=replace(hinge, kind="composite"), bodies=(), joints=())
     assert UrdfPatcher(mechanism).slack(WantedSlack((turned,))).edits == []
-
-
-# -- MJCF
 
 
 def written(folder: Path, text: str) -> Path:
@@ -279,18 +260,12 @@ def written(folder: Path, text: str) -> Path:
     [
         ("A", "universal", '<joint name="A_turn" type="hinge" axis="0 0 1"/>', [0.1, 0, 0.2, 0.3]),
         ("A", "slotted", '<joint name="A_slide" type="slide" axis="0 0 1"/>', [0, 0.1, 0.2, 0.3]),
-        (
-            "rocker_joint",
-            "cylindrical",
-            '<joint name="rocker_joint_slide" type="slide" axis="0 1 0"/>',
-            [0.1, 0.2, 0.3, 0],
-        ),
+        ("rocker_joint", "cylindrical", SLIDE, [0.1, 0.2, 0.3, 0]),
     ],
 )
 def test_a_second_axis_beside_a_hinge_of_mujoco(
     joint: str, kind: str, line: str, qpos: list[float], tmp_path: Path
 ) -> None:
-    """Keyframes get a zero for it, before or behind that of the hinge."""
     mujoco = pytest.importorskip("mujoco")
     path = written(tmp_path, SITES)
     fix = rg.fix(path, {joint: kind}, keyframe=False)
@@ -325,7 +300,6 @@ def test_hinges_and_slides_of_mujoco_change_places(tmp_path: Path) -> None:
 def test_a_chain_that_a_weld_closes_gives_way_where_nothing_drives_it(
     motors: str, kinds: dict[str, str], tmp_path: Path
 ) -> None:
-    """Hinges that nothing hangs on become balls; others keep their coordinate."""
     mujoco = pytest.importorskip("mujoco")
     bodies = "".join(
         f'<body name="{name}" pos="{place}"><joint name="{joint}" axis="0 1 0"/>'
@@ -399,12 +373,9 @@ def test_a_second_axis_within_a_frame_of_mujoco(tmp_path: Path) -> None:
     frame = '<frame pos="0 0 0.1"><joint axis="0 1 0"/></frame>'
     text = BARS.replace('<joint axis="0 1 0"/>', frame)
     fix = rg.fix(written(tmp_path, text), {"rocker_joint": "cylindrical"})
-    assert '<joint name="rocker_joint_slide" type="slide" axis="0 1 0"/></frame>' in fix.diff
+    assert f"{SLIDE}</frame>" in fix.diff
     axes = [joint.screws for joint in fix.mechanism.joints if joint.name.startswith("rocker_")]
     np.testing.assert_allclose(axes[0][3:], axes[1][:3])
-
-
-# -- SDF
 
 
 @pytest.fixture
@@ -418,9 +389,8 @@ def test_a_hinge_of_sdf(kind: str, sdf: Path) -> None:
     fix = rg.fix(sdf, {"B": kind})
     assert fix.mechanism.joint("B").kind == kind
     assert changes(fix.diff)[0][0] == "-"
-    with pytest.raises(
-        rg.ModelError, match="cannot become cylindrical in this file; sdf holds there"
-    ):
+    words = "cannot become cylindrical in this file; sdf holds there"
+    with pytest.raises(rg.ModelError, match=words):
         rg.fix(sdf, {"B": "cylindrical"})
 
 
@@ -441,7 +411,6 @@ def test_a_ball_of_sdf_gets_an_axis(sdf: Path) -> None:
 
 @pytest.mark.slow
 def test_a_second_axis_of_sdf_stands_in_the_frame_of_the_first(sdf: Path) -> None:
-    """Whatever direction across it does, where the first one is not written in the joint's own."""
     text = sdf.read_text()
     start = text.index("<xyz", text.index('name="B"'))
     end = text.index("</xyz>", start) + 6
@@ -452,12 +421,13 @@ def test_a_second_axis_of_sdf_stands_in_the_frame_of_the_first(sdf: Path) -> Non
     assert abs(first @ second) < 1e-9
 
 
-# -- YAML files beside a URDF file
-
-
 def beside(folder: Path, sidecar: str, name: str = "robot.yaml", more: str = SIDES) -> Path:
     (folder / name).write_text(sidecar)
     return robot(folder, more)
+
+
+GROWN = "joint_name: [C", "\njoint_type: [SPHERICAL"
+LINES = "joint_name:\n- C\n", "joint_type:\n- SPHERICAL\n"
 
 
 @pytest.mark.slow
@@ -466,14 +436,8 @@ def beside(folder: Path, sidecar: str, name: str = "robot.yaml", more: str = SID
     [
         ("", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
         ("joint_name: []\njoint_type: []\n", "joint_name: ['B']\njoint_type: ['UJOINT_YX']\n"),
-        (
-            "joint_name: [C]\njoint_type: [SPHERICAL]\n",
-            "joint_name: [C, 'B']\njoint_type: [SPHERICAL, 'UJOINT_YX']\n",
-        ),
-        (
-            "joint_name:\n- C\njoint_type:\n- SPHERICAL\n",
-            "joint_name:\n- C\n- 'B'\njoint_type:\n- SPHERICAL\n- 'UJOINT_YX'\n",
-        ),
+        (f"{GROWN[0]}]{GROWN[1]}]\n", f"{GROWN[0]}, 'B']{GROWN[1]}, 'UJOINT_YX']\n"),
+        (f"{LINES[0]}{LINES[1]}", f"{LINES[0]}- 'B'\n{LINES[1]}- 'UJOINT_YX'\n"),
     ],
 )
 def test_lists_of_a_gepetto_file_grow(before: str, after: str, tmp_path: Path) -> None:
@@ -504,6 +468,7 @@ def test_of_hinges_askew_only_balls_are_offered(closure: str, tmp_path: Path) ->
     assert fix.reduction.redundant == 1 < rg.reduce(path).redundant
 
 
+WELDED = "closed_loop: [[one, two]]\ntype: [6d]\n"
 ENTRY = """closing_joints:
   - name: D
     type: revolute
@@ -545,19 +510,9 @@ def test_entries_that_a_slack_link_takes_no_place_in(tmp_path: Path) -> None:
     ("sidecar", "joint", "kind", "words"),
     [
         ("closed_loop: [[one, two]]\n", "one-two", "spherical", "has no 'type'; add it"),
-        (
-            "closed_loop: [[one, two]]\ntype: [6d]\n",
-            "one-two",
-            "revolute",
-            "file knows .*spherical",
-        ),
-        (
-            "closed_loop: [[one, two]]\ntype: [6d]\njoint_name: [B]\njoint_type: [SPHERICAL]\n",
-            "B",
-            "universal",
-            "cannot become universal",
-        ),
-        ("closed_loop: [[one, two]]\ntype: [6d]\n", "B", "cylindrical", "cannot become cylindr"),
+        (WELDED, "one-two", "revolute", "file knows .*spherical"),
+        (f"{WELDED}joint_name: [B]\njoint_type: [SPHERICAL]\n", "B", "universal", "cannot become"),
+        (WELDED, "B", "cylindrical", "cannot become cylindr"),
     ],
 )
 def test_what_a_gepetto_file_cannot_hold(
@@ -566,8 +521,6 @@ def test_what_a_gepetto_file_cannot_hold(
     with pytest.raises((rg.ModelError, rg.UnsupportedExport), match=words):
         rg.fix(beside(tmp_path, sidecar), {joint: kind})
 
-
-# -- Places of joints
 
 SHIFT = exp(np.array([0.02, -0.01, 0.03, 0.0, 0.0, 0.0]))
 TURN = exp(np.array([0.02, -0.01, 0.03, 0.3, -0.2, 0.5]))
@@ -580,7 +533,6 @@ def patcher_of(mechanism: rg.Mechanism) -> Any:
 
 
 def shifted(mechanism: rg.Mechanism, name: str, *shifts: np.ndarray | None) -> MovedJoint:
-    """A joint's frame on its parent moved, and the one on its child where that is given."""
     joint = mechanism.joint(name)
     one, other = (np.eye(4) if each is None else each for each in (*shifts, None)[:2])
     places = {
@@ -630,7 +582,6 @@ TURNED = f"""<loop name="D" type="spherical"><successor link="c"/>
 def test_origins_of_urdf(
     origin: str, loop: str, name: str, shift: np.ndarray, tmp_path: Path
 ) -> None:
-    """However they are written; where nothing turns, no attribute says so."""
     path = tmp_path / "robot.urdf"
     path.write_text(OPEN.format(origin, loop))
     both = (shift, TURN) if loop else (shift,)
@@ -660,7 +611,6 @@ def hung(folder: Path, *, tip: str = "", ends: tuple[str, str] = ("b", "c"), **m
 
 @pytest.mark.parametrize("pose", ["", "<pose>0.1 0 0.2 0.3 0.2 0.1</pose>"])
 def test_frames_of_sdf_that_joints_name(pose: str, tmp_path: Path) -> None:
-    """The frame on the child stays as it is where that one does not move."""
     path = hung(tmp_path, tip=pose, ends=("tip", "end"))
     mechanism = rg.load(path)
     assert patcher_of(mechanism).movable(mechanism.joint("B")) == (True, True)
@@ -678,7 +628,6 @@ def test_frames_of_sdf_that_joints_name(pose: str, tmp_path: Path) -> None:
 def test_frames_of_sdf_that_stay(
     tip: str, more: str, movable: tuple[bool, bool], tmp_path: Path
 ) -> None:
-    """Poses in other units, and frames of joints that have poses of their own."""
     mechanism = rg.load(hung(tmp_path, tip=tip, ends=("tip", "end"), joint=more + AXIS))
     assert patcher_of(mechanism).movable(mechanism.joint("B")) == movable
 
@@ -689,7 +638,6 @@ def test_frames_of_sdf_that_stay(
 def test_links_of_sdf_are_placed(
     ends: tuple[str, str], pose: str, axis: str, tmp_path: Path
 ) -> None:
-    """In whatever order joints stand in the file; axes in the model's frame turn along."""
     path = hung(tmp_path, link=f"{pose}<inertial/>", ends=ends, joint=AXIS.replace("<xyz>", axis))
     mechanism = rg.load(path)
     wanted = shifted(mechanism, "B", TURN)
@@ -712,15 +660,12 @@ def test_links_of_sdf_in_other_frames_are_not_placed(more: dict[str, str], tmp_p
         patcher_of(unknown).moved([MovedJoint(bare["B"], bare["B"]), shifted(unknown, "A", TURN)])
 
 
-# -- Closures of MJCF
-
 WELD = SITES.replace("<connect name", "<weld name", 1).split('    <connect name="closing_D_z"')[0]
 WELD += "  </equality>\n</mujoco>\n"
 
 
 @pytest.mark.slow
 def test_a_weld_of_mujoco_becomes_a_hinge_of_two_connects(tmp_path: Path) -> None:
-    """Both points lie on its axis; of their six rows one is redundant."""
     path = written(tmp_path, WELD)
     assert rg.load(path).joint("closing_D").kind == "fixed"
     fix = rg.fix(path, {"closing_D": "revolute:0,1,0"})

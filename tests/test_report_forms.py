@@ -1,10 +1,9 @@
 """The text report: golden outputs, and what must hold at any width."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,16 @@ from regularize.report.rules import all_rules, codes
 from regularize.report.text import render
 
 TEN = (
-    "bennett",
-    "delta_parallelograms",
-    "gripper",
-    "knee_leg",
-    "nearly_planar_fourbar",
-    "planar_fourbar",
-    "rssr",
-    "sarrus",
-    "three_prrr",
-    "walker",
+    *("bennett", "delta_parallelograms", "gripper", "knee_leg", "nearly_planar_fourbar"),
+    *("planar_fourbar", "rssr", "sarrus", "three_prrr", "walker"),
 )
 
 
+Reports = Callable[[str], rg.Report]
+
+
 @pytest.fixture(scope="module")
-def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
+def reports(assets: Path) -> Iterator[Reports]:
     """Reports by name of the asset, each made once; paths are relative, and stay so."""
     made: dict[str, rg.Report] = {}
 
@@ -53,25 +47,20 @@ def reports(assets: Path) -> Iterator[Callable[[str], rg.Report]]:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", TEN)
 def test_golden(
-    name: str,
-    width: int,
-    reports: Callable[[str], rg.Report],
-    golden: Callable[[str, str], None],
+    name: str, width: int, reports: Reports, golden: Callable[[str, str], None]
 ) -> None:
     golden(f"{name}-{width}.txt", render(reports(name), width=width))
 
 
 @pytest.mark.slow
-def test_quiet_gives_the_verdict_alone(reports: Callable[[str], rg.Report]) -> None:
+def test_quiet_gives_the_verdict_alone(reports: Reports) -> None:
     lines = render(reports("walker"), verbosity=-1).splitlines()
     assert 3 < len(lines) < 9
     assert "36 redundant constraint equations" in lines[1]
 
 
 @pytest.mark.slow
-def test_alike_loops_are_told_once_and_verbose_tells_each(
-    reports: Callable[[str], rg.Report],
-) -> None:
+def test_alike_loops_are_told_once_and_verbose_tells_each(reports: Reports) -> None:
     report = reports("walker")
     usual, verbose = render(report), render(report, verbosity=1)
     assert usual.count("warning[REG201]") == 2
@@ -81,16 +70,14 @@ def test_alike_loops_are_told_once_and_verbose_tells_each(
 
 
 @pytest.mark.slow
-def test_top_limits_the_loops_shown_in_full(reports: Callable[[str], rg.Report]) -> None:
+def test_top_limits_the_loops_shown_in_full(reports: Reports) -> None:
     report = reports("three_prrr")
     assert render(report, top=1).count("already fixed by") == 1
     assert render(report, top=2).count("already fixed by") == 2
 
 
 @pytest.mark.slow
-def test_every_redundancy_names_the_joints_that_cause_it(
-    reports: Callable[[str], rg.Report],
-) -> None:
+def test_every_redundancy_names_the_joints_that_cause_it(reports: Reports) -> None:
     text = render(reports("sarrus"), width=200)
     assert "B2 and A2 generate planar motion only (normal along X)" in text
     assert "A1, B1 and C1 generate planar motion only (normal along Y)" in text
@@ -99,9 +86,7 @@ def test_every_redundancy_names_the_joints_that_cause_it(
 
 
 @pytest.mark.slow
-def test_the_way_out_is_a_command_that_is_never_broken(
-    reports: Callable[[str], rg.Report],
-) -> None:
+def test_the_way_out_is_a_command_that_is_never_broken(reports: Reports) -> None:
     lines = render(reports("planar_fourbar"), width=40).splitlines()
     assert "    regularize reduce planar_fourbar.urdf -o reduced/" in lines
 
@@ -109,7 +94,6 @@ def test_the_way_out_is_a_command_that_is_never_broken(
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "each"), [(2, True), (12, False)])
 def test_tables_of_several_components(count: int, each: bool) -> None:
-    """Each has its rows where they are few; many alike ones share theirs."""
     joints = []
     for k in range(count):
         for name, parent, child, x, z in (
@@ -150,10 +134,8 @@ def test_a_locked_mechanism_without_redundancy_and_one_with_a_coupling_are_named
                 rg.Joint.in_world(f"{side}{k}", parent, child, kind, point=rng.normal(size=3))
             )
     status, words = view.verdict(rg.check(rg.Mechanism.of_joints("truss", legs)))
-    assert (status, words) == (
-        "warning",
-        "Locked: the loops allow no motion. No redundant constraints.",
-    )
+    assert status == "warning"
+    assert words == "Locked: the loops allow no motion. No redundant constraints."
 
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,8 +144,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
     text = files("regularize").joinpath("schema/report-1.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return json.loads(text)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +176,6 @@ def test_reports_follow_the_schema(name: str, schema: dict[str, Any], assets: Pa
 def test_every_key_of_the_report_is_in_the_schema(
     schema: dict[str, Any], fourbar: rg.Report
 ) -> None:
-    """A key that the schema does not know was not thought about."""
 
     def check(value: Any, rules: dict[str, Any], where: str) -> None:
         for option in rules.get("anyOf", []):
@@ -261,8 +241,6 @@ def test_merged_logs_keep_rules_and_results(fourbar: rg.Report, assets: Path) ->
 
 
 def test_github_commands_are_escaped(fourbar: rg.Report) -> None:
-    from dataclasses import replace
-
     odd = Diagnostic(
         "REG201", "warning", "50% of\nit", source=Source("a,b:c.urdf", 7), help=("do: this",)
     )

@@ -1,7 +1,5 @@
 """Repositories by their likeness: laid out as people lay them out, with generated models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Folders as people have them: which files are models, where packages are, what belongs to what."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

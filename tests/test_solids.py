@@ -1,7 +1,5 @@
 """Shapes of CAD files: masses against formulas, kinds of faces, and what FreeCAD makes of them."""
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -25,7 +23,7 @@ from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.meshes import _member, cad_shape, find_mesh, shape_file
 from regularize.adapters.shapes.solids import ShapeElement, stored_shape
 
-pytestmark = needs("OCP")
+pytestmark = [needs("OCP"), pytest.mark.slow]
 
 
 def ocp(module: str, name: str) -> Any:
@@ -86,7 +84,6 @@ def elements() -> dict[str, ShapeElement]:
     return stored_shape(text(every_kind()), "shape.brp").elements()
 
 
-@pytest.mark.slow
 def test_kinds_and_radii() -> None:
     found = elements()
     assert [found[f"Face{k}"] for k in range(1, 6)] == [
@@ -106,7 +103,6 @@ def test_kinds_and_radii() -> None:
 
 
 def test_elements_are_numbered_as_freecad_numbers_them() -> None:
-    """A box has six faces, twelve edges and eight corners, each of them once."""
     found = stored_shape(text(box(1, 2, 3)), "box.brp").elements()
     counts = {what: sum(n.startswith(what) for n in found) for what in ("Face", "Edge", "Vertex")}
     assert counts == {"Face": 6, "Edge": 12, "Vertex": 8}
@@ -120,18 +116,14 @@ def test_counts_that_the_file_has_no_room_for(section: str) -> None:
         stored_shape(data, "box.brp")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(text, "a.brp"), (binary, "a.bin")])
 def test_box_weighs_what_the_formula_says(write: Any, name: str) -> None:
-    """In its own frame: the place of the object that the shape belongs to does not count."""
     found = stored_shape(write(moved(box(100, 200, 300), 5, 6, 7)), name).inertia(1000.0)
-    assert found is not None
     assert found.mass == pytest.approx(6.0)
     np.testing.assert_allclose(found.center, [0.05, 0.1, 0.15], atol=1e-12)
     np.testing.assert_allclose(found.matrix, np.diag([0.065, 0.05, 0.025]), atol=1e-12)
 
 
-@pytest.mark.slow
 def test_parts_with_holes_and_several_solids() -> None:
     outer = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(20.0, 50.0).Shape()
     inner = ocp("BRepPrimAPI", "BRepPrimAPI_MakeCylinder")(10.0, 50.0).Shape()
@@ -139,17 +131,14 @@ def test_parts_with_holes_and_several_solids() -> None:
     ball = moved(ocp("BRepPrimAPI", "BRepPrimAPI_MakeSphere")(10.0).Shape(), 100, 0, 0)
     found = stored_shape(text(tube), "tube.brp").inertia(2700.0)
     mass = 2700 * math.pi * (0.02**2 - 0.01**2) * 0.05
-    assert found is not None
     assert found.mass == pytest.approx(mass, rel=1e-9)
     assert found.matrix[2, 2] == pytest.approx(mass * (0.02**2 + 0.01**2) / 2, rel=1e-9)
     both = stored_shape(text(compound(tube, ball)), "both.brp").inertia(2700.0)
     sphere = 2700 * 4 / 3 * math.pi * 0.01**3
-    assert both is not None
     assert both.mass == pytest.approx(mass + sphere, rel=1e-9)
     assert both.center[0] == pytest.approx(0.1 * sphere / (mass + sphere), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_triangles_enclose_the_volume() -> None:
     tube = ocp("BRepPrimAPI", "BRepPrimAPI_MakeTorus")(20.0, 5.0).Shape()
     mesh = stored_shape(text(tube), "torus.brp").mesh()
@@ -162,7 +151,6 @@ def test_faces_alone_and_solids_of_no_density_have_no_known_mass() -> None:
     assert stored_shape(text(box(1, 2, 3)), "box.brp").inertia(None) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("span", [slice(0), slice(1500), slice(1500, None), None])
 def test_damaged_shapes_are_refused(span: slice | None) -> None:
     data = text(box(1, 2, 3))[span] if span else b"rubbish"
@@ -172,7 +160,6 @@ def test_damaged_shapes_are_refused(span: slice | None) -> None:
         stored_shape(data[:100], "a.bin")
 
 
-@pytest.mark.slow
 def test_stretched_and_mirrored_shapes() -> None:
     one = stored_shape(text(moved(box(10, 20, 30), 1, 2, 3)), "a.brp").inertia(1000.0)
     other = stored_shape(text(box(20, 60, 120)), "b.brp").inertia(1000.0)
@@ -191,7 +178,6 @@ UNITS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
     value, gram, metre = UNITS[unit]
@@ -206,7 +192,6 @@ def test_density_in_a_step_file(unit: str, tmp_path: Path, capfd: Any) -> None:
     shape = shape_file(path)
     assert capfd.readouterr().out == ""
     found = shape.inertia(None)
-    assert found is not None
     assert found.mass == pytest.approx(7850 * 0.1 * 0.02 * 0.03)
     np.testing.assert_allclose(found.center, [0.05, 0.01, 0.015], atol=1e-9)
 
@@ -238,7 +223,6 @@ def iges_text(shape: Any, folder: Path) -> str:
     return (folder / "written.igs").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [(step_text, "a.stp"), (iges_text, "a.IGES")])
 def test_files_cut_off_are_refused_in_silence(
     write: Any, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -258,7 +242,6 @@ def test_files_cut_off_are_refused_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("entity", ["CARTESIAN_POINT", "DIRECTION", "LINE", "VECTOR"])
 def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Path) -> None:
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
@@ -278,7 +261,6 @@ def test_step_files_lose_nothing_that_cannot_be_parsed(entity: str, tmp_path: Pa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies no process")
 def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> None:
-    """Lines along what is no vector: OpenCASCADE follows the reference."""
     text, path = step_text(box(10, 20, 30), tmp_path), tmp_path / "part.step"
     path.write_text(re.sub(r"= VECTOR\(.*", "= PRODUCT_CONTEXT('',#2,'mechanical');", text))
     with pytest.raises(rg.ReadError, match=r"part\.step.*OpenCASCADE ends the process"):
@@ -288,8 +270,7 @@ def test_a_step_file_that_ends_opencascade_ends_nothing_else(tmp_path: Path) -> 
 def test_without_opencascade_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     sides = (("base.Face1", np.eye(4)), ("arm.Face1", inverse(MOVE)))
     data.joint("J", "Distance", sides, number("Distance", 0.0))
     shape = text(box(1, 2, 3))
@@ -300,6 +281,11 @@ def test_without_opencascade_one_line_says_what_to_install(
     assert "pip install 'pin-regularize[brep]'" in finding.message
     with pytest.raises(rg.MissingExtra, match=r"pin-regularize\[brep\]"):
         rg.with_density(mechanism, 7850.0)
+
+
+def two_shapes() -> Builder:
+    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
+    return data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
 
 
 def _absent(name: str) -> Any:
@@ -324,7 +310,6 @@ def pick(kind: str) -> Pick:
     return Pick(name, found[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "pair", "value"),
     [
@@ -371,7 +356,6 @@ def test_distance_between_elements_of_known_shape(
         assert (turned.pair, turned.value, turned.turned) == (pair, found.value, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("offset", [-0.028, 0.028])
 def test_offset_is_on_the_side_of_the_saved_placements(offset: float) -> None:
     T = transform(None, [0.1, 0.2, offset])
@@ -390,12 +374,9 @@ def stored(name: str) -> str:
     return freecad_property("Shape", "PartShape", f'<Part file="{name}.Shape.brp"/>')
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("swap", [False, True])
 def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path) -> None:
-    """Two cylinders whose frames lie in one plane: placements alone say planes, shapes do not."""
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     first, second = transform(None, [0, 0, 0]), transform(None, [0.012, 0.016, 0.0])
     sides = (("base.Face2", first), ("arm.Face1", inverse(MOVE) @ second))
     data.joint("J", "Distance", sides[::-1] if swap else sides, number("Distance", 4.0))
@@ -414,11 +395,9 @@ def test_roller_on_a_plane_that_looks_like_two_planes(swap: bool, tmp_path: Path
     assert math.isclose(float(joint.screws[2, ~turns].item()), 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["absent", "cut"])
 def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path: Path) -> None:
-    data = Builder().add("base", "Part::Feature", placed(np.eye(4)), stored("base"))
-    data.add("arm", "Part::Feature", placed(MOVE), stored("arm")).ground("base")
+    data = two_shapes()
     second = inverse(MOVE) @ transform(None, [0.012, 0.016, 0.004])
     sides = (("base.Face1", np.eye(4)), ("arm.Face1", second))
     data.joint("J", "Distance", sides, number("Distance", 4.0))
@@ -430,7 +409,6 @@ def test_placements_decide_where_the_shape_cannot_be_read(damage: str, tmp_path:
     assert "arm.Shape.brp" in finding.message
 
 
-@pytest.mark.slow
 def test_shapes_are_read_from_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,12 +19,10 @@ from regularize.mechanism.joint import JointDynamics, JointLimits, reversed_join
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, PrescribedMotion
 from regularize.repair.verification import writing
 from regularize.repair.verification.comparison import Comparison
-from regularize.repair.verification.differences import (
-    differences,
-    motion_differences,
-)
+from regularize.repair.verification.differences import differences, motion_differences
 from regularize.repair.verification.writing import _reference, prepared
 
+pytestmark = pytest.mark.slow
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
@@ -48,34 +46,22 @@ def in_other_frames(mechanism: rg.Mechanism) -> rg.Mechanism:
     rng = np.random.default_rng(1)
     moved = {b.name: exp(rng.normal(size=6)) for b in mechanism.bodies}
     moved[mechanism.ground] = np.eye(4)
-    bodies = [
-        replace(
-            body,
-            inertia=None if body.inertia is None else body.inertia.transformed(moved[body.name]),
-            geometry=tuple(
-                replace(g, T_body_geometry=moved[body.name] @ g.T_body_geometry)
-                for g in body.geometry
-            ),
-        )
-        for body in mechanism.bodies
-    ]
+    bodies = []
+    for body in mechanism.bodies:
+        T, mass = moved[body.name], body.inertia
+        shapes = tuple(replace(g, T_body_geometry=T @ g.T_body_geometry) for g in body.geometry)
+        bodies.append(replace(body, inertia=mass and mass.transformed(T), geometry=shapes))
     joints = []
     for joint in mechanism.joints:
         turn = exp(np.concatenate([np.zeros(3), rng.normal(size=3)]))
         screws = np.kron(np.eye(2), inverse(turn)[:3, :3]) @ joint.screws
         parent, child = moved[joint.parent], moved[joint.child]
-        joints.append(
-            replace(
-                joint,
-                screws=screws,
-                T_parent_joint=parent @ joint.T_parent_joint @ turn,
-                T_child_joint=child @ joint.T_child_joint @ turn,
-            )
-        )
+        T_parent, T_child = parent @ joint.T_parent_joint @ turn, child @ joint.T_child_joint @ turn
+        places = {"T_parent_joint": T_parent, "T_child_joint": T_child}
+        joints.append(replace(joint, screws=screws, **places))
     return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints))
 
 
-@pytest.mark.slow
 def test_every_datum_that_differs_is_named_once(gripper: rg.Mechanism) -> None:
     joint = gripper.joint("plunger")
     body = next(b for b in gripper.bodies if b.inertia is not None and b.inertia.mass)
@@ -146,14 +132,9 @@ def tree() -> rg.Mechanism:
         Actuator("pusher", "prismatic", 0, "position", 5.0, (-1.0, 1.0), (-7.0, 8.0), gains),
         Actuator("turner", "universal", 1, "motor", 2.0),
     ]
-    return rg.Mechanism(
-        "tree",
-        tuple(bodies),
-        tuple(joints),
-        couplings=(rg.Coupling("gear", "gear", terms, 0.7),),
-        actuators=tuple(motors),
-        ground="ground",
-    )
+    gear = rg.Coupling("gear", "gear", terms, 0.7)
+    more = {"couplings": (gear,), "actuators": tuple(motors), "ground": "ground"}
+    return rg.Mechanism("tree", tuple(bodies), tuple(joints), **more)
 
 
 def counted(mechanism: rg.Mechanism, name: str, unit: float, zero: float) -> rg.Mechanism:
@@ -200,7 +181,6 @@ def counted(mechanism: rg.Mechanism, name: str, unit: float, zero: float) -> rg.
     )
 
 
-@pytest.mark.slow
 def test_frames_and_the_sense_in_which_joints_are_named_make_no_difference() -> None:
     machine = tree()
     assert differences(machine, machine) == []
@@ -210,7 +190,6 @@ def test_frames_and_the_sense_in_which_joints_are_named_make_no_difference() -> 
         assert differences(machine, replace(machine, joints=tuple(joints))) == [], name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prismatic", "revolute", "helical", "universal", "cylindrical"])
 def test_units_of_coordinates_make_no_difference_and_their_zeros_one(name: str) -> None:
     machine = tree()
@@ -222,10 +201,8 @@ def test_units_of_coordinates_make_no_difference_and_their_zeros_one(name: str) 
         assert f"zero of `{name}` is where the model counts 0.25" in found.message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("index", range(7))
 def test_a_joint_that_stands_or_points_elsewhere_is_named(index: int) -> None:
-    """Unless it lets the same motions happen; then what it carries stands elsewhere."""
     machine = tree()
     joint = machine.joints[index]
     for way in ([0.02, 0.01, 0.015, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.01, 0.02, -0.01]):
@@ -251,7 +228,6 @@ MOTOR = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", MOTOR)
 def test_what_became_of_a_motor_is_said(what: str) -> None:
     machine = tree()
@@ -266,9 +242,7 @@ def test_what_became_of_a_motor_is_said(what: str) -> None:
     assert "actuator `pusher` of `prismatic` is lost" in lost.message
 
 
-@pytest.mark.slow
 def test_couplings_are_the_same_relation_or_named() -> None:
-    """However they are scaled, ordered and signed; not with another number in them."""
     machine = tree()
     (gear,) = machine.couplings
 
@@ -297,19 +271,15 @@ def test_couplings_are_the_same_relation_or_named() -> None:
     assert gone.code == "REG327" and "prescribed motion `turn` is lost" in gone.message
 
 
-@pytest.mark.slow
 def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
     machine = tree()
     weld = rg.Joint("mount", "frame", "b2", "fixed", joint_screws("fixed"))
     shape = Geometry("sphere", np.array([1.0]))
     nothing = rg.Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
     mass = replace(nothing, mass=1.0)
-    for frame, bare in (
-        (rg.Body("frame"), True),
-        (rg.Body("frame", nothing), True),
-        (rg.Body("frame", mass), False),
-        (rg.Body("frame", None, (shape,)), False),
-    ):
+    own = [(None, ()), (nothing, ()), (mass, ()), (None, (shape,))]
+    for k, frame in enumerate(rg.Body("frame", *each) for each in own):
+        bare = k < 2
         joints, bodies = (*machine.joints, weld), (*machine.bodies, frame)
         found = differences(machine, replace(machine, bodies=bodies, joints=joints))
         assert [f.code for f in found] == ([] if bare else ["REG321", "REG321"])
@@ -318,9 +288,7 @@ def test_a_bare_link_that_is_welded_to_a_body_is_a_frame_on_it() -> None:
             assert "`frame` is there as well" in said and "`mount` is there as well" in said
 
 
-@pytest.mark.slow
 def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
-    """Bodies are known without the names of their joints, and with these under other names."""
     machine = tree()
     names = {joint.name: f"{joint.name} 2" for joint in machine.joints}
     bodies = {body.name: f"{body.name} 2" for body in machine.bodies}
@@ -335,10 +303,8 @@ def test_names_of_bodies_and_of_joints_stand_for_themselves() -> None:
         assert len(said) == (2 * len(names) if what == "joint" else len(bodies))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pitch", [0.2, -0.05])
 def test_a_screw_in_urdf_is_a_hinge_that_a_slide_follows(pitch: float, tmp_path: Path) -> None:
-    """From the ground outwards, or the other way round."""
     nut = rg.Joint("nut", "ground", "a", "helical", joint_screws("helical", pitch=pitch))
     ball = rg.Inertia(1.0, np.zeros(3), np.eye(3))
     bodies = (rg.Body("ground"), rg.Body("a", ball))
@@ -351,7 +317,6 @@ def test_a_screw_in_urdf_is_a_hinge_that_a_slide_follows(pitch: float, tmp_path:
 
 
 def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
-    """Two bodies welded twice: six redundant equations and a loop, by either of two names."""
     welds = [
         rg.Joint(name, "ground", "a", "fixed", joint_screws("fixed")) for name in ("one", "two")
     ]
@@ -371,9 +336,7 @@ def test_a_weld_counts_as_a_loop_whether_its_file_marks_it_or_not() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_bodies_that_come_and_go_and_change_their_color(gripper: rg.Mechanism) -> None:
-    """A body on a joint of its own changes the mobility as well."""
     arm = rg.Joint.in_world("arm", gripper.ground, "more", "revolute", (0, 1, 0))
     body = rg.Body("more", rg.Inertia(1.0, np.zeros(3), np.eye(3)))
     more = replace(gripper, bodies=(*gripper.bodies, body), joints=(*gripper.joints, arm))
@@ -400,7 +363,6 @@ def test_meshes_of_a_stage_stay_inside_it(target: str, name: str | None, tmp_pat
     assert _reference(shape, stage, adapters()[target], tmp_path / "new") == name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["differences", "try_engine"])
 def test_what_reads_as_another_machine_is_not_written(
     asked: str, gripper: rg.Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -416,7 +378,6 @@ def test_what_reads_as_another_machine_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_another_machine_is_an_error(gripper: rg.Mechanism) -> None:
     closing = next(joint for joint in gripper.joints if joint.closure)
     rest = tuple(joint for joint in gripper.joints if joint is not closing)
@@ -447,7 +408,6 @@ def test_a_weld_that_closes_a_loop_of_welds_is_the_same_machine_in_sdf(tmp_path:
 
 
 def test_open_loops_are_closed_or_refused_where_a_format_holds_none(tmp_path: Path) -> None:
-    """A four-bar with a crank 10 mm too long, and one with a hinge 9.99 mm out of its plane."""
     (adapter,) = [each for each in BUILTIN if each.closed and each.of_files]
     for offset in ([0.01, 0.0, 0.0], [0.0, 0.0, 0.00999]):
         whole = planar_fourbar()
