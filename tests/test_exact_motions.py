@@ -102,20 +102,6 @@ def test_a_torque_that_is_switched() -> None:
         rg.simulate(pendulum(), duration=1.0, forces=lambda t, q, v: np.full(1, np.nan))
 
 
-@pytest.mark.slow
-def test_error_follows_the_tolerance() -> None:
-    torque = {"j0": lambda t: 3.0 * np.cos(2.0 * t)}
-    ends = [
-        rg.simulate(upright(), duration=5.0, torques=torque, times=np.array([5.0]), rtol=rtol)
-        for rtol in (1e-4, 1e-8, 1e-12)
-    ]
-    coarse, fine = (
-        float(np.max(np.abs(end.coordinates - ends[-1].coordinates))) for end in ends[:2]
-    )
-    assert fine < 1e-6 and fine < coarse
-    assert ends[0].steps < ends[1].steps
-
-
 def test_a_state_on_the_way_continues_the_motion() -> None:
     robot = rg.to_pinocchio(rg.reduce(upright()))
     whole = rg.simulate(robot, duration=1.0, rates={"j0": 2.0}, rtol=1e-12)
@@ -189,17 +175,6 @@ def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
     assert motions[1].coordinates == pytest.approx(motions[0].coordinates, abs=1e-6)
     for motion in motions:
         assert motion.energy_drift < 1e-7
-
-
-@pytest.mark.slow
-def test_a_motion_is_that_of_whatever_is_at_hand() -> None:
-    reduction = rg.reduce(upright())
-    models = (upright(), reduction, rg.to_pinocchio(reduction), rg.to_pinocchio(reduction, "slack"))
-    ends: list[np.ndarray] = [
-        rg.simulate(model, duration=1.0, times=np.array([1.0])).coordinates[0] for model in models
-    ]
-    for end in ends[1:]:
-        assert end == pytest.approx(ends[0], abs=1e-7)
 
 
 def test_the_path_of_one_freedom_points_to_what_replaces_it() -> None:

@@ -358,21 +358,6 @@ def test_mjcf_has_the_values_of_pinocchios_own_reader() -> None:
     assert springs and "springs" in springs[0].message
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("style", ["rows", "anchors", "slack", "legacy"])
-def test_every_style_carries_the_values(style: str) -> None:
-    mechanism = fourbar()
-    robot = rg.to_pinocchio(rg.reduce(mechanism), style)
-    cut = {f.joints for f in robot.findings if f.code == "REG325"}
-    assert (("D",) in cut) == (style == "rows")
-    for joint in mechanism.joints:
-        if style == "rows" and (joint.name,) in cut:
-            continue
-        i = robot.velocity_index(joint.name)
-        assert robot.model.damping[i] == joint.dynamics.damping[0]
-        assert robot.model.armature[i] == joint.dynamics.armature[0]
-
-
 def test_pinocchio_models_keep_their_values_both_ways() -> None:
     model, rng = pin.buildSampleModelManipulator(), np.random.default_rng(0)
     for key in ARRAYS:

@@ -95,28 +95,24 @@ def test_there_and_back(name: str, style: str) -> None:
     assert np.allclose(b[index], a, rtol=1e-8, atol=1e-8 * np.max(np.abs(a)))
 
 
+def composite(*joints: Any) -> Any:
+    series = pin.JointModelComposite()
+    for joint in joints:
+        series.addJoint(joint, pin.SE3.Random())
+    return series
+
+
 def joint_models() -> dict[str, Any]:
     axis = np.array([0.6, 0.0, 0.8])
-    composite = pin.JointModelComposite()
-    composite.addJoint(pin.JointModelRX(), pin.SE3.Identity())
-    composite.addJoint(pin.JointModelPY(), pin.SE3(np.eye(3), np.array([0.1, 0.2, 0.3])))
-    composite.addJoint(pin.JointModelRevoluteUnaligned(axis), pin.SE3.Random())
-    inner = pin.JointModelComposite()
-    inner.addJoint(pin.JointModelSpherical(), pin.SE3.Random())
-    inner.addJoint(pin.JointModelPX(), pin.SE3.Random())
-    nested = pin.JointModelComposite()
-    nested.addJoint(inner, pin.SE3.Random())
-    nested.addJoint(pin.JointModelPY(), pin.SE3.Random())
-    rolling = pin.JointModelComposite()
-    rolling.addJoint(pin.JointModelPlanar(), pin.SE3.Random())
-    rolling.addJoint(pin.JointModelRX(), pin.SE3.Random())
+    hinge, slide = pin.JointModelRevoluteUnaligned(axis), pin.JointModelPY()
+    inner = composite(pin.JointModelSpherical(), pin.JointModelPX())
     return {
-        "nested": nested,
-        "rolling": rolling,
+        "nested": composite(inner, slide),
+        "rolling": composite(pin.JointModelPlanar(), pin.JointModelRX()),
         "RX": pin.JointModelRX(),
         "PZ": pin.JointModelPZ(),
         "HY": pin.JointModelHY(0.2),
-        "revolute": pin.JointModelRevoluteUnaligned(axis),
+        "revolute": hinge,
         "prismatic": pin.JointModelPrismaticUnaligned(axis),
         "helical": pin.JointModelHelicalUnaligned(axis, 0.3),
         "unbounded": pin.JointModelRUBZ(),
@@ -126,7 +122,7 @@ def joint_models() -> dict[str, Any]:
         "ZYX": pin.JointModelSphericalZYX(),
         "planar": pin.JointModelPlanar(),
         "universal": pin.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
-        "composite": composite,
+        "composite": composite(pin.JointModelRX(), slide, hinge),
     }
 
 

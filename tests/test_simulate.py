@@ -77,18 +77,6 @@ def test_error_follows_the_tolerance() -> None:
 
 
 @pytest.mark.slow
-def test_engines_agree() -> None:
-    reduction = rg.reduce(massive(fourbar(0.4)))
-    times = np.array([0.0, 0.5, 1.0])
-    motions = [
-        rg.simulate(reduction, duration=1.0, rtol=1e-10, times=times, solver=rg.Solver(style=style))
-        for style in ("rows", "anchors", "slack", "legacy")
-    ]
-    for motion in motions[1:]:
-        assert np.allclose(motion.coordinates, motions[0].coordinates, atol=1e-7)
-
-
-@pytest.mark.slow
 def test_a_falling_mechanism_keeps_its_angular_momentum() -> None:
     """Whichever way it tumbles, and whatever its legs do; its centre of mass falls freely."""
     robot = rg.to_pinocchio(rg.reduce(massive(stewart(floating=True))))
