@@ -98,14 +98,6 @@ def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch)
     assert certificate.worst > 0.1
 
 
-@pytest.mark.slow
-def test_a_cell_is_solved_for_among_others() -> None:
-    """The other cells of the mechanism have inputs of their own, which do not matter."""
-    reduction = rg.reduce(model("double_sarrus"), configurations=MANY)
-    assert len(reduction.cells) == 2
-    assert reduction.certificate.solved == MANY - CONFIGURATIONS
-
-
 @pytest.fixture
 def fresh_services() -> Iterator[None]:
     """Services are asked for anew: those of the test, and afterwards our own."""
@@ -183,7 +175,6 @@ def test_cells_with_and_without_a_closed_form() -> None:
     assert certificate.solved == 1000 - CONFIGURATIONS
 
 
-@pytest.mark.usefixtures("fresh_services")
 @pytest.mark.usefixtures("fresh_services")
 def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of coupled joints has no loop, and few configurations are few for it too."""

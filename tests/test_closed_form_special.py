@@ -200,26 +200,6 @@ def test_a_body_between_two_balls_that_a_third_one_holds(turned: bool) -> None:
 
 
 @pytest.mark.slow
-def test_rates_of_a_suspension() -> None:
-    solution = rg.closed_form(double_wishbone(), ["lower", "rack"])
-    x, rates, h = np.array([0.1, 0.01]), np.array([0.7, -0.2]), 1e-5
-    ahead, behind = (solution.solve(x + s * h * rates).q for s in (1, -1))
-    graph = solution.graph
-    balls = [c for e in graph.edges if e.group for c in e.columns]
-    turning = np.setdiff1d(np.arange(graph.freedoms), balls)
-    velocities = solution.velocities(x, rates)
-    assert np.allclose(velocities[:, turning], ((ahead - behind) / (2 * h))[:, turning], atol=1e-6)
-    loops = rg.reduce(graph.mechanism).loops
-    state = loops.state(solution.solve(x).q)
-    assert np.max(np.abs(loops.jacobian(state) @ velocities[..., None])) < 1e-12
-    accelerations = solution.accelerations(x, rates, 0.0 * rates)
-    left = (loops.jacobian(state) @ accelerations[..., None])[..., 0] + loops.bias(
-        state, velocities
-    )
-    assert np.max(np.abs(left)) < 1e-11
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "inputs", [["C[0]", "C[1]"], ["C[2]", "A"], ["C[0]", "A"], ["C[0]", "C[2]"]]
 )

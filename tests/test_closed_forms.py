@@ -20,16 +20,6 @@ def four_bar() -> Any:
     return rg.closed_form(mechanisms.planar_fourbar(), ["A"])
 
 
-def test_one_input_is_as_many():
-    solution = four_bar()
-    values = np.linspace(-0.5, 0.5, 11)[:, None]
-    many = solution.solve(values)
-    for value, q, assembled in zip(values, many.q, many.assembled, strict=True):
-        one = solution.solve(value)
-        assert np.array_equal(one.assembled, assembled)
-        assert np.allclose(one.q[assembled], q[assembled])
-
-
 def test_branches_are_continuous_and_named():
     solution = four_bar()
     assert len(solution.branches) == 2
