@@ -95,7 +95,6 @@ def every_case() -> None:
 
 
 def main() -> None:
-    """Measure and print."""
     mechanism, inputs = wheel_suspension()
     solution = rg.closed_form(mechanism, inputs)
     solution.solve(0.2)

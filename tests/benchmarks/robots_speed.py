@@ -72,7 +72,6 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and print."""
     given = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
     ratios: dict[str, float] = {}
     for name, mechanism in models().items():

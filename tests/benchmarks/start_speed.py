@@ -41,7 +41,6 @@ def seconds(code: str) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
     finish({name: seconds(peer) / seconds(own) for name, (own, peer) in PEERS.items()})
 
 

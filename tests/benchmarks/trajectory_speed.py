@@ -306,7 +306,6 @@ def compared(problem: Problem) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    """Measure and print."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     ratios = {
         name: ratio
