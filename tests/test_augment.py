@@ -108,7 +108,6 @@ def test_what_is_no_closure_is_refused(closure: Any, message: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", joint_models())
 def test_every_type_of_joint_in_a_loop(name: str) -> None:
-    """A chain that ends at a point of the ground moves as all equations say."""
     pin.seed(3)
     rng = np.random.default_rng(4)
     axis = np.array([0.0, 0.6, 0.8])
@@ -174,7 +173,6 @@ def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
 @pytest.mark.parametrize("plane", [True, False])
 @pytest.mark.parametrize("kind", FREE)
 def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
-    """Anchors without damping and rigid constraints with their settings: as the rows."""
     if plane:
         model, tip, end = open_fourbar()
         closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None

@@ -163,7 +163,6 @@ def test_components_that_meet(
 def test_flat_parallelograms_go_on_in_exactly_two_ways(
     lengths: tuple[float, float], turn: tuple[float, ...], noise: float, seed: int
 ) -> None:
-    """Wherever they lie, and where numbers are off."""
     R = Rotation.from_quat(turn).as_matrix()
     a, b = lengths
     points = np.array([0.0, a, a + b, b])[:, None] * R[:, 0]

@@ -136,7 +136,6 @@ def test_what_was_checked_is_told_apart() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bricard", "planar_fourbar"])
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
     monkeypatch.setattr("regularize.reduction.certificate.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
@@ -167,7 +166,6 @@ def test_loops_of_nothing_but_fixed_joints() -> None:
 
 @pytest.mark.slow
 def test_cells_with_and_without_a_closed_form() -> None:
-    """What is said to be walked to was walked to in every cell."""
     both = beside(model("planar_fourbar"), model("bricard"))
     certificate = rg.reduce(both, configurations=1000).certificate
     assert certificate.holds
@@ -200,7 +198,6 @@ def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPa
 
 
 def beside(*cells: rg.Mechanism) -> rg.Mechanism:
-    """Mechanisms on one ground."""
     joints, bodies = [], []
     for k, cell in enumerate(cells):
         names = {b.name: b.name if b.name == cell.ground else f"{b.name} {k}" for b in cell.bodies}
@@ -231,7 +228,6 @@ SHAPES = {
 
 
 def different(shape: str) -> list[rg.Mechanism]:
-    """Loops of one shape and different lengths."""
     axes = [(1, 0, 0) if kind == "P" else (0, 0, 1) for kind in shape]
     cells = []
     for k, size in enumerate((1.0, 2.0, 0.5)):

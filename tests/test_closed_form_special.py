@@ -60,7 +60,6 @@ def test_a_divisor_that_vanishes(away: float) -> None:
 
 
 def four_bar(size: float, away: tuple[float, float, float]) -> rg.Mechanism:
-    """A planar four-bar, oblique in space."""
     z = screws.unit(np.array([1.0, 2.0, 3.0]))
     x = screws.unit(np.cross(z, Z))
     y = np.cross(z, x)
@@ -219,7 +218,6 @@ def test_single_coordinates_of_a_planar_joint(inputs: list[str]) -> None:
 
 
 def test_written_python_where_a_divisor_is_zero() -> None:
-    """NaN, as for any other configuration that the formulas do not give."""
     solution = rg.closed_form(two_sliding_legs(), ["B1", "P1", "A0"])
     space: dict[str, object] = {}
     exec(solution.to_python(), space)
@@ -230,7 +228,6 @@ def test_written_python_where_a_divisor_is_zero() -> None:
 
 @pytest.mark.slow
 def test_a_divisor_that_vanishes_twice() -> None:
-    """It is small of second order beside the stored pose, which is one of the solutions."""
     joints = [
         rg.Joint.in_world("J0", "ground", "b0", "revolute", Z, (1, 0.5, 0.5)),
         rg.Joint.in_world("J1", "b0", "b1", "spherical", point=(1, -1, 0.5)),

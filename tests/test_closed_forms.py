@@ -62,7 +62,6 @@ def test_equations_that_vanish_on_one_branch_are_not_used():
 
 
 def test_a_structure_has_no_inputs():
-    """A triangle of three hinges: two shapes, whatever is asked for."""
     corners = ("A", (0, 0, 0)), ("B", (0.3, 0.1, 0)), ("C", (0.5, 0.4, 0))
     mechanism = ring("triangle", *((name, "revolute", Z, p) for name, p in corners))
     solution = rg.closed_form(mechanism, [])

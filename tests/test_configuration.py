@@ -36,7 +36,6 @@ def commented(model: Path, comment: str, before: str = '<loop name="D"') -> Path
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and JSON of a check."""
     status = main(["check", *arguments, "--output", "json"])
     out = capsys.readouterr().out
     return status, json.loads(out)

@@ -162,7 +162,6 @@ def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_wheel_rolls() -> None:
-    """Without slipping once rolling, as far as its axle's speed says, and no faster."""
     robot = falling('<cylinder radius="0.1" length="0.05"/>')
     q = at(robot, 0.1)
     q[3:7] = np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)  # its axis along Y

@@ -111,7 +111,6 @@ def test_a_bar_on_two_supports_rests_with_half_its_weight_on_each() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_wrenches_at_the_cuts_replace_the_constraints(name: str) -> None:
-    """The open tree under the cut wrenches as external forces moves like the closed loops."""
     robot = rg.to_pinocchio(reduction(name))
     model, data = robot.model, robot.model.createData()
     for q, v, tau in states(robot, 2):

@@ -115,7 +115,6 @@ def four_bar(E=STEEL["E"], height=0.01, elastic=True):
 
 
 def crank_angle(motion):
-    """The crank's angle at the recorded times."""
     return motion.coordinates[:, motion.names.index("A")]
 
 
@@ -298,7 +297,6 @@ def condensed(beam, elements=10, inner=6):
 
 
 def with_modes(mechanism, name, modes):
-    """The mechanism with a body given by modes."""
     bodies = [replace(b, elastic=modes) if b.name == name else b for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(bodies))
 
@@ -320,7 +318,6 @@ def test_component_modes_have_the_frequencies_of_a_cantilever(tmp_path):
 
 
 def pulled_four_bar(**options):
-    """A four-bar that gravity pulls aside, so that it moves."""
     return replace(four_bar(height=0.012, **options), gravity=np.array([6.0, 0.0, -9.81]))
 
 
@@ -450,7 +447,6 @@ def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_m
 
 @pytest.mark.slow
 def test_springs_follow_named_inputs_quasi_statically():
-    """In balance, with inertia terms that belong together, and rigid in the limit."""
     rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
     mechanism = with_bending(rigid, "coupler", "B")
     full, model = rg.reduced_model(mechanism), rg.reduced_model(mechanism, ["A"])

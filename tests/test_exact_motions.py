@@ -41,7 +41,6 @@ def slider_crank(crank: float = 0.3) -> rg.Mechanism:
 
 
 def upright(tilt: float = np.pi / 2 - 0.4) -> rg.Mechanism:
-    """A four-bar in which gravity works."""
     return massive(fourbar(tilt))
 
 
@@ -58,7 +57,6 @@ def test_pendulum_swings_as_elliptic_functions_say() -> None:
 
 @pytest.mark.parametrize("excess", [1e-9, -1e-9])
 def test_close_to_the_top_the_motion_is_followed(excess: float) -> None:
-    """All but enough energy, or just enough."""
     rate = 2.0 * np.sqrt(STIFFNESS) * (1.0 + excess)
     times = np.array([0.5, 2.0, 4.0, 6.0])
     motion = rg.simulate(pendulum(), duration=6.0, rates={"hinge": rate}, times=times, rtol=1e-12)
@@ -83,7 +81,6 @@ def test_constant_torque_without_gravity() -> None:
 
 
 def test_dead_centres_are_passed() -> None:
-    """The slider stands still twice per turn of the crank, and the crank runs through."""
     motion = rg.simulate(slider_crank(), duration=5.0, rates={"crank": 20.0})
     crank, slide = (motion.names.index(name) for name in ("crank", "slide"))
     assert np.ptp(motion.coordinates[:, crank]) > 30.0
@@ -158,7 +155,6 @@ def test_a_ball_between_crank_and_coupler(ends: tuple[str, str]) -> None:
 
 @pytest.mark.slow
 def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
-    """A motor over time and dampers: motion, and energy that is put in and lost."""
     mechanism, times = upright(), np.array([0.3, 1.0])
     motions = [
         rg.simulate(
@@ -186,7 +182,6 @@ def test_the_path_of_one_freedom_points_to_what_replaces_it() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ball in plane", "spherical", "Bricard"])
 def test_styles_and_coordinates_agree(name: str) -> None:
-    """Kept rows, all joints in the tree, and independent coordinates, from rest and turning."""
     mechanism = massive(MECHANISMS[name]())
     for options in ({}, {"rates": {"j0": 8.0}}, {"torques": {"j0": 3.0}, "rates": {"j0": -1.0}}):
         ends = [

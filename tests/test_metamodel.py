@@ -256,7 +256,6 @@ def test_splines_need_a_workspace_without_holes() -> None:
 
 @pytest.mark.slow
 def test_dynamics_of_many_states() -> None:
-    """The two ways to evaluate agree, and both agree with the reduced model."""
     model = published()
     rng = np.random.default_rng(5)
     theta = scattered(model, 30 * model.boxes)

@@ -37,13 +37,11 @@ def four_bars(*joints: tuple[Any, ...]) -> rg.Mechanism:
 
 
 def crank_rocker() -> rg.Mechanism:
-    """A Grashof four-bar whose crank turns all around."""
     points = (0, 0, 0), (0.3, 0, 0.4), (1.2, 0, 0.6), (1, 0, 0)
     return four_bars(*(("revolute", Y, point) for point in points))
 
 
 def slider_crank() -> rg.Mechanism:
-    """A crank of 0.3 m and a rod of 0.8 m that moves a piston along X."""
     points = (0, 0, 0), (0.18, 0, 0.24), (np.sqrt(0.8**2 - 0.24**2) + 0.18, 0, 0)
     hinges = [("revolute", Y, point) for point in points]
     return four_bars(*hinges, ("prismatic", (1, 0, 0)))

@@ -48,7 +48,6 @@ def test_a_rhombus_is_not_followed_beyond_its_folded_position():
 @pytest.mark.slow
 @pytest.mark.parametrize("reach", [0.0, 0.05, 0.3, 3.0])
 def test_what_meets_no_other_branch_is_reached(reach):
-    """A crank that goes all the way round: no place on the way is special."""
     branch = through_reference(mechanisms.planar_fourbar())
     q, good = branch(np.array([[reach], [-reach]]))
     expected = branch._solution.solve(np.array([[reach], [-reach]]), branch._branch)
@@ -103,7 +102,6 @@ def ways_to_assemble(mechanism: rg.Mechanism, q: np.ndarray, held: int) -> np.nd
 
 @pytest.mark.slow
 def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
-    """Joints that have gone round once or more keep their turns."""
     mechanism = four_bar()
     found = rg.closed_form(mechanism, ["A"]).solve(0.1)
     for q in found.q:

@@ -151,7 +151,6 @@ def test_jacobian_and_bias_are_derivatives_of_the_residual(name: str, style: str
 @pytest.mark.parametrize("style", ["anchors", "slack"])
 @pytest.mark.parametrize("name", ["tilted", "spherical", "3-PRRR", "helices", "ball in plane"])
 def test_constraint_models_serve_pinocchio_without_damping(name: str, style: str) -> None:
-    """The user's own calls: only the model, the constraint models and Pinocchio."""
     reduced = reduction(name)
     robot = rg.to_pinocchio(reduced, style)
     model, data = robot.model, robot.model.createData()

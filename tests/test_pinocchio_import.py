@@ -69,7 +69,6 @@ def test_a_vector_of_constraints_and_their_names() -> None:
 @pytest.mark.parametrize("style", ["anchors", "slack", "legacy"])
 @pytest.mark.parametrize("name", ["tilted", "ball in plane", "3-PRRR", "floating Stewart", "RCSE"])
 def test_there_and_back(name: str, style: str) -> None:
-    """Exported, read back and reduced again, every joint accelerates as before."""
     reduction = rg.reduce(massive(MECHANISMS[name]()))
     first = rg.to_pinocchio(reduction, style)
     mechanism = rg.from_pinocchio(first.model, first.constraint_models, first.q0)

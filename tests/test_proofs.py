@@ -253,7 +253,6 @@ CHANGES = (change_number, change_order, change_premise)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_no_changed_proof_is_accepted(change: Callable[[Any, np.random.Generator], None]) -> None:
-    """Forty changes of each kind, with the fingerprint as it was and made anew."""
     rng = np.random.default_rng(7)
     documents = [proof_of(path) for path in ASSETS if path.stem in CHANGED]
     for k in range(40):

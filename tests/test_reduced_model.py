@@ -324,7 +324,6 @@ def test_open_chain_equals_rnea() -> None:
 
 @pytest.mark.slow
 def test_four_bar_bounds_its_workspace() -> None:
-    """The crank stops where coupler and rocker are in line (a known angle)."""
     model, _ = reduced("four-bar")
     found = model.solve(np.array([[4.5], [-3.0], [0.1]]))
     assert found.reached.tolist() == [False, False, True]

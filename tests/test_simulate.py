@@ -27,7 +27,6 @@ def pendulum() -> rg.Mechanism:
 
 @pytest.mark.parametrize("damping", [0.0, 0.8])
 def test_pendulum_with_a_torque_over_time(damping: float) -> None:
-    """The balance knows of work, and of energy that is really lost."""
     motion = rg.simulate(
         pendulum(),
         duration=6.0,

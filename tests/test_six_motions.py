@@ -64,7 +64,6 @@ def test_solutions_that_share_the_hidden_variable_are_told_apart():
 
 @pytest.mark.parametrize("size", [1, 7, 500])
 def test_neighbours_along_a_line_are_all_neighbours(size):
-    """Against the comparison of all pairs."""
     rng = np.random.default_rng(size)
     rows = rng.integers(4, size=size)
     points = rng.integers(3, size=(size, 5)) + rng.uniform(-1e-7, 1e-7, size=(size, 5))
