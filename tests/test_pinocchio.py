@@ -181,27 +181,19 @@ def test_constraint_models_serve_pinocchio_without_damping(name: str, style: str
 def test_point_masses_are_no_obstacle() -> None:
     """Bodies without rotational inertia cannot be shared out evenly between two halves."""
     mechanism = fourbar(0.4)
-    points = replace(
-        mechanism,
-        bodies=tuple(
-            replace(b, inertia=rg.Inertia(1.0 + i, np.array([0.3, 0.2, 0.1]), np.zeros((3, 3))))
-            for i, b in enumerate(mechanism.bodies)
-        ),
-    )
-    assert_styles_agree(rg.reduce(points))
+    points = [
+        replace(b, inertia=rg.Inertia(1.0 + i, np.array([0.3, 0.2, 0.1]), np.zeros((3, 3))))
+        for i, b in enumerate(mechanism.bodies)
+    ]
+    assert_styles_agree(rg.reduce(replace(mechanism, bodies=tuple(points))))
 
 
 def test_massless_links_are_reported_and_simulated() -> None:
     mechanism = massive(fourbar())
-    bare = replace(
-        mechanism,
-        bodies=tuple(
-            replace(b, inertia=None) if b.name in ("b", "c") else b for b in mechanism.bodies
-        ),
-    )
-    reduced = rg.reduce(bare, cuts=["j2"])
-    robot = rg.to_pinocchio(reduced)
-    assert {"REG303", "REG306"} <= {finding.code for finding in robot.findings}
+    bodies = [replace(b, inertia=None) if b.name in "bc" else b for b in mechanism.bodies]
+    reduced = rg.reduce(replace(mechanism, bodies=tuple(bodies)), cuts=["j2"])
+    codes = {finding.code for finding in rg.to_pinocchio(reduced).findings}
+    assert {"REG303", "REG306"} <= codes
     assert_styles_agree(reduced)
 
 
