@@ -234,8 +234,7 @@ def test_what_is_redundant_is_said_of_each_branch(count: int) -> None:
             f"tip_{i}": ("b0", f"b{i}", (0, 0, 0)),
         }
     mechanism = rg.Mechanism.of_joints(
-        "K(2, n)",
-        [rg.Joint.in_world(n, a, b, "revolute", Z, p) for n, (a, b, p) in pivots.items()],
+        "K(2, n)", [rg.Joint.in_world(n, a, b, "revolute", Z, p) for n, (a, b, p) in pivots.items()]
     )
     report = rg.check(mechanism)
     mobility, loops = report.as_dict()["mobility"], count - 1

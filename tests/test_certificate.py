@@ -252,9 +252,7 @@ def test_advice_for_many_loops_is_what_the_changed_mechanism_is_analysed_to_be(
         assert (after.redundant, after.mobility) == (entry.left, entry.mobility)
 
 
-def test_the_place_where_rows_are_weakest_is_that_of_one_loop(
-    loops_side_by_side: Any,
-) -> None:
+def test_the_place_where_rows_are_weakest_is_that_of_one_loop(loops_side_by_side: Any) -> None:
     every = loops_side_by_side.reduction.certificate.descents
     places = [down.lowest for down in every]
     lowest = loops_side_by_side.reduction.certificate.nearest

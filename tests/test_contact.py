@@ -309,8 +309,7 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("robot_of", "duration"),
-    [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)],
+    ("robot_of", "duration"), [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)]
 )
 def test_robots_stand_after_a_drop(robot_of: Callable[[], Any], duration: float) -> None:
     robot, q = robot_of()

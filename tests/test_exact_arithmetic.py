@@ -15,18 +15,8 @@ from screws import unit
 
 import regularize as rg
 from regularize.lie import subalgebra
-from regularize.proofs.geometry import (
-    FULL,
-    UNITS,
-    Precision,
-    equal_bars,
-    exact_freedoms,
-    integral,
-)
-from regularize.proofs.incidence import (
-    NotExact,
-    cross,
-)
+from regularize.proofs.geometry import FULL, UNITS, Precision, equal_bars, exact_freedoms, integral
+from regularize.proofs.incidence import NotExact, cross
 from regularize.proofs.verifier import (
     Space,
     annihilator,

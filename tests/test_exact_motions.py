@@ -136,11 +136,7 @@ def test_a_ball_between_crank_and_coupler(ends: tuple[str, str]) -> None:
     ball, hinge = (
         rg.Mechanism.of_joints(
             kind,
-            [
-                bars[0],
-                rg.Joint.in_world("B", *ends, kind, (0, 1, 0), (0.3, 0, 0.4)),
-                *bars[1:],
-            ],
+            [bars[0], rg.Joint.in_world("B", *ends, kind, (0, 1, 0), (0.3, 0, 0.4)), *bars[1:]],
         )
         for kind in ("spherical", "revolute")
     )

@@ -7,16 +7,10 @@ import pytest
 from loop_samples import apart, closed_by, dh_link, pencil
 from scipy.sparse.csgraph import connected_components
 
-from regularize.guests.modes.eigen_loop import (
-    from_null_spaces,
-)
-from regularize.guests.modes.elementary_loop import (
-    certified,
-)
+from regularize.guests.modes.eigen_loop import from_null_spaces
+from regularize.guests.modes.elementary_loop import certified
 from regularize.guests.modes.grouping import firsts_of, labels_of
-from regularize.guests.modes.pencil import (
-    arrangements,
-)
+from regularize.guests.modes.pencil import arrangements
 
 
 def test_nothing_is_proved_of_singular_configurations():

@@ -21,13 +21,7 @@ from screws import exp, transform, unit
 
 import regularize as rg
 from regularize.proofs.curves import Series, Terms, relation_of
-from regularize.proofs.dual_quaternions import (
-    Dual,
-    line_of,
-    norm_of,
-    product_of,
-    split_right,
-)
+from regularize.proofs.dual_quaternions import Dual, line_of, norm_of, product_of, split_right
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import fingerprint
 from regularize.report.report import Report
@@ -145,8 +139,7 @@ def test_the_linkage_of_schatz_has_rational_axes_at_every_pose(p: float) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("build", "family", "roots"),
-    [(schatz_loop, "Schatz", 1), (trihedral, "trihedral Bricard", 2)],
+    ("build", "family", "roots"), [(schatz_loop, "Schatz", 1), (trihedral, "trihedral Bricard", 2)]
 )
 def test_curves_that_are_not_rational_are_proved_at_any_pose(
     build: Callable[[], rg.Mechanism], family: str, roots: int, monkeypatch: pytest.MonkeyPatch

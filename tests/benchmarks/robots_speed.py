@@ -63,10 +63,7 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
         "rollout": (lambda: robot.rollout(q, v, tau, H, STEPS), count * STEPS),
         "code": (lambda: fast.forward_dynamics(q, v, tau), count),
         "compiled": (lambda: fast.rollout(q, v, tau, H, STEPS), count * STEPS),
-        "mujoco": (
-            lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS),
-            count * STEPS,
-        ),
+        "mujoco": (lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS), count * STEPS),
     }
     return {name: 1e9 * seconds for name, seconds in per_item(ways, RUNS).items()}
 
