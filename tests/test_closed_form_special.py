@@ -116,32 +116,19 @@ def test_a_floating_base_that_is_no_input() -> None:
     assert np.allclose(space["solve"]([0.2], 1), found.q[0, 1])  # type: ignore[operator]
 
 
-def hinge(name: str, a: str, b: str, x: float, y: float) -> object:
-    return rg.Joint.in_world(name, a, b, "revolute", Z, (x, y, 0))
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 @pytest.mark.parametrize("driven", [True, False])
 def test_code_of_what_does_not_move(driven: bool, tmp_path: Path) -> None:
     """Two ways to assemble a square of hinges on two rigid bodies are constants."""
+    square = """J0 ground b1 0 0, J1 b1 b2 1 0, J2 b2 b3 1 1, J3 b3 ground 0 1,
+        J4 b1 b4 0 0, J5 b4 b5 0.5 0.5, J6 b5 b2 0.75 0.25"""
+    text = square if driven else "A ground a 0 0, B a b 1 0, C b ground 0.4 0.9"
+    inputs = ["J6"] if driven else []
     joints = [
-        hinge("J0", "ground", "b1", 0, 0),
-        hinge("J1", "b1", "b2", 1, 0),
-        hinge("J2", "b2", "b3", 1, 1),
-        hinge("J3", "b3", "ground", 0, 1),
-        hinge("J4", "b1", "b4", 0, 0),
-        hinge("J5", "b4", "b5", 0.5, 0.5),
-        hinge("J6", "b5", "b2", 0.75, 0.25),
+        rg.Joint.in_world(name, a, b, "revolute", Z, (float(x), float(y), 0))
+        for name, a, b, x, y in map(str.split, text.split(","))
     ]
-    inputs = ["J6"]
-    if not driven:
-        joints = [
-            hinge("A", "ground", "a", 0, 0),
-            hinge("B", "a", "b", 1, 0),
-            hinge("C", "b", "ground", 0.4, 0.9),
-        ]
-        inputs = []
     solution = rg.closed_form(rg.Mechanism.of_joints("constant", joints, ground="ground"), inputs)
     assert solution.solved
     source = tmp_path / "loops.c"

@@ -406,12 +406,11 @@ def test_wrong_inputs(inputs: list[str], message: str) -> None:
 
 def test_spherical_input_is_refused() -> None:
     joint = rg.Joint.in_world("ball", "ground", "body", "spherical")
+    mechanism = rg.Mechanism.of_joints("pendulum", [joint])
     with pytest.raises(rg.ModelError, match=r"'ball' has 3 freedoms; name one of them: ball\[0\]"):
-        rg.reduced_model(rg.Mechanism.of_joints("pendulum", [joint]), ["ball", "ball", "ball"])
+        rg.reduced_model(mechanism, ["ball", "ball", "ball"])
     with pytest.raises(rg.ModelError, match="'ball' is spherical"):
-        rg.reduced_model(
-            rg.Mechanism.of_joints("pendulum", [joint]), ["ball[0]", "ball[1]", "ball[2]"]
-        )
+        rg.reduced_model(mechanism, ["ball[0]", "ball[1]", "ball[2]"])
 
 
 @pytest.mark.slow
