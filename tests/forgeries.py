@@ -77,7 +77,6 @@ def written(space: Space) -> list[list[str]]:
 
 
 def one_of(things: Any, rng: Rng) -> Any:
-    """One of some things, if there is any."""
     if not (things := [*things]):
         raise NothingToForge
     return things[rng.integers(len(things))]
@@ -219,7 +218,6 @@ def locked(document: Any, rng: Rng) -> None:
 
 
 def one_row_more(document: Any, rng: Rng) -> None:
-    """One row more that is never needed."""
     part = one_of(document["parts"], rng)
     cut = one_of((s for s in steps_of(part, "cut") if s["kept"]), rng)
     Z = next(exact(j["space"]) for j in part["joints"] if j["name"] == cut["joint"])
@@ -387,7 +385,6 @@ def fewer_joints(document: Any, rng: Rng) -> None:
 
 
 def names_exchanged(document: Any, rng: Rng) -> None:
-    """Two joints' names, wherever they stand."""
     part = one_of(document["parts"], rng)
     names = [j["name"] for j in part["joints"] if not j.get("virtual")]
     one, two = one_of(names, rng), one_of(names, rng)
@@ -424,7 +421,6 @@ def joint_left_out(document: Any, rng: Rng) -> None:
 
 
 def elsewhere(document: Any, rng: Rng) -> None:
-    """Another origin or unit of length."""
     part = one_of(document["parts"], rng)
     if rng.random() < 0.5:
         part["origin_m"] = [x + k for x, k in zip(part["origin_m"], (0.1, 0.2, 0.3), strict=True)]
@@ -437,7 +433,6 @@ def elsewhere(document: Any, rng: Rng) -> None:
 
 
 def ring(tree: dict[str, Any], ends: tuple[str, str]) -> list[str]:
-    """Joints that lead from one body to another."""
     paths: dict[str, list[str]] = {ends[0]: []}
     while ends[1] not in paths:
         for name, (one, two) in tree.items():
@@ -563,7 +558,6 @@ def forged(seed: int) -> Iterator[tuple[str, str, Any, bool]]:
 
 
 def is_of(document: Any, model: str) -> bool:
-    """Whether the command says that a proof is about a model."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         proof = Path(folder) / "proof.json"
         proof.write_text(json.dumps(document), encoding="utf-8")

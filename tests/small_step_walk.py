@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import svd
+from screws import adjoint, exp
 
 import regularize as rg
 
@@ -28,34 +29,6 @@ AWAY, NEAR = 0.05, 0.01
 FOLLOWED = 0.05
 #: Closure error of a closed configuration.
 CLOSED = 1e-13
-
-
-def hat(w: Array) -> Array:
-    """Matrix of the vector product."""
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-
-
-def exponential(s: Array, amount: float) -> Array:
-    """Rigid motion along a screw (v, w), shape (4, 4)."""
-    v, w = s[:3] * amount, s[3:] * amount
-    angle = float(np.linalg.norm(w))
-    T, W = np.eye(4), hat(w)
-    if angle < 1e-9:
-        a, b, c = 1.0, 0.5, 1.0 / 6.0
-    else:
-        a = np.sin(angle) / angle
-        b = 2.0 * (np.sin(0.5 * angle) / angle) ** 2
-        c = (angle - np.sin(angle)) / angle**3
-        c = 1.0 / 6.0 if angle < 1e-3 else c
-    T[:3, :3] += a * W + b * W @ W
-    T[:3, 3] = (np.eye(3) + b * W + c * W @ W) @ v
-    return T
-
-
-def carried(T: Array, s: Array) -> Array:
-    """A screw (v, w) in the frame in which T is expressed."""
-    w = T[:3, :3] @ s[3:]
-    return np.concatenate([T[:3, :3] @ s[:3] + np.cross(T[:3, 3], w), w])
 
 
 class Loops:
@@ -111,8 +84,8 @@ class Loops:
         """Pose of a joint's frame after its motion, and its screws in the world."""
         T, screws = base, []
         for k, s in enumerate(self.joints[i].screws.T):
-            screws.append(carried(T, s))
-            T = T @ exponential(s, q[self.first[i] + k])
+            screws.append(adjoint(T) @ s)
+            T = T @ exp(s * q[self.first[i] + k])
         return T, screws
 
     def bodies(self, q: Array) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -108,7 +108,6 @@ def test_what_is_no_closure_is_refused(closure: Any, message: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", joint_models())
 def test_every_type_of_joint_in_a_loop(name: str) -> None:
-    """A chain that ends at a point of the ground moves as all equations say."""
     pin.seed(3)
     rng = np.random.default_rng(4)
     axis = np.array([0.0, 0.6, 0.8])
@@ -174,7 +173,6 @@ def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
 @pytest.mark.parametrize("plane", [True, False])
 @pytest.mark.parametrize("kind", FREE)
 def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
-    """Anchors without damping and rigid constraints with their settings: as the rows."""
     if plane:
         model, tip, end = open_fourbar()
         closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
@@ -199,41 +197,6 @@ def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
         given = (rigid.constraint_models, datas, rigid.proximal_settings)
         assert pin.lcaba(model, data, q, v, tau, *given) == pytest.approx(expected, abs=1e3 * bound)
     assert model == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plane", [True, False])
-def test_the_admm_solver(plane: bool) -> None:
-    """It converges on the anchors of a hinge, and its forces give the acceleration of the rows."""
-    if plane:
-        model, tip, end = open_fourbar()
-        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT), None
-    else:
-        model, closure, q0 = spatial("revolute")
-    robot = rg.augment(model, [closure], q0, style="anchors")
-    q, v, tau = state(robot)
-    models, datas, data = robot.constraint_models, pin.StdVec_ConstraintData(), model.createData()
-    for constraint in models:
-        datas.append(constraint.createData())
-    pin.crba(model, data, q, pin.Convention.WORLD)
-    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
-    for constraint, constraint_data in zip(models, datas, strict=True):
-        constraint.calc(model, data, constraint_data)
-    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
-    cholesky.compute(model, data, models, datas, 0.0)
-    free = pin.aba(model, model.createData(), q, v, tau)
-    J = pin.getConstraintsJacobian(model, data, models, datas)
-    drift = np.concatenate([each.extract().constraint_acceleration_error for each in datas])
-    settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
-    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = 1e-12
-    settings.relative_feasibility_tol = settings.relative_complementarity_tol = 1e-14
-    settings.max_iterations, settings.solve_ncp = 5000, False
-    delassus = cholesky.getDelassusOperatorCholeskyExpression()
-    solver = pin.ADMMConstraintSolver()
-    assert solver.solve(delassus, J @ free + drift, models, datas, settings, result)
-    force = J.T @ result.retrieveConstraintImpulses()
-    a = free + np.linalg.solve(mass_matrix(model, data, q), force)
-    assert a == pytest.approx(robot.forward_dynamics(q, v, tau), abs=1e-8 * (1 + np.abs(a).max()))
 
 
 def test_rigid_constraints_cannot_slide() -> None:
@@ -352,23 +315,6 @@ def test_a_mimic_joint_of_scaling_zero_rests_at_its_offset() -> None:
         pickle.dumps(robot)
 
 
-def test_derivatives_beside_planar_joints() -> None:
-    """Rates of planar joints turn with them; one that mimics may be at rest."""
-    model = chain([pin.JointModelPlanar(), pin.JointModelRY(), pin.JointModelRX()])
-    robot = rg.augment(pin.transformJointIntoMimic(model, 2, 3, 0.0, 0.1), [])
-    q = np.array([0.1, 0.2, np.cos(0.4), np.sin(0.4), 0.3])
-    assert robot.coordinates(q) == pytest.approx([0.1, 0.2, 0.4, 0.3])
-    v, tau, h = np.ones(4), np.arange(4.0), 1e-5
-    exact = robot.dynamics_derivatives(q, v, tau)
-    for k, unit in enumerate(h * np.eye(4)):
-        ends = [
-            robot.forward_dynamics(pin.integrate(robot.model, q, sign * unit), v, tau)
-            for sign in (1, -1)
-        ]
-        change = (ends[0] - ends[1]) / (2 * h)
-        assert exact.ddq_dq[:, k] == pytest.approx(change, abs=1e-7 * (1 + np.abs(change).max()))
-
-
 def test_a_joint_that_turns_without_end_has_no_coordinate_to_prescribe() -> None:
     robot = rg.augment(chain([pin.JointModelRY(), pin.JointModelRUBY()]), [])
     assert robot.position_index(0) == 0
@@ -385,14 +331,6 @@ def test_a_configuration_with_open_loops_is_closed_and_said() -> None:
     assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12
     far = rg.Closure(tip, end, 0, pin.SE3(np.eye(3), np.array([9.0, 0.0, 0.0])))
     assert [f.code for f in rg.augment(model, [far]).findings] == ["REG101"]
-
-
-def test_no_closures_at_all() -> None:
-    model = pin.buildSampleModelHumanoid()
-    robot = rg.augment(model, [])
-    q, v, tau = pin.neutral(model), np.ones(model.nv), np.ones(model.nv)
-    expected = pin.aba(model, model.createData(), q, v, tau)
-    assert robot.rows == 0 and robot.forward_dynamics(q, v, tau) == pytest.approx(expected)
 
 
 def test_copies_are_equal_and_their_own() -> None:

@@ -97,14 +97,6 @@ def test_rows_that_matter_are_missed(name: str, monkeypatch: pytest.MonkeyPatch)
     assert certificate.worst > 0.1
 
 
-@pytest.mark.slow
-def test_a_cell_is_solved_for_among_others() -> None:
-    """The other cells of the mechanism have inputs of their own, which do not matter."""
-    reduction = rg.reduce(model("double_sarrus"), configurations=MANY)
-    assert len(reduction.cells) == 2
-    assert reduction.certificate.solved == MANY - CONFIGURATIONS
-
-
 @pytest.fixture
 def fresh_services() -> Iterator[None]:
     """Services are asked for anew: those of the test, and afterwards our own."""
@@ -143,7 +135,6 @@ def test_what_was_checked_is_told_apart() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bricard", "planar_fourbar"])
 def test_a_few_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing depends on how many configurations fit into memory."""
     whole = rg.reduce(model(name), configurations=900)
     monkeypatch.setattr("regularize.reduction.coupled.CHUNK", 70)
     parts = rg.reduce(model(name), configurations=900)
@@ -166,7 +157,6 @@ def test_loops_of_nothing_but_fixed_joints() -> None:
 
 @pytest.mark.slow
 def test_cells_with_and_without_a_closed_form() -> None:
-    """What is said to be walked to was walked to in every cell."""
     both = beside(model("planar_fourbar"), model("bricard"))
     certificate = rg.reduce(both, configurations=1000).certificate
     assert certificate.holds
@@ -199,7 +189,6 @@ def test_couplings_without_loops_are_not_solved_for(monkeypatch: pytest.MonkeyPa
 
 
 def beside(*cells: rg.Mechanism) -> rg.Mechanism:
-    """Mechanisms on one ground."""
     joints, bodies = [], []
     for k, cell in enumerate(cells):
         names = {b.name: b.name if b.name == cell.ground else f"{b.name} {k}" for b in cell.bodies}
@@ -230,7 +219,6 @@ SHAPES = {
 
 
 def different(shape: str) -> list[rg.Mechanism]:
-    """Loops of one shape and different lengths."""
     axes = [(1, 0, 0) if kind == "P" else (0, 0, 1) for kind in shape]
     cells = []
     for k, size in enumerate((1.0, 2.0, 0.5)):
@@ -255,9 +243,7 @@ def test_advice_for_many_loops_is_what_the_changed_mechanism_is_analysed_to_be(
         assert (after.redundant, after.mobility) == (entry.left, entry.mobility)
 
 
-def test_the_place_where_rows_are_weakest_is_that_of_one_loop(
-    loops_side_by_side: Any,
-) -> None:
+def test_the_place_where_rows_are_weakest_is_that_of_one_loop(loops_side_by_side: Any) -> None:
     every = loops_side_by_side.reduction.certificate.descents
     places = [down.lowest for down in every]
     lowest = loops_side_by_side.reduction.certificate.nearest

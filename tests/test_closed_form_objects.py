@@ -29,7 +29,6 @@ def elbow() -> Any:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("used", [False, True])
 def test_copies_give_the_same_results(way, used):
-    """Whether or not something has been compiled, derived and written out before."""
     solution = elbow()
     if used:
         solution.solve(X)
@@ -67,7 +66,6 @@ def test_printed_in_one_line():
 
 @pytest.mark.slow
 def test_many_samples_need_no_more_room_than_their_results():
-    """At three hundred thousand samples nothing else of that length is kept."""
     import tracemalloc
 
     (mechanism, inputs), _ = CASES["planar 4R"]

@@ -57,7 +57,6 @@ def test_a_divisor_that_vanishes(away: float) -> None:
 
 
 def four_bar(size: float, away: tuple[float, float, float]) -> rg.Mechanism:
-    """A planar four-bar, oblique in space."""
     z = screws.unit(np.array([1.0, 2.0, 3.0]))
     x = screws.unit(np.cross(z, Z))
     y = np.cross(z, x)
@@ -113,23 +112,14 @@ def test_a_floating_base_that_is_no_input() -> None:
 @pytest.mark.parametrize("driven", [True, False])
 def test_code_of_what_does_not_move(driven: bool, tmp_path: Path) -> None:
     """Two ways to assemble a square of hinges on two rigid bodies are constants."""
+    square = """J0 ground b1 0 0, J1 b1 b2 1 0, J2 b2 b3 1 1, J3 b3 ground 0 1,
+        J4 b1 b4 0 0, J5 b4 b5 0.5 0.5, J6 b5 b2 0.75 0.25"""
+    text = square if driven else "A ground a 0 0, B a b 1 0, C b ground 0.4 0.9"
+    inputs = ["J6"] if driven else []
     joints = [
-        hinge("J0", "ground", "b1", 0, 0),
-        hinge("J1", "b1", "b2", 1, 0),
-        hinge("J2", "b2", "b3", 1, 1),
-        hinge("J3", "b3", "ground", 0, 1),
-        hinge("J4", "b1", "b4", 0, 0),
-        hinge("J5", "b4", "b5", 0.5, 0.5),
-        hinge("J6", "b5", "b2", 0.75, 0.25),
+        rg.Joint.in_world(name, a, b, "revolute", Z, (float(x), float(y), 0))
+        for name, a, b, x, y in map(str.split, text.split(","))
     ]
-    inputs = ["J6"]
-    if not driven:
-        joints = [
-            hinge("A", "ground", "a", 0, 0),
-            hinge("B", "a", "b", 1, 0),
-            hinge("C", "b", "ground", 0.4, 0.9),
-        ]
-        inputs = []
     solution = rg.closed_form(rg.Mechanism.of_joints("constant", joints, ground="ground"), inputs)
     assert solution.solved
     source = tmp_path / "loops.c"
@@ -204,7 +194,6 @@ def test_single_coordinates_of_a_planar_joint(inputs: list[str]) -> None:
 
 
 def test_written_python_where_a_divisor_is_zero() -> None:
-    """NaN, as for any other configuration that the formulas do not give."""
     solution = rg.closed_form(two_sliding_legs(), ["B1", "P1", "A0"])
     assert np.isnan(written_out(solution)([0.0, 0.0, 0.0], 0)).all()
     exact = solution.solve([0.1, 0.2, 0.1]).q[1]
@@ -213,7 +202,6 @@ def test_written_python_where_a_divisor_is_zero() -> None:
 
 @pytest.mark.slow
 def test_a_divisor_that_vanishes_twice() -> None:
-    """It is small of second order beside the stored pose, which is one of the solutions."""
     joints = [
         rg.Joint.in_world("J0", "ground", "b0", "revolute", Z, (1, 0.5, 0.5)),
         rg.Joint.in_world("J1", "b0", "b1", "spherical", point=(1, -1, 0.5)),

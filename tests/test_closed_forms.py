@@ -20,6 +20,16 @@ def four_bar() -> Any:
     return rg.closed_form(mechanisms.planar_fourbar(), ["A"])
 
 
+def test_branches_are_continuous_and_named():
+    solution = four_bar()
+    assert len(solution.branches) == 2
+    values = np.linspace(-0.4, 0.4, 300)[:, None]
+    found = solution.solve(values)
+    for branch in range(found.q.shape[1]):
+        q = found.q[found.assembled[:, branch], branch]
+        assert np.max(np.abs(np.diff(np.unwrap(q, axis=0), axis=0))) < 0.1
+
+
 def test_loops_without_a_closed_form_are_named():
     rng = np.random.default_rng(3)
     joints = [
@@ -51,7 +61,6 @@ def test_equations_that_vanish_on_one_branch_are_not_used():
 
 
 def test_a_structure_has_no_inputs():
-    """A triangle of three hinges: two shapes, whatever is asked for."""
     corners = ("A", (0, 0, 0)), ("B", (0.3, 0.1, 0)), ("C", (0.5, 0.4, 0))
     mechanism = ring("triangle", *((name, "revolute", Z, p) for name, p in corners))
     solution = rg.closed_form(mechanism, [])

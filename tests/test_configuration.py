@@ -36,7 +36,6 @@ def commented(model: Path, comment: str, before: str = '<loop name="D"') -> Path
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and JSON of a check."""
     status = main(["check", *arguments, "--output", "json"])
     out = capsys.readouterr().out
     return status, json.loads(out)
@@ -54,11 +53,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict
     ],
 )
 def test_a_comment_accepts_what_stands_below_it(
-    model: Path,
-    capsys: pytest.CaptureFixture[str],
-    comment: str,
-    before: str,
-    accepted: set[str],
+    model: Path, capsys: pytest.CaptureFixture[str], comment: str, before: str, accepted: set[str]
 ) -> None:
     commented(model, f"regularize: {comment}", before)
     status, report = said(capsys, str(model))

@@ -45,7 +45,6 @@ def test_sixteen_configurations_of_an_arm_with_a_driven_pose():
 @pytest.mark.slow
 @pytest.mark.parametrize("turns", [0, 1, -1])
 def test_inputs_keep_every_digit(turns):
-    """Whole turns of a pose included, for eigenvalues and for formulas alike."""
     pose = np.array([-0.4, 0.3, 0.2, 0.3, -0.2, 0.4])
     pose[3:] *= 1.0 + turns * 2 * np.pi / np.linalg.norm(pose[3:])
     (elbow, inputs), _ = CASES["elbow manipulator"]
@@ -245,7 +244,6 @@ def test_other_units_of_length_change_nothing(factor):
 
 @pytest.mark.slow
 def test_angles_are_within_a_turn() -> None:
-    """Newton's method ends anywhere; whole turns say nothing."""
     mechanism = rg.load(Path(__file__).resolve().parents[1] / "assets" / "delta_universal.urdf")
     found = rg.configurations(mechanism, ["M1", "M2", "M3"], [0.1, 0.2, 0.1], rounds=4)
     assert found.method == "iteration"

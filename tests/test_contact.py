@@ -24,12 +24,15 @@ MOTORS = ("hip_yaw", "hip_roll", "hip_pitch", "knee_front", "ankle_pitch", "ankl
 Y = (0, 1, 0)
 
 
-def falling(shape: str, gravity: object = (0.0, 0.0, -9.81), friction: str = "") -> rg.Robot:
-    """A free body of 2 kg with one collision shape, written as URDF."""
-    text = f"""<robot name="r"><link name="b"><inertial><mass value="2"/>
+def urdf(shape: str, friction: str = "") -> str:
+    """A body of 2 kg with one collision shape."""
+    return f"""<robot name="r"><link name="b"><inertial><mass value="2"/>
     <inertia ixx="0.03" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
     <collision><geometry>{shape}</geometry></collision></link>{friction}</robot>"""
-    mechanism = rg.load(text.encode(), format="urdf", floating=True)
+
+
+def falling(shape: str, gravity: object = (0.0, 0.0, -9.81), friction: str = "") -> rg.Robot:
+    mechanism = rg.load(urdf(shape, friction).encode(), format="urdf", floating=True)
     return rg.to_pinocchio(rg.reduce(replace(mechanism, gravity=np.array(gravity))))
 
 
@@ -150,10 +153,7 @@ def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
 
     block = trimesh.creation.box((0.2, 0.3, 0.4)).subdivide()
     block.export(tmp_path / "block.stl")
-    text = """<robot name="r"><link name="b"><inertial><mass value="2"/>
-    <inertia ixx="0.03" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision><geometry><mesh filename="block.stl"/></geometry></collision></link></robot>"""
-    (tmp_path / "r.urdf").write_text(text)
+    (tmp_path / "r.urdf").write_text(urdf('<mesh filename="block.stl"/>'))
     robot = rg.to_pinocchio(rg.reduce(rg.load(tmp_path / "r.urdf", floating=True)))
     motion = rg.simulate(robot, duration=0.3, h=1e-3, q=at(robot, 0.21), contacts=[rg.Ground()])
     assert motion.q[-1, 2] == pytest.approx(0.2, abs=1e-6)
@@ -162,7 +162,6 @@ def test_a_mesh_stands_on_its_hull(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_wheel_rolls() -> None:
-    """Without slipping once rolling, as far as its axle's speed says, and no faster."""
     robot = falling('<cylinder radius="0.1" length="0.05"/>')
     q = at(robot, 0.1)
     q[3:7] = np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)  # its axis along Y
@@ -310,8 +309,7 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("robot_of", "duration"),
-    [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)],
+    ("robot_of", "duration"), [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)]
 )
 def test_robots_stand_after_a_drop(robot_of: Callable[[], Any], duration: float) -> None:
     robot, q = robot_of()

@@ -99,7 +99,6 @@ class Engine:
 
 
 def plain(robot: rg.Robot) -> rg.Robot:
-    """The robot by dense algebra."""
     vars(robot)["kernel"] = None
     return robot
 

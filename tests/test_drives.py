@@ -150,7 +150,6 @@ def test_a_driven_crank_in_all_coordinates_and_in_minimal_ones(engine: str) -> N
 
 @pytest.mark.slow
 def test_some_joints_driven_and_others_free() -> None:
-    """A four-bar on a carriage that is shaken: its crank swings as the forces on it tell."""
     mechanism = bars(0.2, 0.5, 0.5, 0.5, 1.0, carriage=True)
     options: dict[str, Any] = {
         "duration": 1.0,
@@ -176,7 +175,6 @@ def test_some_joints_driven_and_others_free() -> None:
 
 @pytest.mark.slow
 def test_dependent_rows_and_dead_points_do_not_matter() -> None:
-    """A crank around and around, beyond the rocker's dead points; rows that depend on others."""
     motion = rg.simulate(crank_rocker(), duration=3.0, drive={"A": "4*t"})
     assert motion.energy_drift < 1e-5
     bricard = massive(MECHANISMS["Bricard"]())
@@ -223,7 +221,6 @@ def test_drives_that_cannot_be(coordinates: str) -> None:
 
 
 def test_a_drive_against_a_limit_is_stopped_with_a_reason() -> None:
-    """The rocker is driven beyond its dead point."""
     for coordinates in ("all", "minimal"):
         solver = rg.Solver(coordinates)
         with pytest.raises(rg.RegularizeError, match="dead centre") as caught:

@@ -115,7 +115,6 @@ def four_bar(E=STEEL["E"], height=0.01, elastic=True):
 
 
 def crank_angle(motion):
-    """The crank's angle at the recorded times."""
     return motion.coordinates[:, motion.names.index("A")]
 
 
@@ -212,9 +211,8 @@ def condensed(beam, elements=10, inner=6):
     return rg.Modes(T.T @ M @ T, T.T @ K @ T, np.stack([T[:6], T[6 * elements :]]))
 
 
-def with_modes(mechanism, name, modes):
-    """The mechanism with a body given by modes."""
-    bodies = [replace(b, elastic=modes) if b.name == name else b for b in mechanism.bodies]
+def with_modes(mechanism, name, modes, **more):
+    bodies = [replace(b, elastic=modes, **more) if b.name == name else b for b in mechanism.bodies]
     return replace(mechanism, bodies=tuple(bodies))
 
 
@@ -235,7 +233,6 @@ def test_component_modes_have_the_frequencies_of_a_cantilever(tmp_path):
 
 
 def pulled_four_bar(**options):
-    """A four-bar that gravity pulls aside, so that it moves."""
     return replace(four_bar(height=0.012, **options), gravity=np.array([6.0, 0.0, -9.81]))
 
 
@@ -316,13 +313,18 @@ def test_elastic_loops_have_fewer_redundant_rows():
     assert "3 if all links were rigid" in finding["message"] and json.dumps(told)
 
 
+def line_of(mechanism, name):
+    """Where a link begins and ends, how long it is, and its direction."""
+    joints = [j for j in mechanism.joints if name in (j.parent, j.child)]
+    ends = [(j.T_parent_joint if j.parent == name else j.T_child_joint)[:3, 3] for j in joints]
+    length = np.linalg.norm(ends[1] - ends[0])
+    return ends, length, (ends[1] - ends[0]) / length
+
+
 def with_bending(mechanism, name, hinge, E=2e9, width=0.02):
     """A link of Brüls' text as a bar with its first mode of bending across the axis of a hinge."""
     body, joint = mechanism.body(name), mechanism.joint(hinge)
-    joints = [j for j in mechanism.joints if name in (j.parent, j.child)]
-    places = [(j.T_parent_joint if j.parent == name else j.T_child_joint)[:3, 3] for j in joints]
-    length = np.linalg.norm(places[1] - places[0])
-    along = (places[1] - places[0]) / length
+    _, length, along = line_of(mechanism, name)
     axis = joint.T_child_joint[:3, :3] @ joint.screws[3:, 0]
     density = body.inertia.mass / (width**2 * length)
     moments = (9 * width**4 / 12, width**4 / 12)
@@ -334,8 +336,7 @@ def with_bending(mechanism, name, hinge, E=2e9, width=0.02):
         vectors.T @ matrix @ vectors for matrix in (all_modes.mass, all_modes.stiffness)
     )
     elastic = rg.Modes(mass, stiffness, turn @ shapes)
-    bare = [replace(b, inertia=None) if b is body else b for b in mechanism.bodies]
-    return with_modes(replace(mechanism, bodies=tuple(bare)), name, elastic)
+    return with_modes(mechanism, name, elastic, inertia=None)
 
 
 @pytest.mark.slow
@@ -359,7 +360,6 @@ def test_metamodel_of_the_elastic_four_bar_of_the_text_is_faster_than_the_full_m
 
 @pytest.mark.slow
 def test_springs_follow_named_inputs_quasi_statically():
-    """In balance, with inertia terms that belong together, and rigid in the limit."""
     rigid = rg.load(TEXTS / "swinging_fourbar.urdf")
     mechanism = with_bending(rigid, "coupler", "B")
     full, model = rg.reduced_model(mechanism), rg.reduced_model(mechanism, ["A"])
@@ -416,10 +416,7 @@ def test_springs_follow_beside_ball_joints_and_following_loads():
 def with_stretching(mechanism, name, E=2e9, width=0.015):
     """A rod as a bar with its first mode along itself."""
     body = mechanism.body(name)
-    joints = [j for j in mechanism.joints if name in (j.parent, j.child)]
-    ends = [(j.T_parent_joint if j.parent == name else j.T_child_joint)[:3, 3] for j in joints]
-    length = np.linalg.norm(ends[1] - ends[0])
-    along = (ends[1] - ends[0]) / length
+    ends, length, along = line_of(mechanism, name)
     mass, shapes = np.zeros((7, 7)), np.zeros((2, 6, 7))
     mass[:6, :6], mass[6, 6] = body.inertia.spatial, body.inertia.mass / 12
     for k, end in enumerate(ends):
@@ -427,9 +424,7 @@ def with_stretching(mechanism, name, E=2e9, width=0.015):
         shapes[k, :3, 3:6] = np.cross(np.eye(3), end).T
         shapes[k, :3, 6] = (k - 0.5) * along
     stiffness = np.diag([0.0] * 6 + [E * width**2 / length])
-    bare = [replace(b, inertia=None) if b is body else b for b in mechanism.bodies]
-    given = replace(mechanism, bodies=tuple(bare))
-    return with_modes(given, name, rg.Modes(mass, stiffness, shapes))
+    return with_modes(mechanism, name, rg.Modes(mass, stiffness, shapes), inertia=None)
 
 
 @pytest.mark.parametrize("inputs", [("M1", "M2", "M3"), None])

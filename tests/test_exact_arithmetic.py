@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -16,21 +15,9 @@ from screws import unit
 
 import regularize as rg
 from regularize.lie import subalgebra
-from regularize.proofs.geometry import (
-    FULL,
-    UNITS,
-    Precision,
-    equal_bars,
-    exact_freedoms,
-    integral,
-)
-from regularize.proofs.incidence import (
-    NotExact,
-    cross,
-)
+from regularize.proofs.geometry import FULL, UNITS, Precision, equal_bars, exact_freedoms, integral
+from regularize.proofs.incidence import NotExact, cross
 from regularize.proofs.verifier import (
-    BITS,
-    Polynomial,
     Space,
     annihilator,
     arcs,
@@ -38,10 +25,7 @@ from regularize.proofs.verifier import (
     distance,
     integers,
     meet,
-    polynomial,
-    product,
     reduced,
-    remainder,
     saturated,
 )
 
@@ -137,69 +121,6 @@ def test_opposite_sides_of_a_parallelogram_move_in_its_plane(way: tuple[int, ...
             arcs(other)
 
 
-def dual(values: list[int]) -> Polynomial:
-    """A dual quaternion as a polynomial without variables."""
-    return {k: x for k, x in enumerate(values) if x}
-
-
-@pytest.mark.slow
-@few
-@given(*[st.lists(small, min_size=8, max_size=8)] * 3)
-def test_products_of_dual_quaternions(a: list[int], b: list[int], c: list[int]) -> None:
-    f, g, h = map(dual, (a, b, c))
-    assert product((product((f, g)), h)) == product((f, product((g, h))))
-    both = product((f, g), (f, h))
-    assert both == product((f, dual([x + y for x, y in zip(b, c, strict=True)])))
-
-
-terms = st.dictionaries(
-    st.tuples(*[st.integers(min_value=0, max_value=3)] * 3), small.filter(bool), max_size=6
-)
-
-
-def powers_of(at: int) -> tuple[int, ...]:
-    return tuple(at >> 4 + BITS * v & (1 << BITS) - 1 for v in range(3))
-
-
-def value(f: Polynomial, x: Fraction, y: Fraction, z: Fraction) -> Fraction:
-    each = (((*powers_of(at),), c) for at, c in f.items())
-    return sum((c * x**i * y**j * z**k for (i, j, k), c in each), Fraction(0))
-
-
-Curve: TypeAlias = tuple[
-    dict[str, int], int, Callable[[Fraction], tuple[Fraction, Fraction, Fraction]]
-]
-
-CURVES: list[Curve] = [
-    ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
-    ({"1 1 0": 1, "0 0 0": -1}, 1, lambda t: (t, 1 / t, Fraction(3))),
-    ({"0 1 1": 1, "1 0 1": 1, "0 0 0": 2}, 2, lambda t: (t, Fraction(1), -2 / (1 + t))),
-    ({"0 0 2": 1, "0 1 0": -1}, 2, lambda t: (Fraction(5), t * t, t)),
-]
-
-
-@pytest.mark.slow
-@few
-@given(terms, st.sampled_from(CURVES), st.integers(min_value=2, max_value=9))
-def test_remainders_are_the_polynomial_where_the_divisor_vanishes(
-    written: dict[tuple[int, ...], int], curve: Curve, t: int
-) -> None:
-    """Times powers of its leading coefficient; and of a lower degree."""
-    equation, v, point = curve
-    p, f = (
-        polynomial(equation, 3),
-        polynomial({" ".join(map(str, at)): c for at, c in written.items()}, 3),
-    )
-    at = point(Fraction(t))
-    assert value(p, *at) == 0
-    left = remainder(f, p, v)
-    degree, one = max(powers_of(e)[v] for e in p), 1 << 4 + BITS * v
-    assert all(powers_of(e)[v] < degree for e in left)
-    lead = value({e - degree * one: c for e, c in p.items() if powers_of(e)[v] == degree}, *at)
-    powers = [value(f, *at) * lead**n for n in range(6)]
-    assert value(left, *at) in powers
-
-
 @few
 @given(rows, st.tuples(*[small] * 6))
 def test_distances_are_what_is_left_outside(
@@ -231,10 +152,6 @@ def test_spaces_are_written_in_one_way_only() -> None:
 
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-
-
-def minus(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
-    return [x - y for x, y in zip(a, b, strict=True)]
 
 
 #: A direction, a point of an axis along it, next to the origin, and no direction at all.

@@ -28,6 +28,8 @@ from regularize.proofs.verifier import (
     saturated,
 )
 
+HEAD = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
+
 
 @pytest.fixture(scope="module")
 def honest(assets: Path) -> Any:
@@ -164,8 +166,7 @@ def test_rows_act_on_the_loops_of_their_own_cuts() -> None:
     ]
     part = {"origin_m": [0.0] * 3, "unit_m": 1.0, "joints": joints, "steps": steps}
     part["conclusion"] = {"rows": 10, "kept": 2, "removed": 8}
-    head = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
-    verdict = rg.verify(signed(head | {"parts": [part]}))
+    verdict = rg.verify(signed(HEAD | {"parts": [part]}))
     assert not verdict.holds
     assert "rows of a2 are kept that were not there" in verdict.reason
 
@@ -380,9 +381,8 @@ def test_a_megabyte_is_judged_in_two_seconds_and_300_megabytes(
 ) -> None:
     place = {"origin_m": [0.0] * 3, "unit_m": 1.0}
     part = place | made(*sizes) | {"conclusion": {"rows": 0, "kept": 0, "removed": 0}}
-    head = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
     path = tmp_path / "proof.json"
-    path.write_text(json.dumps(signed(head | {"parts": [part]})))
+    path.write_text(json.dumps(signed(HEAD | {"parts": [part]})))
     assert path.stat().st_size < 1_100_000
     program = (
         "import resource, sys\n"

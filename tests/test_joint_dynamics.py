@@ -257,7 +257,6 @@ def test_turning_a_joint_round_keeps_what_acts_in_it(size: float, seed: int) -> 
 
 
 def test_a_hinge_about_the_opposite_axis_has_opposite_bounds() -> None:
-    """The same machine, its coordinate counted backwards."""
     values = {"damping": 0.5, "friction": 0.2, "stiffness": 3.0, "rest_position": 0.7}
     rates = {"velocity": [3.0], "effort": [4.0]}
     (hinge,) = pendulum(**values, armature=0.3).joints
@@ -358,21 +357,6 @@ def test_mjcf_has_the_values_of_pinocchios_own_reader() -> None:
     assert springs and "springs" in springs[0].message
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("style", ["rows", "anchors", "slack", "legacy"])
-def test_every_style_carries_the_values(style: str) -> None:
-    mechanism = fourbar()
-    robot = rg.to_pinocchio(rg.reduce(mechanism), style)
-    cut = {f.joints for f in robot.findings if f.code == "REG325"}
-    assert (("D",) in cut) == (style == "rows")
-    for joint in mechanism.joints:
-        if style == "rows" and (joint.name,) in cut:
-            continue
-        i = robot.velocity_index(joint.name)
-        assert robot.model.damping[i] == joint.dynamics.damping[0]
-        assert robot.model.armature[i] == joint.dynamics.armature[0]
-
-
 def test_pinocchio_models_keep_their_values_both_ways() -> None:
     model, rng = pin.buildSampleModelManipulator(), np.random.default_rng(0)
     for key in ARRAYS:
@@ -385,7 +369,6 @@ def test_pinocchio_models_keep_their_values_both_ways() -> None:
 
 @pytest.mark.slow
 def test_a_changed_joint_keeps_what_acts_along_its_own_freedom(tmp_path: Path) -> None:
-    """Hinges that become cylindrical keep damping, bounds and motors at the turning freedom."""
     mechanism = fourbar()
     joints = [bounded(joint, (-3.0, 3.0), velocity=[5.0]) for joint in mechanism.joints]
     rg.save(replace(mechanism, joints=joints), tmp_path / "m.json")

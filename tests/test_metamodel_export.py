@@ -66,7 +66,6 @@ def test_archive_gives_the_same_model(name: str, tmp_path: Path) -> None:
 
 
 def header(path: Path) -> str:
-    """What an archive says about itself."""
     with np.load(path, allow_pickle=False) as archive:
         return str(archive["header"])
 

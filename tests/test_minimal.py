@@ -37,13 +37,11 @@ def four_bars(*joints: tuple[Any, ...]) -> rg.Mechanism:
 
 
 def crank_rocker() -> rg.Mechanism:
-    """A Grashof four-bar whose crank turns all around."""
     points = (0, 0, 0), (0.3, 0, 0.4), (1.2, 0, 0.6), (1, 0, 0)
     return four_bars(*(("revolute", Y, point) for point in points))
 
 
 def slider_crank() -> rg.Mechanism:
-    """A crank of 0.3 m and a rod of 0.8 m that moves a piston along X."""
     points = (0, 0, 0), (0.18, 0, 0.24), (np.sqrt(0.8**2 - 0.24**2) + 0.18, 0, 0)
     hinges = [("revolute", Y, point) for point in points]
     return four_bars(*hinges, ("prismatic", (1, 0, 0)))
@@ -139,48 +137,6 @@ def test_motion_with_quaternions_keeps_closure_and_energy() -> None:
     fine = simulated(ball_pendulum(), 0.6, times=0.5 + np.array([0.0, 1e-4, 2e-4]))
     rate = pin.difference(motion.robot.model, fine.q[0], fine.q[2]) / 2e-4
     np.testing.assert_allclose(rate, fine.v[1], atol=1e-5)
-
-
-@pytest.mark.slow
-def test_prescribed_motion_needs_the_power_that_the_energy_gains() -> None:
-    """The crank turns at constant speed: its torque's work is the energy, closure holds."""
-    motion = simulated(
-        crank_rocker(), 2 * np.pi / 3, drive={"A": "3*t"}, times=np.linspace(0, 2 * np.pi / 3, 2001)
-    )
-    column = motion.robot.velocity_index("A")
-    np.testing.assert_allclose(motion.q[:, column], 3.0 * motion.time, atol=1e-12)
-    force, step = motion.drive_forces[:, 0], motion.time[1] - motion.time[0]
-    work = 3.0 * step * np.concatenate([[0.0], np.cumsum(0.5 * (force[1:] + force[:-1]))])
-    robot = motion.robot
-    gained = np.array([robot.energy(q, v) for q, v in zip(motion.q, motion.v, strict=True)])
-    np.testing.assert_allclose(work, gained - gained[0], atol=1e-4)
-    # After one turn everything is where it was.
-    turns = (motion.q[-1] - motion.q[0]) / (2 * np.pi)
-    np.testing.assert_allclose(turns, np.round(turns), atol=1e-9)
-
-
-@pytest.mark.slow
-def test_prescribed_torque_and_prescribed_motion_are_the_same_dynamics() -> None:
-    """Forces found for a prescribed motion reproduce it as a free one."""
-
-    def motion_of(t: float) -> tuple[float, float, float]:
-        return 0.3 * np.sin(2 * t), 0.6 * np.cos(2 * t), -1.2 * np.sin(2 * t)
-
-    prescribed = simulated(slider_crank(), 1.0, drive={"A": motion_of})
-    free = rg.minimal_dynamics(prescribed.robot.reduction, ["A"])
-    column = free.robot.velocity_index("A")
-
-    def torque(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return free.inverse_dynamics(free.pose(q), v, np.array([motion_of(t)[2]]))
-
-    reduction = prescribed.robot.reduction
-    released = simulated(reduction, 1.0, rates={"A": 0.6}, forces=torque)
-    np.testing.assert_allclose(released.q, prescribed.q, atol=1e-7)
-    tau = [
-        torque(t, q, v)[column]
-        for t, q, v in zip(prescribed.time, prescribed.q, prescribed.v, strict=True)
-    ]
-    np.testing.assert_allclose(prescribed.drive_forces[:, 0], tau, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import mechanisms
 import numpy as np
 import pytest
 from closed_form_cases import Z, ring
 from test_assembly import four_bar
-from test_closed_form_special import double_wishbone
 
 import regularize as rg
-from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_branch
 from regularize.guests.modes.configurations import ConfigurationFinder
-from regularize.guests.modes.inputs import freedoms_of, inputs_of, numbers, together
-from regularize.guests.modes.loop_system import LoopSystem, Multistart, searched
+from regularize.guests.modes.inputs import inputs_of
+from regularize.guests.modes.loop_system import Multistart, searched
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch, nearest_modes
 from regularize.loops.kinematics import LoopKinematics, sized_loops
-from regularize.mechanism.graph import coordinate_names, spanning_tree
+from regularize.mechanism.graph import spanning_tree
 from regularize.mechanism.graph_building import build
 
 X, Y, _ = np.eye(3)
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
-with (ASSETS / "answers.csv").open() as file:
-    FINITE = {row["file"]: int(row["finite"]) for row in csv.DictReader(file)}
-#: The rod of the RSSR spins about itself; five joints of the knee's leg are in no loop.
-FINITE |= {"rssr": 1, "knee_leg": 1}
 
 
 def through_reference(mechanism: rg.Mechanism) -> ClosedBranch:
@@ -58,28 +48,12 @@ def test_a_rhombus_is_not_followed_beyond_its_folded_position():
 @pytest.mark.slow
 @pytest.mark.parametrize("reach", [0.0, 0.05, 0.3, 3.0])
 def test_what_meets_no_other_branch_is_reached(reach):
-    """A crank that goes all the way round: no place on the way is special."""
     branch = through_reference(mechanisms.planar_fourbar())
     q, good = branch(np.array([[reach], [-reach]]))
     expected = branch._solution.solve(np.array([[reach], [-reach]]), branch._branch)
     assert np.array_equal(good, expected.assembled[:, 0])
     assert good.all()
     assert np.allclose(q[good], expected.q[good, 0])
-
-
-def test_formulas_of_another_mechanism_are_found_out():
-    points = {"A": (0, 0, 0), "B": (0, 0.3, 0), "C": (1, 0.4, 0), "D": (1, 0, 0)}
-    solution = rg.closed_form(
-        ring("4R", *((n, "revolute", Z, p) for n, p in points.items())), ["A"]
-    )
-    assert solution.solved
-    right = Evaluation(solution.plan, solution.graph, solution.columns)
-    stored, units = np.zeros(1), np.ones(1)
-    assert unclosed_branch(right, solution.branches, stored, units) is None
-    points["C"] = (1, 0.41, 0)
-    other = build(ring("4R", *((n, "revolute", Z, p) for n, p in points.items())))
-    wrong = Evaluation(solution.plan, other, solution.columns)
-    assert unclosed_branch(wrong, solution.branches, stored, units) in solution.branches
 
 
 def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
@@ -91,33 +65,6 @@ def test_a_weld_is_no_input_and_a_mechanism_without_inputs_takes_no_values():
     with pytest.raises(rg.ModelError, match="joint 'B' cannot move: it is no input"):
         inputs_of(graph, ["B"])
     assert inputs_of(graph, []).values({}).shape == (0,)
-
-
-def test_all_kinds_of_numbers_pass():
-    from fractions import Fraction
-
-    for values in (1, np.float32(0.5), [Fraction(1, 2)], range(3), np.arange(4, dtype=np.uint8)):
-        assert numbers(values, "values").dtype == np.float64
-    a, b = together({"a": np.zeros((3, 1)), "b": np.zeros((1, 2))})
-    assert a.shape == b.shape == (3, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FINITE)
-def test_every_mechanism_needs_as_many_inputs_as_it_has_freedoms(name):
-    mechanism = rg.load(ASSETS / f"{name}.urdf")
-    graph = build(mechanism)
-    unknown = np.array(sorted({c for cell in graph.cells for c in graph.columns(cell)}))
-    freedoms = freedoms_of(LoopSystem(graph, unknown), [])
-    assert freedoms is not None and freedoms.independent == 0
-    assert freedoms.left == len(freedoms.further) == FINITE[name]
-    # With those given nothing is left, and there are none too many.
-    names = coordinate_names(mechanism)
-    columns = [names.index(further) for further in freedoms.further]
-    rest = LoopSystem(graph, np.setdiff1d(unknown, columns))
-    freedoms = freedoms_of(rest, columns)
-    assert freedoms is not None
-    assert (freedoms.independent, freedoms.left) == (FINITE[name], 0)
 
 
 @pytest.mark.slow
@@ -143,29 +90,6 @@ def test_closed_forms_that_do_not_close_in_special_dimensions_are_not_used():
     assert len(searched(finder._system, q, known, Multistart(starts=64, rounds=4))[0]) == 12
 
 
-def multistart(system: LoopSystem, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What iteration from many starts finds at one sample, shape (K, n), and how many starts."""
-    none = np.zeros(0, dtype=np.intp), np.zeros((0, len(q)))
-    _, found, used = searched(system, q[None], none, Multistart(starts=200, rounds=10))
-    return found, used
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("turned", [False, True])
-def test_iteration_finds_the_ways_of_a_suspension_that_formulas_find(turned: bool) -> None:
-    solution = rg.closed_form(double_wishbone(turned=turned), ["lower", "rack"])
-    stored = solution.solve([0.0, 0.0])
-    graph = solution.graph
-    loops = rg.reduce(graph.mechanism).loops
-    ours = loops.state(stored.q[stored.assembled]).T_world_node
-    unknown = np.setdiff1d(np.arange(graph.freedoms), solution.columns)
-    theirs, _ = multistart(LoopSystem(graph, unknown), np.zeros(graph.freedoms))
-    poses = loops.state(theirs).T_world_node
-    gaps = np.abs(poses[:, None] - ours[None]).max(axis=(2, 3, 4))
-    assert len(theirs) >= len(ours)
-    assert np.max(np.min(gaps, axis=1)) < 1e-6
-
-
 def ways_to_assemble(mechanism: rg.Mechanism, q: np.ndarray, held: int) -> np.ndarray:
     """What the search tries in closed form, in order, shape (k, n)."""
     graph = build(mechanism)
@@ -178,7 +102,6 @@ def ways_to_assemble(mechanism: rg.Mechanism, q: np.ndarray, held: int) -> np.nd
 
 @pytest.mark.slow
 def test_the_nearest_way_to_assemble_is_told_up_to_whole_turns() -> None:
-    """Joints that have gone round once or more keep their turns."""
     mechanism = four_bar()
     found = rg.closed_form(mechanism, ["A"]).solve(0.1)
     for q in found.q:

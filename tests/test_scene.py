@@ -92,7 +92,6 @@ def test_ghosts_are_further_poses_of_the_moving_bodies(bare: rg.Report) -> None:
 
 @pytest.mark.slow
 def test_ghosts_of_what_moves_to_and_fro_stand_beside_each_other() -> None:
-    """A crank's would stand around."""
     slides = [
         rg.Joint.in_world(name, "ground", "drawer", "prismatic", (1, 0, 0), (0, y, 0))
         for name, y in (("A", 0.0), ("B", 0.5))

@@ -27,7 +27,6 @@ def pendulum() -> rg.Mechanism:
 
 @pytest.mark.parametrize("damping", [0.0, 0.8])
 def test_pendulum_with_a_torque_over_time(damping: float) -> None:
-    """The balance knows of work, and of energy that is really lost."""
     motion = rg.simulate(
         pendulum(),
         duration=6.0,
@@ -68,24 +67,13 @@ def test_energy_and_closure(name: str) -> None:
 def test_error_follows_the_tolerance() -> None:
     reduction = rg.reduce(massive(fourbar(0.4)))
     ends = [
-        rg.simulate(reduction, duration=2.0, rtol=rtol, times=np.array([0.0, 2.0])).q[-1]
+        rg.simulate(reduction, duration=2.0, rtol=rtol, times=np.array([0.0, 2.0]))
         for rtol in (1e-5, 1e-8, 1e-12)
     ]
-    coarse, fine = (float(np.max(np.abs(end - ends[-1]))) for end in ends[:2])
+    coarse, fine = (float(np.max(np.abs(end.q[-1] - ends[-1].q[-1]))) for end in ends[:2])
+    assert ends[0].steps < ends[1].steps
     assert fine < 1e-6
     assert fine < coarse < 1e-2
-
-
-@pytest.mark.slow
-def test_engines_agree() -> None:
-    reduction = rg.reduce(massive(fourbar(0.4)))
-    times = np.array([0.0, 0.5, 1.0])
-    motions = [
-        rg.simulate(reduction, duration=1.0, rtol=1e-10, times=times, solver=rg.Solver(style=style))
-        for style in ("rows", "anchors", "slack", "legacy")
-    ]
-    for motion in motions[1:]:
-        assert np.allclose(motion.coordinates, motions[0].coordinates, atol=1e-7)
 
 
 @pytest.mark.slow

@@ -14,12 +14,12 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+
+from measuring import of_process
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(HERE.glob("*_speed.py"))
@@ -30,11 +30,8 @@ def ratios(script: Path, checkout: Path) -> tuple[dict[str, float], float]:
     """What a script measures on a checkout, and the CPU seconds that it takes to do so."""
     threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(threads, THREADS), "PYTHONPATH": str(checkout)}
-    before = getrusage(RUSAGE_CHILDREN)
     command = [sys.executable, str(script), "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=checkout)
-    after = getrusage(RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    seconds, done = of_process(command, env=environment, cwd=checkout)
     if done.returncode:
         reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
         print(f"{script.stem} on {checkout}: {reason}", file=sys.stderr)

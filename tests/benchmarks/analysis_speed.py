@@ -44,7 +44,6 @@ def measured(family: str, size: int) -> tuple[int, float, float]:
 
 
 def main() -> None:
-    """Measure and print."""
     sizes = [int(word) for word in sys.argv[1:] if word.isdigit()] or list(SIZES)
     found = {family: [measured(family, size) for size in sizes] for family in FAMILIES}
 

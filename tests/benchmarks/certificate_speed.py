@@ -27,7 +27,6 @@ def seconds(mechanism: rg.Mechanism, count: int) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
     ratios = {}
     for name in MODELS:
         mechanism = rg.load(ASSETS / f"{name}.urdf")

@@ -85,7 +85,6 @@ def measure(solution: Any, samples: int = SAMPLES, calls: int = 2_000) -> dict[s
 
 
 def main() -> None:
-    """Measure and print."""
     mechanism, inputs = wheel_suspension()
     solution = rg.closed_form(mechanism, inputs)
     solution.solve(0.2)

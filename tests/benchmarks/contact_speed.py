@@ -68,7 +68,6 @@ def measured(mechanism: rg.Mechanism) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and print."""
     found = {name: measured(mechanism) for name, mechanism in models().items()}
 
     def table() -> None:

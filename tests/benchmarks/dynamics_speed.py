@@ -131,7 +131,6 @@ def measured(mechanism: rg.Mechanism) -> tuple[dict[str, float], int, int]:
 
 
 def main() -> None:
-    """Measure and print."""
     ratios, seconds = {}, {}
     for name, mechanism in models():
         found, rows, every = measured(mechanism)

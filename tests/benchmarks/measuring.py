@@ -8,11 +8,13 @@ read the ratios. The scripts speak the public API, so that they also run on othe
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import regularize
 
@@ -31,6 +33,14 @@ def timed(run: Callable[[], T], runs: int = 1) -> tuple[float, T]:
         found = run()
         seconds.append(process_time() - start)
     return min(seconds), found
+
+
+def of_process(command: Sequence[str], **options: Any) -> tuple[float, Any]:
+    """CPU seconds of a process, and how it ended."""
+    before = getrusage(RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done
 
 
 def per_item(ways: Mapping[str, tuple[Callable[[], object], int]], runs: int) -> dict[str, float]:

@@ -107,7 +107,6 @@ def of_open_tree(reduction: rg.Reduction, reduced: Any, theta: Array) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
     results = {case[0]: measure(*case) for case in CASES}
 
     def table() -> None:

@@ -63,16 +63,12 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
         "rollout": (lambda: robot.rollout(q, v, tau, H, STEPS), count * STEPS),
         "code": (lambda: fast.forward_dynamics(q, v, tau), count),
         "compiled": (lambda: fast.rollout(q, v, tau, H, STEPS), count * STEPS),
-        "mujoco": (
-            lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS),
-            count * STEPS,
-        ),
+        "mujoco": (lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS), count * STEPS),
     }
     return {name: 1e9 * seconds for name, seconds in per_item(ways, RUNS).items()}
 
 
 def main() -> None:
-    """Measure and print."""
     given = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
     ratios: dict[str, float] = {}
     for name, mechanism in models().items():

@@ -6,11 +6,9 @@ python tests/benchmarks/start_speed.py [--json]
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from resource import RUSAGE_CHILDREN, getrusage
 
-from measuring import finish
+from measuring import finish, of_process
 
 RUNS = 7
 PEERS = {
@@ -31,17 +29,10 @@ PEERS = {
 
 def seconds(code: str) -> float:
     """Least CPU time of a new process."""
-    taken = []
-    for _ in range(RUNS):
-        before = getrusage(RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-        after = getrusage(RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(taken)
+    return min(of_process([sys.executable, "-c", code], check=True)[0] for _ in range(RUNS))
 
 
 def main() -> None:
-    """Measure and print."""
     finish({name: seconds(peer) / seconds(own) for name, (own, peer) in PEERS.items()})
 
 

@@ -124,7 +124,6 @@ def measured(robot: rg.Robot) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and print."""
     given = [argument for argument in sys.argv[1:] if argument != "--json"]
     sizes = [int(argument) for argument in given if argument.isdigit()] or [*SIZES]
     cases = [

@@ -18,17 +18,15 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
 import pinocchio as pin
 import references
-from measuring import ASSETS, finish, timed
+from measuring import ASSETS, finish, of_process, timed
 from numpy.typing import NDArray
 from trajectory_drake import of_drake
 from trajectory_peers import Poses, Problem, Run, begun, mjcf, of_exudyn, of_mujoco
@@ -236,17 +234,12 @@ def quickest(rows: Sequence[Measured], program: str, error: float) -> Measured |
 
 def process(code: str) -> float:
     """Least CPU seconds of a process, with the bytecode that an installation has."""
-    taken = []
+    command = [sys.executable, "-c", code]
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        for _ in range(PROCESSES):
-            before = getrusage(RUSAGE_CHILDREN)
-            command = [sys.executable, "-c", code]
-            subprocess.run(command, check=True, capture_output=True, env=environment)
-            after = getrusage(RUSAGE_CHILDREN)
-            taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(taken)
+        runs = (of_process(command, check=True, env=environment) for _ in range(PROCESSES))
+        return min(seconds for seconds, _ in runs)
 
 
 def cold(problem: Problem, rtol: float) -> float:
@@ -306,7 +299,6 @@ def compared(problem: Problem) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    """Measure and print."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     ratios = {
         name: ratio
