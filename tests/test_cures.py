@@ -14,7 +14,7 @@ from test_reactions import four_bar
 
 import regularize as rg
 from regularize.commands.writing import KINDS
-from regularize.mechanism import joint
+from regularize.mechanism import joint_kinds as joint
 from regularize.repair.fix import proposals
 from regularize.repair.fix.advice import advise
 from regularize.repair.statics import joint_changes, stress_search

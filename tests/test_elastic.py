@@ -130,6 +130,110 @@ def test_stiff_is_rigid():
     np.testing.assert_allclose(crank_angle(steel), crank_angle(rigid), atol=5e-5)
 
 
+def exudyn_four_bar(duration, E, height, elements=16):
+    """The crank's end and the coupler's middle at the end, by ANCF cable elements in the plane."""
+    exu = pytest.importorskip("exudyn")
+    from exudyn import utilities as u
+    from exudyn.beams import GenerateBeamElementsAlongLine
+
+    container = exu.SystemContainer()
+    mbs = container.AddSystem()
+    ground = mbs.AddObject(u.ObjectGround())
+    gravity = [0, -9.81, 0]
+    ends = []
+    for start, end in (((0, 0), (0, 0.3)), ((1, 0), (1, 0.5))):
+        middle = (np.array(start) + end) / 2
+        node = mbs.AddNode(u.NodeRigidBody2D(referenceCoordinates=[*middle, 0]))
+        body = mbs.AddObject(
+            u.ObjectRigidBody2D(nodeNumber=node, physicsMass=1, physicsInertia=0.01)
+        )
+        mass = mbs.AddMarker(u.MarkerBodyMass(bodyNumber=body))
+        mbs.AddLoad(u.LoadMassProportional(markerNumber=mass, loadVector=gravity))
+        half = (np.array(end) - start) / 2
+        low, high = (
+            mbs.AddMarker(u.MarkerBodyPosition(bodyNumber=body, localPosition=[*(s * half), 0]))
+            for s in (-1, 1)
+        )
+        fixed = mbs.AddMarker(u.MarkerBodyPosition(bodyNumber=ground, localPosition=[*start, 0]))
+        mbs.AddObject(u.ObjectJointRevolute2D(markerNumbers=[fixed, low]))
+        ends.append(high)
+    area, rho = height**2, 7850.0
+    cable = u.ObjectANCFCable2D(
+        physicsMassPerLength=rho * area,
+        physicsBendingStiffness=E * height**4 / 12,
+        physicsAxialStiffness=E * area,
+        useReducedOrderIntegration=0,
+    )
+    nodes = GenerateBeamElementsAlongLine(
+        mbs,
+        positionStart=[0, 0.3, 0],
+        positionEnd=[1, 0.5, 0],
+        numberOfElements=elements,
+        beamTemplate=cable,
+        gravity=gravity,
+    )["nodes"]
+    for node, end in zip((nodes[0], nodes[-1]), ends, strict=True):
+        mine = mbs.AddMarker(u.MarkerNodePosition(nodeNumber=node))
+        mbs.AddObject(u.ObjectJointRevolute2D(markerNumbers=[end, mine]))
+    mbs.Assemble()
+    settings = exu.SimulationSettings()
+    settings.timeIntegration.numberOfSteps = 6000
+    settings.timeIntegration.endTime = duration
+    settings.timeIntegration.verboseMode = 0
+    settings.solution.file.write = False
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.9
+    assert mbs.SolveDynamic(settings)
+    places = [mbs.GetNodeOutput(n, exu.OutputVariableType.Position) for n in nodes]
+    return places[0][:2], places[len(places) // 2][:2], places[-1][:2]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_four_bar_with_an_elastic_coupler_as_exudyn_has_it():
+    duration, height, E = 0.12, 0.012, 2.0e9
+    first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
+    motion = rg.simulate(four_bar(E=E, height=height), duration=duration, times=[0.0, duration])
+    robot, q = motion.robot, motion.q[-1]
+    poses = robot.states.poses(q)
+
+    def place(name, point):
+        joint, frame = robot.places[name]
+        return (poses[joint] @ frame @ [*point, 1.0])[[0, 2]]
+
+    length = float(np.hypot(1, 0.2))
+    ours = [
+        place("coupler", (0, 0, 0)),
+        place(f"coupler segment {POINTS // 2 + 1}", (length / 2, 0, 0)),
+        place(f"coupler segment {POINTS + 1}", (length, 0, 0)),
+    ]
+    travelled = np.linalg.norm(middle - [0.5, 0.4])
+    bent = middle - (first + last) / 2
+    assert np.linalg.norm(bent) > 1e-3  # it does bend
+    for mine, theirs in zip(ours, (first, middle, last), strict=True):
+        assert np.linalg.norm(mine - theirs) < 0.01 * travelled
+    mine = ours[1] - (ours[0] + ours[2]) / 2
+    assert np.linalg.norm(mine - bent) < 0.01 * np.linalg.norm(bent) + 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_component_modes_in_a_four_bar_as_exudyn_has_it():
+    """A coupler that bends by a thousandth of its length: its ends, where rigid it is far off."""
+    duration, height, E, length = 0.019, 0.012, 2.0e11, float(np.hypot(1, 0.2))
+    first, middle, last = map(np.array, exudyn_four_bar(duration, E, height))
+    given = four_bar(E=E, height=height)
+    modal = with_modes(given, "coupler", condensed(given.body("coupler").elastic))
+    rigid, off = four_bar(height=height, elastic=False), []
+    for model, end in ((modal, "coupler segment 2"), (rigid, "coupler")):
+        motion = rg.simulate(model, duration=duration, times=[0.0, duration])
+        poses = motion.robot.states.poses(motion.q[-1])
+        sides = ((motion.robot.places[name], x) for name, x in (("coupler", 0.0), (end, length)))
+        here = [(poses[joint] @ frame @ [x, 0, 0, 1.0])[[0, 2]] for (joint, frame), x in sides]
+        off.append(np.abs(np.array(here) - [first, last]).max())
+    travelled = np.linalg.norm(middle - [0.5, 0.4])
+    assert off[0] < 0.01 * travelled < 0.05 * travelled < off[1], (off, travelled)
+
+
 @pytest.mark.slow
 def test_reduced_model_and_metamodel_take_elastic_coordinates():
     mechanism = four_bar(E=2e9, height=0.012)

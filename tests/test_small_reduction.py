@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_reduction
 
 import regularize as rg
+from regularize.reduction import small
 from regularize.reduction.block import Block
 
 ASSETS = Path(__file__).parent.parent / "assets"
@@ -20,7 +20,7 @@ def least(reduction: rg.Reduction, part: Block, orders: int = 14) -> int:
     cycles, rng = sorted(part.cycles, key=lambda c: c.length), np.random.default_rng(0)
     best = 6 * len(cycles)
     for _ in range(orders):
-        found = small_reduction.dimension(reduction.graph, part.screws, cycles, part.rtol)
+        found = small.dimension(reduction.graph, part.screws, cycles, part.rtol)
         best = min(best, found) if found is not None and found >= part.rank else best
         if best <= part.dimension:
             break

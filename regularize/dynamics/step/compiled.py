@@ -80,7 +80,7 @@ Kernel: Any = None
 if os.environ.get("REGULARIZE_KERNEL") != "Python":
     # Where it was installed without a C compiler, there is none.
     with suppress(ImportError):
-        from regularize.dynamics.step.compiled import Kernel
+        from regularize.dynamics.step._compiled import Kernel
 
 
 def which() -> str:
