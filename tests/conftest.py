@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,9 +38,14 @@ def _imports_what_is_gone(path: Path) -> bool:
     return bool(re.search(of_guests, path.read_text("utf-8"), re.M))
 
 
-collect_ignore = [file for name in sorted(NO_FORMATS) for file in OF_FORMATS[name]]
-if GONE:
-    collect_ignore += [str(path) for path in ROOT.glob("tests/*.py") if _imports_what_is_gone(path)]
+TESTS = Path(__file__).resolve().parent
+sys.path += [str(folder) for folder in sorted(TESTS.rglob("*")) if folder.is_dir()]
+_NO_TESTS = {file for name in NO_FORMATS for file in OF_FORMATS[name]}
+collect_ignore = [
+    str(path)
+    for path in TESTS.rglob("test_*.py")
+    if path.name in _NO_TESTS or (GONE and _imports_what_is_gone(path))
+]
 #: Cases of one test in the quick round.
 QUICK_CASES = 3
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -80,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases: Counter[str] = Counter()
     taken, left = [], []
     for item in items:
-        skip = item.nodeid.removeprefix("tests/") in named
+        skip = item.nodeid.rpartition("/")[2] in named
         if config.getoption("--quick") and not skip:
             skip = item.get_closest_marker("slow") is not None
             if not skip:

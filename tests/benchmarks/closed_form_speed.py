@@ -22,7 +22,7 @@ from scipy.optimize import root
 
 import regularize as rg
 
-sys.path.insert(0, str(CHECKOUT / "tests"))
+sys.path.insert(0, str(CHECKOUT / "tests" / "support"))
 from closed_form_cases import wheel_suspension
 
 SAMPLES = 300_000

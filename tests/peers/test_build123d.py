@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import regularize as rg
 
 b = pytest.importorskip("build123d")
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Closed loops in Crocoddyl: derivatives, and a plan that converges."""
 
 import importlib.util
-import sys
 from pathlib import Path
 
 import crocoddyl
@@ -12,7 +11,6 @@ import regularize as rg
 from regularize.guests.integrations.crocoddyl import LoopDynamics
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
 spec = importlib.util.spec_from_file_location(
     "knee_leg_swings_up", ROOT / "assets" / "examples" / "knee_leg_swings_up.py"
 )

@@ -1,4 +1,4 @@
-"""Pages of models of every size, graded by ``tests/page_grades.py``."""
+"""Pages of models of every size, graded by ``page_grades.py``."""
 
 from __future__ import annotations
 
