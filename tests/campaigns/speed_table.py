@@ -20,10 +20,9 @@ from pathlib import Path
 
 import rooms  # noqa: F401
 
-from corpus_table import SUFFIXES
-
 from regularize.cli import main as regularize
 
+SUFFIXES = {".urdf", ".sdf", ".xml", ".usda", ".fcstd", ".asmt", ".json"}
 #: CPU seconds that a user need not wait for one file, and those after which a verb is given up.
 LONG, PATIENCE = 2.0, 60
 FORMATS = ("json", "urdf", "mjcf", "sdf", "usd", "c")

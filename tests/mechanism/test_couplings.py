@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mujoco_rows import equalities
 from numpy.polynomial import Polynomial
 
 import regularize as rg
@@ -54,14 +55,7 @@ class Engine:
         model, data = self.model, mujoco.MjData(self.model)
         data.qpos[:] = there
         mujoco.mj_fwdPosition(model, data)
-        J = np.zeros((data.nefc, model.nv))
-        if mujoco.mj_isSparse(model):
-            sparse = data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
-            mujoco.mju_sparse2dense(J, *sparse)
-        else:
-            J[:] = np.reshape(data.efc_J, J.shape)
-        equal = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
-        return J[equal], data.efc_pos[equal]
+        return equalities(model, data)
 
     def closed(self, rng: np.random.Generator) -> np.ndarray:
         """A place at which the slides are where their knees say."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mujoco_rows import equalities
 
 import regularize as rg
 from regularize.cli import main
@@ -50,14 +51,7 @@ def rank_of(path: Path) -> tuple[Any, int]:
     mujoco.mj_integratePos(m, data.qpos, 0.05 * rng.normal(size=m.nv), 1.0)
     for _ in range(50):
         mujoco.mj_fwdPosition(m, data)
-        J = np.zeros((data.nefc, m.nv))
-        if mujoco.mj_isSparse(m):
-            sparse = data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
-            mujoco.mju_sparse2dense(J, *sparse)
-        else:
-            J[:] = np.reshape(data.efc_J, J.shape)
-        rows = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
-        J, error = J[rows], data.efc_pos[rows]
+        J, error = equalities(m, data)
         step = np.ascontiguousarray(-np.linalg.pinv(J, rcond=1e-9) @ error)
         mujoco.mj_integratePos(m, data.qpos, step, 1.0)
     assert np.abs(error).max() < 1e-10
