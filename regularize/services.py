@@ -33,7 +33,7 @@ def absent() -> set[str]:
     names = ("actuation", "contact", "design", "modes", "page")
     specs = {name: find_spec(f"regularize.guests.{name}") for name in names}
     missing = {name for name, spec in specs.items() if spec is None or spec.origin is None}
-    return missing | ({"actuation"} if "modes" in missing else set())  # it is made of closed forms
+    return missing | ({"actuation", "design"} if "modes" in missing else set())  # made of its forms
 
 
 def guest(module: str) -> Any:

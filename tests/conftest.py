@@ -25,9 +25,11 @@ OF_FORMATS = {
     "onshape": ["test_adapters_onshape.py"],
     "simscape": ["test_adapters_simscape.py"],
 }
-GUESTS = ("design", "integrations", "modes", "page", "special")
-#: Guests that have been deleted; with the readers of mates go the formats that are made of them.
-GONE = {name for name in GUESTS if not (ROOT / "regularize" / "guests" / name).is_dir()}
+_FOLDERS = [path for path in (ROOT / "tests" / "guests").iterdir() if path.name.isalpha()]
+#: Guests that have been deleted, and those that are made of one; with the readers of mates go the
+#: formats that are made of them.
+GONE = {path.name for path in _FOLDERS if not (ROOT / "regularize/guests" / path.name).is_dir()}
+GONE |= {"actuation", "design"} if "modes" in GONE else set()
 NO_FORMATS = {name for name in OF_FORMATS if not (ROOT / "adapters" / name).is_dir()}
 NO_FORMATS |= {*OF_FORMATS} if "cad" in NO_FORMATS else set()
 
@@ -44,7 +46,7 @@ _NO_TESTS = {file for name in NO_FORMATS for file in OF_FORMATS[name]}
 collect_ignore = [
     str(path)
     for path in TESTS.rglob("test_*.py")
-    if path.name in _NO_TESTS or (GONE and _imports_what_is_gone(path))
+    if path.name in _NO_TESTS or path.parent.name in GONE or (GONE and _imports_what_is_gone(path))
 ]
 #: Cases of one test in the quick round.
 QUICK_CASES = 3
@@ -86,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases: Counter[str] = Counter()
     taken, left = [], []
     for item in items:
-        skip = item.nodeid.rpartition("/")[2] in named
+        skip = f"{item.path.name}::{item.nodeid.partition('::')[2]}" in named
         if config.getoption("--quick") and not skip:
             skip = item.get_closest_marker("slow") is not None
             if not skip:

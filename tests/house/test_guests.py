@@ -27,8 +27,10 @@ import contextlib, importlib, pkgutil
 import regularize as rg
 from regularize.adapters.registry import BUILTIN, GUESTS
 from regularize.cli import main
+from regularize.services import absent as missing
 
 absent = {*GUESTS} - {adapter.name for adapter in BUILTIN}  # all of them where "cad" is gone
+absent |= missing()  # of guests those, too, that are made of one that is gone
 for module in pkgutil.walk_packages(rg.__path__, "regularize."):
     passed_over = module.name in ("regularize.__main__", "regularize.dynamics.step.build")
     if not passed_over and not absent & {*module.name.split(".")}:

@@ -33,7 +33,6 @@ import regularize as rg
 from regularize.cli import main
 from regularize.dynamics.tape.backends import warp_source
 from regularize.dynamics.tape.program import Program
-from regularize.guests.editor.analysed import Analysed, Mirror
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "__attribute__((constructor)) void pwned(void){}"
@@ -373,6 +372,8 @@ def typed(path: Path, folder: Path) -> Iterator[Output]:
     except rg.RegularizeError as error:
         yield "not typed", terminal, str(error)
         return
+    from regularize.guests.editor.analysed import Analysed, Mirror  # a guest
+
     mirror = Mirror(file)
     found = Analysed(file.read_text("utf-8"), "urdf", mirror)
     yield "problems", terminal, "\n".join(each.message for each in found.problems)

@@ -11,7 +11,6 @@ from regularize.errors import ModelError, RegularizeError
 from regularize.guests.actuation.chart import limits_of, stored_configuration
 from regularize.guests.actuation.map import ActuationMap, actuation_map
 from regularize.guests.actuation.subsystems import base_of
-from regularize.guests.design.reduced_dynamics import reduced_model
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.body import Body, Inertia
@@ -258,6 +257,8 @@ def _compared(
     mechanism: Mechanism, twin: Mechanism, m: ActuationMap, theta: Array, q: Array
 ) -> SerialTwin:
     """Return the twin with its armature, and the largest error of its inertia."""
+    from regularize.guests.design.reduced_dynamics import reduced_model  # a guest of its own
+
     names = coordinate_names(twin)
     graph = build(twin)
     held = [e for e in graph.edges if e.joint.kind == "free"]

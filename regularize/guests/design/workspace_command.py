@@ -18,7 +18,6 @@ from regularize.commands.options import (
     some,
     units_of,
 )
-from regularize.guests.modes.solve_command import check_point, pose_with
 from regularize.tolerances import NEGLIGIBLE
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.out is not None:
         checked(arguments.out)
+    from regularize.guests.modes.solve_command import check_point, pose_with  # a guest
+
     check_point(arguments)
     mechanism = load_model(arguments.file, arguments)
     units = units_of(mechanism, COORDINATES)

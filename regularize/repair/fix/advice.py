@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
-from regularize.repair.verification.writing import write_verified
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
@@ -246,6 +244,8 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
     """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
+    from regularize.repair.verification.writing import write_verified  # few reports write
+
     found = write_verified(report.mechanism, path, format, reduction=report.result)
     return (*report.findings, *found)
 
@@ -262,6 +262,8 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
         better = after.redundant < reduction.redundant
         better &= after.finite_mobility == reduction.finite_mobility
         if better and not any(each.severity == "error" for each in findings):
+            import tempfile  # and here
+
             with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
                 path = Path(folder) / file_name(mechanism, format)
                 findings = write_isostatic(report, path, format)
