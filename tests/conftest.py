@@ -26,8 +26,7 @@ OF_FORMATS = {
     "simscape": ["test_adapters_simscape.py"],
 }
 _FOLDERS = [path for path in (ROOT / "tests" / "guests").iterdir() if path.name.isalpha()]
-#: Guests that have been deleted, and those that are made of one; with the readers of mates go the
-#: formats that are made of them.
+#: Guests and formats that have been deleted, and those that are made of one.
 GONE = {path.name for path in _FOLDERS if not (ROOT / "regularize/guests" / path.name).is_dir()}
 GONE |= {"actuation", "design"} if "modes" in GONE else set()
 NO_FORMATS = {name for name in OF_FORMATS if not (ROOT / "adapters" / name).is_dir()}

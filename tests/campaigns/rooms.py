@@ -3,5 +3,4 @@
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path += [str(folder) for folder in sorted(TESTS.rglob("*")) if folder.is_dir()]
+sys.path += [str(path) for path in sorted(Path(__file__).parents[1].rglob("*")) if path.is_dir()]

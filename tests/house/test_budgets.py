@@ -23,7 +23,7 @@ ENDINGS = {".py", ".c", ".h", ".js", ".css"}
 
 def lines(total: str) -> int:
     """Written lines in the folders of a total; links are passed over."""
-    paths = [path for folder in FOLDERS[total] for path in (ROOT / folder).rglob("*")]
+    paths = (path for folder in FOLDERS[total] for path in (ROOT / folder).rglob("*.*"))
     written = [path for path in paths if path.suffix in ENDINGS and path.is_file()]
     return sum(len(path.read_text("utf-8").splitlines()) for path in written)
 
