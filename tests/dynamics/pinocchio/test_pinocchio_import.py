@@ -13,6 +13,7 @@ import regularize as rg
 
 def open_fourbar() -> Any:
     """Crank, coupler and rocker in a row, all hinges along Y; the last one ends at (1, 0, 0)."""
+    pin.seed(0)  # of the random inertias, whatever ran before
     model = pin.Model()
     points = [(0, 0, 0), (0.1, 0, 0.35), (0.9, 0, 0.6)]
     parent, last = 0, np.zeros(3)

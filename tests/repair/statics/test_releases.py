@@ -40,7 +40,7 @@ def test_from_locked_to_swinging_by_the_line_that_is_proposed() -> None:
     assert robot.findings == () and robot.reduction.mobility == 1
     assert robot.model is model and model == before and list(model.names) == names
     q, v, tau = state(robot)
-    assert np.max(np.abs(v)) > 1e-3
+    assert np.max(np.abs(v)) > 0.01
     anchor = pin.FrameAnchorConstraintModel(model, 0, GROUND_PIVOT, tip, end)
     expected = dense_acceleration(model, anchor, [0, 1, 2, 3, 5], q, v, tau)
     bound = 1e-12 * (1.0 + np.max(np.abs(expected)))
