@@ -96,17 +96,20 @@ def test_the_motion_goes_straight_on_where_motions_cross(name: str, rate: float)
     assert "more time" in minimal.findings[0].message
 
 
+def undisturbed(mechanism: rg.Mechanism, duration: float, rate: float, way: str) -> rg.Simulation:
+    solver = rg.Solver(way)
+    motion = rg.simulate(mechanism, duration=duration, rates={"A": rate}, solver=solver, rtol=1e-8)
+    assert motion.findings == () and motion.energy_drift < 1e-8
+    return motion
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("rate", [15.0, 16.7])
 def test_motions_that_do_not_cross_are_kept_apart(rate: float, way: str) -> None:
     """A tenth of a millimetre off the change point the rocker turns sharply, never beyond."""
     mechanism = bars(0.2, 0.5, 0.2001, 0.5, 1.0)
-    motion = rg.simulate(
-        mechanism, duration=0.6, rates={"A": rate}, solver=rg.Solver(way), rtol=1e-8
-    )
-    assert motion.findings == ()
-    assert motion.energy_drift < 1e-8
+    motion = undisturbed(mechanism, 0.6, rate, way)
     crank = motion.coordinates[:, motion.names.index("A")]
     assert np.ptp(crank) > 2 * np.pi
     # Coupler and rocker never come into line, so the sine of their angle keeps its sign.
@@ -120,11 +123,7 @@ def test_motions_that_do_not_cross_are_kept_apart(rate: float, way: str) -> None
 def test_a_crank_that_almost_turns_around_turns_back(rate: float, way: str) -> None:
     """The shortest and the longest bar are together longer than the others by 0.1 mm."""
     mechanism = bars(0.2, 0.5, 0.6001, 0.3, 1.0)
-    motion = rg.simulate(
-        mechanism, duration=1.0, rates={"A": rate}, solver=rg.Solver(way), rtol=1e-8
-    )
-    assert motion.findings == ()
-    assert motion.energy_drift < 1e-8
+    motion = undisturbed(mechanism, 1.0, rate, way)
     assert 4.0 < np.ptp(motion.coordinates[:, motion.names.index("A")]) < 2 * np.pi
 
 
