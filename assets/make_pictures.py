@@ -19,12 +19,12 @@ from typing import Any
 from PIL import Image
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.guests.page import html
 from regularize.guests.page.artist import draw
 from regularize.guests.page.movie import movie, swing
 from regularize.guests.page.picture import Painter, ghost_poses, picture, saved
 from regularize.report import view
-from regularize.report.report import Report
 from regularize.words import counted, listed
 
 ASSETS = Path(__file__).resolve().parent

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regularize.adapters.shapes.density import with_density as with_density
     from regularize.assembly_builder import AssemblyBuilder as AssemblyBuilder
     from regularize.assembly_builder import assembly as assembly
+    from regularize.checking import Report as Report
     from regularize.checking import check as check
     from regularize.checking import check_each as check_each
     from regularize.dynamics.pinocchio.building import augment as augment
@@ -97,7 +98,6 @@ if TYPE_CHECKING:
     from regularize.repair.statics.reactions import reactions as reactions
     from regularize.report.misfit import Misfit as Misfit
     from regularize.report.misfit import misfit as misfit
-    from regularize.report.report import Report as Report
 
 from regularize.errors import MissingPinocchio as MissingPinocchio
 from regularize.escape import did_you_mean
@@ -110,7 +110,7 @@ _HOMES = {
     "guests.actuation.states": "closed_states",
     "guests.actuation.twin": "serial_twin",
     "assembly_builder": "AssemblyBuilder assembly",
-    "checking": "check check_each",
+    "checking": "Report check check_each",
     "guests.contact": "Ground",
     "guests.design.metamodel": "Metamodel metamodel",
     "guests.design.reduced_dynamics": "reduced_model",
@@ -145,7 +145,6 @@ _HOMES = {
     "repair.fix.fix": "fix",
     "repair.fix.advice": "cures",
     "report.misfit": "Misfit misfit",
-    "report.report": "Report",
     "adapters.shapes.density": "with_density",
     "dynamics.simulation.loads": "BodyLoad",
     "dynamics.simulation.minimal_dynamics": "minimal_dynamics",

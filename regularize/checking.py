@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from regularize.errors import RegularizeError
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import segments
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, has_elastic
+from regularize.mechanism.named_columns import table_html
 from regularize.reduction.context import portion
 from regularize.reduction.reduce import Reduction, on_branch, reduce
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import reactions
+from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
-from regularize.report.report import Report
+from regularize.services import guest
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import SLIGHT, counted, listed
 
@@ -24,6 +26,47 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from typing_extensions import Unpack
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Analysis):
+    """The result of `check`: everything that is known of a mechanism's loops.
+
+    Attributes:
+        reduction: The reduced constraints with all the evidence.
+        loops: One entry per loop.
+        moving: Motion of every body but the ground; empty where the loops cannot be closed.
+        reasons: Why it is locked, or moves against the count.
+        passive: Bodies that spin or slide without moving anything else, one entry per freedom.
+        reactions: One entry per joint.
+        cures: Changes of joint types after which nothing is redundant, the best first; where
+            closures lock the mechanism, those that free it.
+        meant: The mechanism that the numbers were meant to be, where one near them moves more.
+        binding: Joints that give way for that where it is built as it is written, the most strained
+            first.
+        diagnostics: The findings.
+        seconds: How long the analysis took.
+        misfit: What given tolerances leave open in redundant directions; None without them, and
+            where a loop is open as it is.
+        suppressed: Findings that are accepted, and by what.
+        special: Parts whose special dimensions are proved to make rows redundant.
+        trials: What came of trying joint changes and reductions on copies of the model's file; None
+            where that was not asked for.
+    """
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from regularize.report import text  # with a library for terminals
+
+        return text.render(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict and the findings as a small table, and the page below it."""
+        from regularize.report.view import headline, verdict  # for who looks at it
+
+        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(": ".join(headline(self)), {"verdict": verdict(self)[1], **found})
+        return table + str(guest("page.html").frame(self))
 
 
 class ReductionOptions(TypedDict, total=False):

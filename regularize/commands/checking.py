@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regularize.adapters.common.console import delayed_progress
-from regularize.checking import check
+from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
 from regularize.errors import RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.report import listing, text
 from regularize.report.listing import SummaryLine
-from regularize.report.report import Report
 from regularize.report.suppression import (
     Configuration,
     Suppression,

@@ -19,7 +19,7 @@ from rich.text import Text
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import rules
-from regularize.report.report import Report
+from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
 from regularize.report.suppression import Suppressed, fingerprint
 from regularize.report.text import printed
@@ -29,7 +29,7 @@ from regularize.words import counted, listed
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github(report: Report) -> str:
+def github(report: Analysis) -> str:
     """Return the findings as GitHub's ``::warning file=…,line=…,title=…::message`` lines."""
     lines = []
     for d in report.diagnostics:
@@ -57,7 +57,7 @@ def _escaped_property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def concise(report: Report) -> str:
+def concise(report: Analysis) -> str:
     """Return the findings as lines ``path:line: CODE message``."""
     path = displayed(report.mechanism.path or report.mechanism.name)
     return "".join(
@@ -68,7 +68,7 @@ def concise(report: Report) -> str:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Report]) -> dict[str, Any]:
+def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     """Return one SARIF run with the findings of all models."""
     return _sarif_log(
         [_sarif_result(report, d) for report in reports for d in report.diagnostics]
@@ -113,7 +113,7 @@ def _sarif_rule(rule: rules.Rule) -> dict[str, Any]:
     }
 
 
-def _sarif_result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
+def _sarif_result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a finding as a SARIF result."""
     mechanism = report.mechanism
     path = diagnostic.source.path if diagnostic.source else mechanism.path
@@ -146,7 +146,7 @@ def _sarif_result(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _suppressed_result(report: Report, accepted: Suppressed) -> dict[str, Any]:
+def _suppressed_result(report: Analysis, accepted: Suppressed) -> dict[str, Any]:
     """Return an accepted finding as a suppressed SARIF result."""
     kind = "inSource" if accepted.suppression.by == "comment" else "external"
     said = {"kind": kind, "status": "accepted", "justification": accepted.suppression.reason}
@@ -171,7 +171,7 @@ class SummaryLine:
     codes: tuple[str, ...] = ()
 
 
-def line_of(path: str, report: Report) -> SummaryLine:
+def line_of(path: str, report: Analysis) -> SummaryLine:
     """Return the summary line of a report."""
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""

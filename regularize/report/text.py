@@ -13,8 +13,8 @@ from rich.text import Text
 
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.report import loop_view, view
+from regularize.report.analysis import Analysis
 from regularize.report.loop_report import LoopReport
-from regularize.report.report import Report
 from regularize.words import counted, listed
 
 COLORS = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "good": "bold green"}
@@ -56,7 +56,7 @@ EVERY = Detail(1000, moves=1000, names=1000)
 
 
 def render(
-    report: Report,
+    report: Analysis,
     width: int = WIDTH,
     color: bool = False,
     top: int | None = None,
@@ -93,7 +93,7 @@ def printed(parts: Iterable[RenderableType], width: int, color: bool) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the parts of the report in order."""
     name, counts = view.headline(report)
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
@@ -120,13 +120,13 @@ def blocks(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
 
 
 def _grouped_findings(
-    report: Report, verbosity: int
+    report: Analysis, verbosity: int
 ) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Return findings with similar ones behind the first, or each by itself."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
-def _findings(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
     entries = [e for e in _grouped_findings(report, verbosity) if e[0].severity != "note"]
@@ -156,7 +156,7 @@ def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
 
 
 def _diagnostic(
-    report: Report, diagnostic: Diagnostic, others: Sequence[Diagnostic], *, sourced: bool
+    report: Analysis, diagnostic: Diagnostic, others: Sequence[Diagnostic], *, sourced: bool
 ) -> Iterator[RenderableType]:
     """Yield a finding with its place, and where there are others of its kind."""
     severity, source = diagnostic.severity, diagnostic.source
@@ -260,7 +260,7 @@ def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterat
     yield Text()
 
 
-def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the notes that the sections above have not said."""
     notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
@@ -275,7 +275,7 @@ def _notes(report: Report, detail: Detail, verbosity: int) -> Iterator[Renderabl
         yield Text()
 
 
-def _loops(report: Report, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
+def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
     """Yield the table of all loops, by component, similar ones in one row."""
     if not report.loops:
         return
@@ -322,7 +322,7 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     )
 
 
-def _footer(report: Report, detail: Detail) -> Text:
+def _footer(report: Analysis, detail: Detail) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
     said = {
         "Redundant": view.kinds(report),

@@ -14,9 +14,9 @@ from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
 from regularize.repair.statics.releases import release_command
+from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
-from regularize.report.report import Report, model_entry
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -39,7 +39,7 @@ INSTEAD = {
 }
 
 
-def headline(report: Report) -> tuple[str, str]:
+def headline(report: Analysis) -> tuple[str, str]:
     """Name of the model, and its format and counts."""
     model = model_entry(report.reduction)
     counts = [
@@ -55,7 +55,7 @@ def headline(report: Report) -> tuple[str, str]:
     return name, " · ".join([model["format"], *counts])
 
 
-def verdict(report: Report) -> tuple[str, str]:
+def verdict(report: Analysis) -> tuple[str, str]:
     """Return the overall result (``good``, ``warning`` or ``error``) and a sentence about it."""
     r = report.reduction
     if not r.assembly.closed:
@@ -93,7 +93,7 @@ def verdict(report: Report) -> tuple[str, str]:
     return "warning", sentence + more_on_branches(r)
 
 
-def counts(report: Report) -> str:
+def counts(report: Analysis) -> str:
     """Mobility in truth and by counting, in one sentence."""
     r = report.reduction
     if not r.assembly.closed:
@@ -113,7 +113,7 @@ def counts(report: Report) -> str:
     return text
 
 
-def mobility_words(report: Report) -> str:
+def mobility_words(report: Analysis) -> str:
     """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
     r = report.reduction
     if r.kinematotropic:
@@ -127,7 +127,7 @@ def signed(number: int) -> str:
     return str(number).replace("-", "−")
 
 
-def moves(report: Report) -> list[tuple[list[str], str]]:
+def moves(report: Analysis) -> list[tuple[list[str], str]]:
     """Bodies and the kind of motion that they make, rest last."""
     alone = sum(body.joint is not None for body in report.moving)
     found: dict[str, list[str]] = {}
@@ -139,14 +139,14 @@ def moves(report: Report) -> list[tuple[list[str], str]]:
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
-def why(report: Report) -> list[tuple[str, str]]:
+def why(report: Analysis) -> list[tuple[str, str]]:
     """Why it is locked, goes no further or moves: subject and reason."""
     locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
     subjects = {"locked": locked, "moves": "it moves"}
     return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
-def untrusted(report: Report) -> list[tuple[list[str], str]]:
+def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
     """List joints with the undetermined components of their reactions."""
     found: dict[str, list[str]] = {}
     for reaction in report.reactions:
@@ -156,7 +156,7 @@ def untrusted(report: Report) -> list[tuple[list[str], str]]:
     return [(joints, words) for words, joints in found.items()]
 
 
-def remedies(report: Report) -> list[tuple[str, str]]:
+def remedies(report: Analysis) -> list[tuple[str, str]]:
     """List ways to remove the redundancies: in words, with the command if it was tried."""
     r, found = report.reduction, []
     if report.trials is None:
@@ -192,7 +192,7 @@ def _redundant(number: int) -> str:
     return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
-def advice(report: Report) -> list[tuple[str, str]]:
+def advice(report: Analysis) -> list[tuple[str, str]]:
     """Which joints to change, the best way first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
@@ -226,7 +226,7 @@ def equations(of: Block | Reduction) -> tuple[int, int, int]:
     return of.constraints, of.kept, of.constraints - of.kept
 
 
-def kinds(report: Report) -> str:
+def kinds(report: Analysis) -> str:
     """Redundant equations by name, or an empty string: open loops are of no class."""
     if not report.reduction.assembly.closed:
         return ""
@@ -242,13 +242,13 @@ def kinds(report: Report) -> str:
     return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
 
 
-def _proved_words(report: Report) -> str:
+def _proved_words(report: Analysis) -> str:
     """``3 proved by family: Bennett``."""
     count = sum(each.rows for each in report.special)
     return f"{count} proved by family: {listed([each.family for each in report.special])}"
 
 
-def evidence(report: Report) -> str:
+def evidence(report: Analysis) -> str:
     """Describe the numerical checks in words; empty if there were none."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
@@ -270,7 +270,7 @@ def evidence(report: Report) -> str:
     )
 
 
-def _weakest_words(report: Report) -> str:
+def _weakest_words(report: Analysis) -> str:
     """Say how near the kept equations come to being dependent; empty if that was not searched."""
     place = report.reduction.certificate.nearest
     if place is None or place.missing:
@@ -281,7 +281,7 @@ def _weakest_words(report: Report) -> str:
     return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
 
 
-def _limit_words(report: Report, word: str) -> str:
+def _limit_words(report: Analysis, word: str) -> str:
     """Name the configurations at which the proofs do not hold; empty if they hold at all."""
     parts = report.reduction.parts
     ends = ["flat parallelograms"] * any(part.parallelograms for part in parts)
@@ -289,7 +289,7 @@ def _limit_words(report: Report, word: str) -> str:
     return f", {word} {' and '.join(ends)} (REG227)" if ends else ""
 
 
-def found(report: Report) -> str:
+def found(report: Analysis) -> str:
     """``1 warning and 3 notes``."""
     entries = [
         counted(report.summary[severity], severity)
@@ -299,7 +299,7 @@ def found(report: Report) -> str:
     return listed(entries) or "nothing to report"
 
 
-def accepted(report: Report) -> str:
+def accepted(report: Analysis) -> str:
     """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
     entries = [
         f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
@@ -308,7 +308,7 @@ def accepted(report: Report) -> str:
     return listed([*dict.fromkeys(entries)])
 
 
-def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
+def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
     alike = {loop.name: group_name(group) for group in groups(report.loops) for loop in group}
     found: dict[object, list[Diagnostic]] = {}
@@ -320,7 +320,7 @@ def merged(report: Report) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
     return [(entries[0], tuple(entries[1:])) for entries in found.values()]
 
 
-def likewise(report: Report, others: Sequence[Diagnostic]) -> str:
+def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
     """``likewise 2 more loops, closed at C and D``; other findings by their joints."""
     closing = {loop.name: loop.closing for loop in report.loops}
     if all(other.code == "REG201" and other.loop in closing for other in others):
@@ -330,7 +330,7 @@ def likewise(report: Report, others: Sequence[Diagnostic]) -> str:
     return f"and {len(others)} more of this kind" + (f": {displayed(where)}" if where else "")
 
 
-def lack_of_fit(report: Report) -> tuple[str, list[tuple[str, str]]]:
+def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
     """A title, and every redundant direction with its lack of fit; the joints that it loads."""
     found = report.misfit
     title = "Lack of fit in redundant directions"

@@ -58,7 +58,7 @@ def drawn(rng: np.random.Generator, most: int = 99) -> rg.Mechanism:
 def checked(mechanism: rg.Mechanism, configurations: int, unasked: Sequence[str]) -> rg.Report:
     """The report without what is not asked for."""
     with mock.patch.multiple(
-        "regularize.report.report", **dict.fromkeys(unasked, lambda *_, **__: ())
+        "regularize.report.analysis", **dict.fromkeys(unasked, lambda *_, **__: ())
     ):
         report = rg.check(mechanism, configurations=configurations)
         report.advice  # noqa: B018, it is kept

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, root_tag
-from regularize.checking import check
+from regularize.checking import Report, check
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
 from regularize.files import load
@@ -29,7 +29,6 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.repair.fix.fix import Fix, fix
 from regularize.report.loop_view import motion
-from regularize.report.report import Report
 from regularize.report.view import counts, verdict
 from regularize.words import counted
 

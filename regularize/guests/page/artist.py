@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from scipy.spatial import KDTree
 
+from regularize.checking import Report
 from regularize.errors import RegularizeError
 from regularize.guests.page import meshes
 from regularize.guests.page.animation import branch_name, traces
@@ -31,7 +32,6 @@ from regularize.lie.arrays import Array
 from regularize.loops.kinematics import center_and_length
 from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, NodeId
 from regularize.report.loop_report import LoopReport
-from regularize.report.report import Report
 from regularize.tolerances import UNNOTICED, UNSEEN
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from regularize.checking import Report
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Mechanism
-from regularize.report.report import Report
 from regularize.tolerances import VANISHING
 
 Color = tuple[int, int, int, int]

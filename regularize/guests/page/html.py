@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from regularize.checking import Report
 from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
@@ -22,7 +23,6 @@ from regularize.guests.page.report_rows import Cell, References, footer, report_
 from regularize.lie.arrays import Array
 from regularize.report import view
 from regularize.report.listing import SummaryLine
-from regularize.report.report import Report
 from regularize.services import present
 from regularize.tolerances import VANISHING
 from regularize.words import counted

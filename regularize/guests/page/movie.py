@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.output_files import write_bytes
+from regularize.checking import Report
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import displayed
 from regularize.guests.page.animation import PlayedMotion, motions
@@ -20,7 +21,6 @@ from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
 from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
-from regularize.report.report import Report
 
 
 def movie(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import trimesh
 
+from regularize.checking import Report
 from regularize.errors import RegularizeError
 from regularize.guests.page import meshes
 from regularize.guests.page.animation import (
@@ -29,7 +30,6 @@ from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import limits_of
-from regularize.report.report import Report
 from regularize.services import guest
 from regularize.tolerances import UNNOTICED
 

@@ -15,7 +15,7 @@ import trimesh
 from numpy.typing import NDArray
 
 from regularize.adapters.common.output_files import write_bytes
-from regularize.checking import check
+from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra
 from regularize.guests.page import html
@@ -27,7 +27,6 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Model, as_mechanism
 from regularize.reduction.reduce import Reduction
-from regularize.report.report import Report
 from regularize.tolerances import TINY, VANISHING
 from regularize.validation import PATH, POSITIVE, validated
 from regularize.words import counted

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
+from regularize.checking import Report
 from regularize.guests.page.drawing import Drawing
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.report import loop_view, view
 from regularize.report.loop_report import LoopReport
-from regularize.report.report import Report
 from regularize.report.rules import rule
 from regularize.version import __version__
 from regularize.words import LISTED, counted, directions_words, listed

@@ -20,6 +20,7 @@ from parallel_robots import asset, hoberman_ring
 from screws import exp, transform, unit
 
 import regularize as rg
+from regularize.checking import Report
 from regularize.proofs.curves import Series, Terms, relation_of
 from regularize.proofs.rational_motions import (
     Dual,
@@ -30,7 +31,6 @@ from regularize.proofs.rational_motions import (
 )
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import fingerprint
-from regularize.report.report import Report
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 #: A plane whose normal is no axis of the ground, and whose bases are longer than one.

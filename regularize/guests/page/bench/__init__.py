@@ -10,7 +10,7 @@ from typing import Any
 
 from regularize.adapters.common.input_files import stamps
 from regularize.adapters.common.output_files import write_all
-from regularize.checking import check
+from regularize.checking import Report, check
 from regularize.errors import ModelError, RegularizeError
 from regularize.files import load
 from regularize.mechanism.diagnostic import Diagnostic
@@ -19,7 +19,6 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.fix import Fix, fix
 from regularize.repair.fix.plan import named_kinds
 from regularize.repair.fix.proposals import Advice
-from regularize.report.report import Report
 
 #: Kinds that a joint can be tried as.
 TRIED = ("fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical", "planar")

@@ -16,6 +16,7 @@ from threading import Event
 from aiohttp import web
 
 from regularize.adapters.common.input_files import changes
+from regularize.checking import Report
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.guests.page import html
@@ -25,7 +26,6 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import WORDS
 from regularize.repair.fix.advice import held_kinds
 from regularize.report import view
-from regularize.report.report import Report
 
 
 def panel(session: Session) -> str:

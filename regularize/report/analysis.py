@@ -7,13 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
-from regularize.mechanism.named_columns import table_html
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
@@ -36,12 +34,13 @@ from regularize.report.motion import BodyMotion, PlatformMotion, moving, platfor
 from regularize.report.nearly import BindingJoint, as_designed, binding_joints
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
-from regularize.services import guest
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
 from regularize.words import LISTED, SLIGHT, counted
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from regularize.repair.fix.advice import Trials
 
 #: Changes of joint types that are proposed.
@@ -51,30 +50,8 @@ MOST_JOINTS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
-    """The result of `check`: everything that is known of a mechanism's loops.
-
-    Attributes:
-        reduction: The reduced constraints with all the evidence.
-        loops: One entry per loop.
-        moving: Motion of every body but the ground; empty where the loops cannot be closed.
-        reasons: Why it is locked, or moves against the count.
-        passive: Bodies that spin or slide without moving anything else, one entry per freedom.
-        reactions: One entry per joint.
-        cures: Changes of joint types after which nothing is redundant, the best first; where
-            closures lock the mechanism, those that free it.
-        meant: The mechanism that the numbers were meant to be, where one near them moves more.
-        binding: Joints that give way for that where it is built as it is written, the most strained
-            first.
-        diagnostics: The findings.
-        seconds: How long the analysis took.
-        misfit: What given tolerances leave open in redundant directions; None without them, and
-            where a loop is open as it is.
-        suppressed: Findings that are accepted, and by what.
-        special: Parts whose special dimensions are proved to make rows redundant.
-        trials: What came of trying joint changes and reductions on copies of the model's file; None
-            where that was not asked for.
-    """
+class Analysis:
+    """What is known of a mechanism's loops; ``checking.Report`` says what its fields are."""
 
     reduction: Reduction
     loops: tuple[LoopReport, ...]
@@ -106,7 +83,7 @@ class Report:
         began: float | None = None,
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
-    ) -> Report:
+    ) -> Self:
         """Everything that follows from a reduction.
 
         Args:
@@ -159,19 +136,6 @@ class Report:
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
         return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
-
-    def __str__(self) -> str:
-        """The report as text."""
-        return str(import_module("regularize.report.text").render(self))  # which reads reports
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        view = import_module("regularize.report.view")
-        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        rows = {"verdict": view.verdict(self)[1], **found}
-        return table_html(": ".join(view.headline(self)), rows) + str(
-            guest("page.html").frame(self)
-        )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -240,7 +204,7 @@ class Report:
         )
 
     @validated(select=NAMES, ignore=NAMES)
-    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Report:
+    def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Self:
         """The same report with some findings only.
 
         Args:
@@ -252,7 +216,7 @@ class Report:
         return replace(self, diagnostics=tuple(d for d in kept if not d.code.startswith(left_out)))
 
     @validated(suppressions=several(instance(Suppression)))
-    def accepting(self, suppressions: Sequence[Suppression] = ()) -> Report:
+    def accepting(self, suppressions: Sequence[Suppression] = ()) -> Self:
         """The same report without the findings that somebody has accepted, which are kept apart.
 
         Args:
