@@ -20,9 +20,12 @@ GEPETTO, PLUS, DRAKE = "gepetto_yaml", "urdf_plus", "urdf_drake"
 #: Models without redundancy: name, loops and mobility.
 CONTROLS = [
     ("5bar_linkage_iso3d", 1, 2),
+    ("5bar_linkage_iso6d", 1, 2),
     ("cassie_like", 2, 7),
     ("digit_like", 3, 9),
     ("digit_like_2legs", 6, 12),
+    ("digit_like_2legs_old", 6, 12),
+    ("disney_like", 3, 9),
     ("disney_robot", 6, 14),
     ("old_digit_like_2legs", 6, 18),
     ("true_talos_2_legs", 2, 34),

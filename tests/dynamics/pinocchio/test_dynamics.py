@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from dynamics_table import by_differences
+from dynamics_table import by_differences, weighed
 from dynamics_table import errors as dynamics_errors
-from dynamics_table import weighed
 from mechanisms import acted
 from pinocchio_cases import fourbar, mass_matrix, massive, placed
 from test_pinocchio import CORPUS, reduction, states
