@@ -98,6 +98,13 @@ def test_axis_default_and_length(model: Model) -> None:
     np.testing.assert_allclose(mechanism.joint("j2").screws[:, 0], [0, 0, 0, 0, 0.6, 0.8])
 
 
+def test_origin_by_quaternion(model: Model) -> None:
+    quaternion = pin.Quaternion(0.4, 0.1, -0.5, 0.2).normalized()
+    text = " ".join(str(2 * value) for value in quaternion.coeffs())
+    T = model(joint("j", "a", "b", f'<origin quat_xyzw="{text}"/>')).joint("j").T_parent_joint
+    np.testing.assert_allclose(T[:3, :3], quaternion.matrix(), atol=1e-15)
+
+
 def test_zero_axis_matters_only_where_it_turns(model: Model) -> None:
     inner = '<axis xyz="0 0 0"/>'
     for kind in ("fixed", "floating", "ball"):
@@ -546,11 +553,18 @@ def gear(other: str, xml: str = CHAIN, type: str = "gear") -> str:
     return f'{LINKS}{xml}<coupling name="K" type="{type}">{ends}</coupling>'
 
 
-def weighed(inertial: str) -> str:
-    return link(f"<inertial>{inertial}</inertial>")
-
-
 TREE = LINKS + CHAIN
+DAMAGED = [
+    (f'<mass value="nan"/>{INERTIA}', "not finite"),
+    (f'<mass value="abc"/>{INERTIA}', "'abc' is not a number"),
+    (f'<mass value="1_0"/>{INERTIA}', "'1_0' is not a number"),
+    (f'<mass value="1 2"/>{INERTIA}', "has 2 of the 1 numbers"),
+    (f"<mass/>{INERTIA}", "no attribute 'value'"),
+    ('<mass value="1"/><inertia ixx="1"/>', "has no 'iyy'"),
+    (f'<origin xyz="0 0"/><mass value="1"/>{INERTIA}', "has 2 of the 3 numbers"),
+    (f'<origin xyz="0,0,1"/><mass value="1"/>{INERTIA}', "by spaces, not by commas"),
+    (f'<mass value="${{m}}"/>{INERTIA}', "xacro"),
+]
 ARM = '<link name="arm"/><link name="elbow"/>'
 FAULTS = [
     (LINKS + joint("j", "a", "b", type="hinge"), ":6:", "'hinge'", "expected one of"),
@@ -564,8 +578,10 @@ FAULTS = [
     (LINKS + '<link name="b"/>', ":6:", "`b` is taken by line 3"),
     (TREE + joint("j2", "a", "d"), ":9:", "`j2` is taken by line 7"),
     (TREE + loop(ENDS, name="j1"), "`j1` is taken by line 6"),
-    (LINKS + joint("j", "a", "zz"), "child", "no link `zz`; there are `a`, `b`"),
+    (LINKS + joint("j", "a", "zz"), ":6:", "child", "no link `zz`; there are `a`, `b`"),
     (ARM + joint("j", "arm", "elbo"), "did you mean `elbow`?"),
+    (LINKS + joint("j", "a", "b", '<origin quat_xyzw="0 0 0 0"/>'), "quat_xyzw"),
+    (LINKS + joint("j", "a", "b", '<origin quat_xyzw="0 0 0 1" rpy="0 0 0"/>'), "quat_xyzw"),
     (LINKS + joint("j", "a", "a"), "connects link `a` to itself"),
     ("<link/>", "no attribute 'name'"),
     (TREE + loop('<predecessor link="a"/>'), "needs two links"),
@@ -577,15 +593,7 @@ FAULTS = [
     (gear("d", joint("j1", "a", "d")), "hang on different roots `b` and `a`"),
     (gear("a", joint("j1", "a", "b", type="ball")), "joint `j1` is spherical"),
     (gear("a", type="belt"), "'belt' is unknown; expected one of rolling, gear"),
-    (weighed(f'<mass value="nan"/>{INERTIA}'), "not finite", "m.urdf:2:"),
-    (weighed(f'<mass value="abc"/>{INERTIA}'), "'abc' is not a number"),
-    (weighed(f'<mass value="1_0"/>{INERTIA}'), "'1_0' is not a number"),
-    (weighed(f'<mass value="1 2"/>{INERTIA}'), "has 2 of the 1 numbers"),
-    (weighed(f"<mass/>{INERTIA}"), "no attribute 'value'", "m.urdf:2:"),
-    (weighed('<mass value="1"/><inertia ixx="1"/>'), "has no 'iyy'", "m.urdf:2:"),
-    (weighed(f'<origin xyz="0 0"/><mass value="1"/>{INERTIA}'), "has 2 of the 3 numbers"),
-    (weighed(f'<origin xyz="0,0,1"/><mass value="1"/>{INERTIA}'), "by spaces, not by commas"),
-    (weighed(f'<mass value="${{m}}"/>{INERTIA}'), "xacro", "m.urdf:2:"),
+    *((link(f"<inertial>{each}</inertial>"), part, "m.urdf:2:") for each, part in DAMAGED),
 ]
 
 
@@ -676,6 +684,58 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     declared = "" if encoding == "utf-8-sig" else f"<?xml version='1.0' encoding='{encoding}'?>"
     path.write_bytes(f"{declared}<robot><link name='b\u00e4r'/></robot>".encode(encoding))
     assert read(path).ground == "b\u00e4r"
+
+
+#: Files of others: bodies, joints, closures, couplings, and the codes of findings.
+READ = """urdf_malformed/ball 2 1 0 0 REG013, urdf_malformed/chain100 100 99 0 0,
+urdf_malformed/cycle 3 3 1 0 REG102, urdf_malformed/disconnected 4 3 0 0 REG103,
+urdf_malformed/drake_ns 2 2 1 0, urdf_malformed/floating 2 1 0 0, urdf_malformed/mesh 3 2 0 0,
+urdf_malformed/mesh_missing 2 1 0 0, urdf_malformed/mesh_pkg 2 1 0 0, urdf_malformed/mimic 3 2 0 1,
+urdf_malformed/multi_parent 4 4 1 0 REG010, urdf_malformed/no_axis 2 1 0 0,
+urdf_malformed/no_inertial 3 2 0 0, urdf_malformed/no_limit 2 1 0 0,
+urdf_malformed/nonunit_axis 2 1 0 0, urdf_malformed/planar 2 1 0 0, urdf_malformed/simple 3 2 0 0,
+urdf_malformed/single_link 1 0 0 0, urdf_malformed/spherical 2 1 0 0 REG013,
+urdf_malformed/unknown_tag 2 2 1 0, urdf_plus/double_pendulum/double_pendulum 3 2 0 0,
+urdf_plus/four_bar/four_bar 4 4 1 0, urdf_plus/jvrc1_humanoid/jvrc1_humanoid 59 58 0 25,
+urdf_plus/mini_cheetah/mini_cheetah 26 25 0 12, urdf_plus/mit_humanoid/mit_humanoid 38 37 0 18,
+urdf_plus/mini_cheetah_leg/mini_cheetah_leg 7 6 0 3,
+urdf_plus/planar_leg_linkage/planar_leg_linkage 5 5 1 0,
+urdf_plus/revolute_rotor_chain/revolute_rotor_chain 7 6 0 3,
+urdf_plus/tello_humanoid/tello_humanoid 38 37 0 0"""
+#: Where the same collection is broken, and how.
+BROKEN = [
+    *(("badnum:4", "'abc' is not a number"), ("comma:1", "not by commas"), ("nan:4", "not finite")),
+    *(("dup_joint:7", "`j1` is taken by line 6"), ("dup_link:5", "`b` is taken by line 4")),
+    *(("missing_child_link:4", "no link `zz`"), ("notrobot:1", "the root element is <sdf>")),
+    *(("truncated:1", "not well-formed XML"), ("zero_axis:5", "axis has no length")),
+]
+
+
+@pytest.mark.slow
+@needs_corpus
+def test_files_of_others_are_read_whole_or_not_at_all() -> None:
+    """Benchmarks state their number of loops and couplings; all their frames agree as written."""
+    known = {each.split()[0]: each.split()[1:] for each in READ.split(",")}
+    for path in (CORPUS / "urdf_plus").glob("bench_*/**/*.urdf"):
+        counts = [path.read_text().count(f"<{each} ") for each in ("joint", "loop", "coupling")]
+        bodies = path.read_text().count("<link ")
+        known[str(path.relative_to(CORPUS))[:-5]] = [
+            *map(str, (bodies, sum(counts[:2]), *counts[1:]))
+        ]
+    for name, expected in known.items():
+        m = read(CORPUS / f"{name}.urdf")
+        closures = sum(j.closure for j in m.joints)
+        found = (len(m.bodies), len(m.joints), closures, len(m.couplings))
+        codes = [f.code for f in m.findings if f.severity != "note" or "plus" not in name]
+        assert [*map(str, found), *codes] == expected, name
+    for name, part in BROKEN:
+        file, line = name.split(":")
+        path = CORPUS / "urdf_malformed" / f"{file}.urdf"
+        fails(partial(read, path, format="urdf"), f"{path}:{line}: ", part)
+    small = {path.stem for path in (CORPUS / "urdf_malformed").glob("*.urdf")}
+    assert small == {n.split(":")[0] for n, _ in BROKEN} | {
+        Path(n).name for n in known if "malformed" in n
+    }
 
 
 TREES = [

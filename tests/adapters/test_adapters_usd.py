@@ -166,12 +166,7 @@ def test_generic_joint_is_locked_by_crossed_bounds_and_by_zeros(tmp_path: Path) 
         for name, (low, high) in {**bounds, "rotY": (-30, 30)}.items()
     )
     schemas = ", ".join(f'"PhysicsLimitAPI:{name}"' for name in [*bounds, "rotY"])
-    mechanism = stage(
-        tmp_path,
-        A,
-        B,
-        joint("d6", "", "a", inside=inside, schemas=schemas),
-    )
+    mechanism = stage(tmp_path, A, B, joint("d6", "", "a", inside=inside, schemas=schemas))
     d6 = mechanism.joint("d6")
     assert (d6.kind, d6.freedoms) == ("universal", 2)
     np.testing.assert_allclose(d6.screws[3:], [[0, 0], [1, 0], [0, 1]])

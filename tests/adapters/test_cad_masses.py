@@ -15,7 +15,7 @@ from test_solids import box, step_text
 import regularize as rg
 from regularize.cli import main
 
-pytestmark = needs("OCP")
+pytestmark = [needs("OCP"), pytest.mark.slow]
 ASSET = Path(__file__).resolve().parents[2] / "assets" / "crank_slider.FCStd"
 STEEL = 7850.0
 DEFAULT = "7f9fd73b-50c9-41d8-b7b2-575a030c1eeb"  # FreeCAD's card of no material
@@ -47,7 +47,6 @@ def inertias(mechanism: rg.Mechanism) -> dict[str, float]:
     return {b.name: b.inertia.mass for b in mechanism.bodies if b.inertia is not None}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("body", "length"), [("crank", 0.1), ("rod", 0.25)])
 def test_bars_weigh_what_the_formulas_say(body: str, length: float) -> None:
     found = rg.load(ASSET).body(body).inertia
@@ -58,7 +57,6 @@ def test_bars_weigh_what_the_formulas_say(body: str, length: float) -> None:
     assert found.matrix[1, 1] == pytest.approx(inertia, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_the_assembly_swings_on_its_loops() -> None:
     report = rg.check(rg.load(ASSET)).as_dict()
     assert (report["mobility"]["actual"], report["mobility"]["redundant"]) == (1, 3)
@@ -71,7 +69,6 @@ def test_the_assembly_swings_on_its_loops() -> None:
     np.testing.assert_allclose(minimal.coordinates[-1], motion.coordinates[-1], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_without_a_material_the_density_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,7 +85,6 @@ def test_without_a_material_the_density_is_asked_for(
     assert set(inertias(alone)) == {"crank"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "card",
     [
@@ -118,7 +114,6 @@ def test_a_card_beside_the_document_gives_the_density(card: str, tmp_path: Path)
     assert found == {"crank": pytest.approx(steel["crank"] * 2700 / STEEL)}
 
 
-@pytest.mark.slow
 def test_shapes_in_a_cad_file_are_no_shapes_of_an_export(tmp_path: Path) -> None:
     mechanism = rg.load(ASSET)
     findings = rg.save(mechanism, tmp_path / "crank.urdf")
@@ -130,7 +125,6 @@ def test_shapes_in_a_cad_file_are_no_shapes_of_an_export(tmp_path: Path) -> None
     assert kept.body("rod").geometry[0].density == STEEL
 
 
-@pytest.mark.slow
 def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
     """The scale of the mesh counts, and what the file states of the other link stays."""
     (tmp_path / "part.step").write_text(step_text(box(100, 20, 30), tmp_path))
@@ -148,7 +142,6 @@ def test_a_step_mesh_with_a_material_weighs_a_link(tmp_path: Path) -> None:
     assert found.matrix[0, 0] == pytest.approx(found.mass * (0.04**2 + 0.06**2) / 12)
 
 
-@pytest.mark.slow
 def test_the_patched_assembly_has_nothing_redundant_and_the_same_masses(tmp_path: Path) -> None:
     path = str(tmp_path / "fixed.FCStd")
     joints = ["--joint", "B=spherical", "--joint", "D=cylindrical"]

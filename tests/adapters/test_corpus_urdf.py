@@ -11,15 +11,21 @@ import pytest
 import regularize as rg
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+pytestmark = [
+    pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here"),
+    pytest.mark.slow,
+]
 
 GEPETTO, PLUS, DRAKE = "gepetto_yaml", "urdf_plus", "urdf_drake"
 #: Models without redundancy: name, loops and mobility.
 CONTROLS = [
     ("5bar_linkage_iso3d", 1, 2),
+    ("5bar_linkage_iso6d", 1, 2),
     ("cassie_like", 2, 7),
     ("digit_like", 3, 9),
     ("digit_like_2legs", 6, 12),
+    ("digit_like_2legs_old", 6, 12),
+    ("disney_like", 3, 9),
     ("disney_robot", 6, 14),
     ("old_digit_like_2legs", 6, 18),
     ("true_talos_2_legs", 2, 34),
@@ -44,7 +50,6 @@ def counts(report: dict[str, Any]) -> tuple[int, int, int]:
     return mobility["gruebler"], mobility["actual"], mobility["redundant"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "loops", "mobility"), CONTROLS)
 def test_control_models_close_and_are_not_redundant(name: str, loops: int, mobility: int) -> None:
     report = answer(GEPETTO, name)
@@ -56,7 +61,6 @@ def test_control_models_close_and_are_not_redundant(name: str, loops: int, mobil
     assert not {d["code"] for d in report["diagnostics"]} & {"REG201", "REG202", "REG210"}
 
 
-@pytest.mark.slow
 def test_five_bar_of_hinges_is_planar() -> None:
     report = answer(GEPETTO, "5bar_linkage")
     assert counts(report) == (0, 3, 3)
@@ -65,7 +69,6 @@ def test_five_bar_of_hinges_is_planar() -> None:
     assert (loop["constraints"], loop["kept"]) == (5, 2)
 
 
-@pytest.mark.slow
 def test_delta_robot_of_planar_legs() -> None:
     report = answer(GEPETTO, "robot_delta")
     assert counts(report) == (-4, 5, 9)
@@ -73,7 +76,6 @@ def test_delta_robot_of_planar_legs() -> None:
     assert (report["reduction"]["constraints"], report["reduction"]["kept"]) == (15, 6)
 
 
-@pytest.mark.slow
 def test_four_bar_is_not_misled_by_its_singular_pose() -> None:
     report = answer(PLUS, "four_bar", "four_bar.urdf")
     assert counts(report) == (-2, 1, 3)
@@ -82,7 +84,6 @@ def test_four_bar_is_not_misled_by_its_singular_pose() -> None:
     assert here == {"mobility": 2, "redundant": 4, "singular": True}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("branches", "depth"), [(1, 1), (2, 5), (4, 10), (6, 10)])
 def test_branches_of_four_bars(branches: int, depth: int) -> None:
     """Each of the four-bars has three redundant rows, and a hinge of its own leads to it."""
@@ -95,7 +96,6 @@ def test_branches_of_four_bars(branches: int, depth: int) -> None:
     assert {loop["motion_algebra"]["type"] for loop in report["loops"]} == {"planar"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 9, 13])
 def test_parallel_chains(size: int) -> None:
     paths = sorted(
@@ -108,7 +108,6 @@ def test_parallel_chains(size: int) -> None:
     assert report["redundancy"]["trivial"] == 3
 
 
-@pytest.mark.slow
 def test_strandbeest() -> None:
     """Twelve planar legs closed by ball joints on a floating frame."""
     report = answer(DRAKE, "strandbeest", "strandbeest_expanded.urdf")
@@ -119,7 +118,6 @@ def test_strandbeest() -> None:
     assert report["reduction"]["certified_configurations"] >= 50
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini_cheetah", "mit_humanoid", "jvrc1_humanoid"])
 def test_couplings_without_loops_are_independent(name: str) -> None:
     report = answer(PLUS, name, f"{name}.urdf")

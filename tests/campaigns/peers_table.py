@@ -133,11 +133,7 @@ def exudyn(path: Path, report: Any, tolerance: float | None = None) -> int | Non
     return int(system.ComputeSystemDegreeOfFreedom(**own)["degreeOfFreedom"])
 
 
-PEERS: dict[str, Peer] = {
-    "MuJoCo": mujoco,
-    "Pinocchio": pinocchio,
-    "EXUDYN": exudyn,
-}
+PEERS: dict[str, Peer] = {"MuJoCo": mujoco, "Pinocchio": pinocchio, "EXUDYN": exudyn}
 
 
 def _rank(rows: Any, tolerance: float | None) -> int:

@@ -14,6 +14,7 @@ from simulation_cases import CORPUS
 import regularize as rg
 from regularize.cli import main
 
+pytestmark = pytest.mark.slow
 COMMAND = re.compile(r"regularize (?:check|export|fix|reduce|show|simulate|solve) [^`]+")
 CALL = re.compile(r"regularize\.\w+\([^)]*\)")
 FOREIGN = (
@@ -62,7 +63,6 @@ def check_commands(report: rg.Report, folder: Path, monkeypatch: pytest.MonkeyPa
     return len(commands)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_commands_of_reports_run(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +74,6 @@ def test_commands_of_reports_run(
     assert len(str(report).splitlines()) <= LINES
 
 
-@pytest.mark.slow
 def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,7 +89,6 @@ def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
     assert command in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +106,6 @@ KEYFRAME = """<mujoco><worldbody><body><joint name="A"/><geom size="0.1"/></body
 <keyframe><key name="home" qpos="0.1"/></keyframe></mujoco>"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("codes", ["REG10.", "REG..."])
 def test_commands_of_explanations_run(
     codes: str, assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,7 +130,6 @@ def test_commands_of_explanations_run(
     assert ran >= 3
 
 
-@pytest.mark.slow
 def test_commands_read_the_model_as_it_was_read(
     assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,10 +38,7 @@ def metamodel(kind: str) -> Any:
 #: Results of public functions, and what one of them comes to.
 MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "assembly": (lambda: rg.assemble(mechanism()), lambda a: a.q),
-    "assembly modes": (
-        lambda: rg.configurations(mechanism(), inputs=["A"], values=[0.1]),
-        repr,
-    ),
+    "assembly modes": (lambda: rg.configurations(mechanism(), inputs=["A"], values=[0.1]), repr),
     "boxes": (lambda: metamodel("boxes"), lambda m: m.H([0.05])),
     "closed form": (lambda: rg.closed_form(mechanism(), inputs=["A"]), lambda c: c.inputs),
     "idealised": (lambda: rg.idealise(mechanism()), lambda i: len(i.mechanism.joints)),

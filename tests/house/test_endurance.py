@@ -11,15 +11,16 @@ from false_motions import network, survey
 
 import regularize as rg
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc"),
+    pytest.mark.slow,
+]
 
 
-@pytest.mark.slow
 def test_checks_leave_nothing_behind() -> None:
     assert checks(10).growth < GROWTH
 
 
-@pytest.mark.slow
 def test_steps_leave_nothing_behind_and_do_not_drift() -> None:
     found = steps(1000)
     gap, energy = found.drift
@@ -28,12 +29,10 @@ def test_steps_leave_nothing_behind_and_do_not_drift() -> None:
     assert energy < 1e-8
 
 
-@pytest.mark.slow
 def test_no_motion_is_false_without_saying_so() -> None:
     assert survey(160) == (160, [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "loops", "seed", "rtol"),
     [("windows", 2, 2, 1e-3), ("windows", 5, 7, 1e-4), ("windows", 5, 8, 1e-3)],
@@ -48,7 +47,6 @@ def test_what_once_leapt_away(family: str, loops: int, seed: int, rtol: float) -
     assert abs(loose.q - tight.q).max() < 0.1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 8])
 def test_a_loose_tolerance_takes_no_more_than_a_tight_one(seed: int) -> None:
     """Counted in evaluations, which do not depend on the clock."""

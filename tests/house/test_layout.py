@@ -16,6 +16,7 @@ from test_door import TAKE_MODELS
 import regularize
 import regularize.adapters
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2] / "regularize"
 #: Verbs that guests bring along: they are of the command line.
 VERBS = {
@@ -91,7 +92,6 @@ def room_imports() -> nx.DiGraph:
     return nx.DiGraph((a, b) for a, b in pairs if a != b)
 
 
-@pytest.mark.slow
 def test_the_model_needs_no_more_than_screws() -> None:
     graph = package_imports()
     assert nx.descendants(graph, "lie") == {"errors", "escape", "tolerances"}
@@ -99,7 +99,6 @@ def test_the_model_needs_no_more_than_screws() -> None:
     assert nx.descendants(graph, "mechanism") == below
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("storey", [*STOREYS, *USES, "guests"])
 def test_imports_go_down_a_storey_only(storey: str) -> None:
     graph = package_imports()
@@ -111,14 +110,12 @@ def test_imports_go_down_a_storey_only(storey: str) -> None:
 MODES = pytest.param("guests.modes", marks=pytest.mark.guests("modes"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", ["repair.verification", MODES])
 def test_what_needs_no_words_and_no_simulation(room: str) -> None:
     above = {"commands", "report", "dynamics.simulation", "dynamics.pinocchio"}
     assert nx.descendants(room_imports(), room) & above == set()
 
 
-@pytest.mark.slow
 @pytest.mark.guests("integrations")
 def test_other_programs_need_no_more_than_the_robot() -> None:
     graph = room_imports()
@@ -126,7 +123,6 @@ def test_other_programs_need_no_more_than_the_robot() -> None:
     assert {*graph.predecessors("guests.integrations")} == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("graph", "least"), [(room_imports, 100), (package_imports, 50), (imports, 1000)]
 )
@@ -136,7 +132,6 @@ def test_nothing_needs_what_needs_it(graph: Callable[[], nx.DiGraph], least: int
     assert [c for c in nx.strongly_connected_components(graph()) if len(c) > 1] == []
 
 
-@pytest.mark.slow
 def test_a_class_name_means_one_thing() -> None:
     homes: dict[str, str] = {}
     for module, path in modules().items():
@@ -145,7 +140,6 @@ def test_a_class_name_means_one_thing() -> None:
                 assert homes.setdefault(node.name, module) == module, node.name
 
 
-@pytest.mark.slow
 def test_the_reduction_stands_on_its_own() -> None:
     """It takes formulas where they are offered, and loads none."""
     code = "import sys, regularize.reduction.reduce; print(*sys.modules)"
@@ -198,7 +192,6 @@ def at_import(node: ast.AST) -> Iterator[ast.AST]:
         yield from at_import(child)
 
 
-@pytest.mark.slow
 def test_collecting_tests_computes_nothing() -> None:
     computing = {f"rg.{name}" for name in (*TAKE_MODELS, "load")}
     computed = [
@@ -210,7 +203,6 @@ def test_collecting_tests_computes_nothing() -> None:
     assert computed == []
 
 
-@pytest.mark.slow
 def test_tests_speak_the_public_api() -> None:
     """Those that look inside are tests of what cannot be said from outside; they get no more."""
     assert len(FILES) > 100

@@ -24,6 +24,7 @@ from regularize.reduction.reduce import on_branch
 from regularize.report.mobility_findings import mobility_findings
 from regularize.report.rules import rule
 
+pytestmark = pytest.mark.slow
 ASSETS = Path(__file__).parents[2] / "assets"
 #: Links of a four-bar: crank, coupler, rocker, frame; and a point of the coupler.
 CRANK, COUPLER, ROCKER, FRAME, POINT = 0.5, 1.1, 0.9, 1.2, 0.6 + 0.5j
@@ -87,7 +88,6 @@ def held_by_a_bar(angle: float) -> rg.Mechanism:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stationary", [False, True])
 def test_a_bar_at_the_centre_of_curvature_locks_in_third_or_fourth_order(stationary: bool) -> None:
     angle = brentq(curvature_rate, 0.6, 1.0) if stationary else 1.0
@@ -96,7 +96,6 @@ def test_a_bar_at_the_centre_of_curvature_locks_in_third_or_fourth_order(station
     assert reduction.finite_evidence == ("order 4" if stationary else "order 3")
 
 
-@pytest.mark.slow
 def test_two_linkages_of_watt_joined_move_from_a_cusp() -> None:
     """The double Watt mechanism (Connelly and Servatius 1994) moves, on one side of its pose."""
     reduction = rg.reduce(rg.load(ASSETS / "mobility" / "double_watt.urdf"))
@@ -118,7 +117,6 @@ def upright(points: list[tuple[float, float]]) -> rg.Mechanism:
     return on_rods(base, base + Z, "universal")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "components", "complete"),
     [
@@ -152,7 +150,6 @@ def test_components_that_meet(
     assert reduction.finite_mobility in {mobility for mobility, _ in components}
 
 
-@pytest.mark.slow
 @given(
     lengths=st.tuples(*[st.floats(0.3, 2.0)] * 2).filter(lambda ab: abs(ab[0] - ab[1]) > 0.1),
     turn=st.tuples(*[st.floats(-1.0, 1.0)] * 4).filter(lambda q: math.hypot(*q) > 0.1),
@@ -174,7 +171,6 @@ def test_flat_parallelograms_go_on_in_exactly_two_ways(
     assert reduction.components_complete and (noise or len(reduction.components) == 2)
 
 
-@pytest.mark.slow
 def test_branches_that_part_at_fourth_order() -> None:
     """A plate on rods round a circle translates, or screws about the middle (Wren 1668).
 
@@ -197,7 +193,6 @@ def test_branches_that_part_at_fourth_order() -> None:
         assert np.allclose(T[:, :3, :3], np.eye(3), atol=1e-4) != turns
 
 
-@pytest.mark.slow
 def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     """Arms open with both squares on them, or the outer bars of each turn by themselves."""
     report = rg.check(rg.load(ASSETS / "mobility" / "squares_folded.urdf"))
@@ -221,7 +216,6 @@ def test_components_of_different_mobility_are_called_kinematotropic() -> None:
     assert moves["C1_D1"] == "moves in the plane normal to Y"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4])
 def test_what_is_redundant_is_said_of_each_branch(count: int) -> None:
     """Bars on a line from two hinges that coincide: arms turn together, or each by itself."""
@@ -252,7 +246,6 @@ def test_what_is_redundant_is_said_of_each_branch(count: int) -> None:
     assert [alone["finite"], alone["redundant"]] == [loops, 3 * loops + count - 2]
 
 
-@pytest.mark.slow
 def test_on_one_branch_nothing_meets() -> None:
     mechanism = folded(1, 2, 1, 2)
     report = rg.check(mechanism)
@@ -281,7 +274,6 @@ def test_on_one_branch_nothing_meets() -> None:
         on_branch(mechanisms.planar_fourbar(), 2)
 
 
-@pytest.mark.slow
 def test_branches_of_many_cells_multiply() -> None:
     """Twenty folded four-bars have a million motions, of which one is asked for."""
     joints = []
@@ -299,7 +291,6 @@ def test_branches_of_many_cells_multiply() -> None:
     assert np.all(np.abs(first - last).reshape(20, 4).max(axis=1) > 0.01)
 
 
-@pytest.mark.slow
 def test_a_simulation_begins_on_the_branch_asked_for() -> None:
     mechanism = rg.load(ASSETS / "spherical_fourbar_flat.urdf")
     begun = [rg.simulate(mechanism, duration=0.02, branch=number).q[0] for number in (1, 2)]
@@ -308,7 +299,6 @@ def test_a_simulation_begins_on_the_branch_asked_for() -> None:
         rg.simulate(rg.reduce(mechanism), duration=0.02, branch=1)
 
 
-@pytest.mark.slow
 def test_the_picture_shows_where_joints_go_on_every_branch() -> None:
     report = rg.check(folded(1, 2, 1, 2))
     drawing = draw(report)
@@ -335,7 +325,6 @@ def test_the_picture_shows_where_joints_go_on_every_branch() -> None:
     assert not draw(plain).branch_colors and 'value="branches"' not in html.render(plain)
 
 
-@pytest.mark.slow
 def test_a_cusp_has_a_way_out() -> None:
     (motion,) = motions(
         rg.reduce(rg.load(ASSETS / "mobility" / "double_watt.urdf"), configurations=0)

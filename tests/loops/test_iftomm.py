@@ -67,6 +67,12 @@ def oracle(windows: int, time: float) -> np.ndarray:
     return np.array([np.cos(theta), np.sin(theta)])
 
 
+def test_the_oracle_has_the_published_values() -> None:
+    for windows in (2, 40):
+        for time, value in ANSWERS["n_fourbar"][str(windows)].items():
+            assert oracle(windows, float(time)) == pytest.approx(value, abs=2e-9)
+
+
 def crank_end(motion: rg.Simulation, sample: int) -> np.ndarray:
     theta = np.pi / 2 + motion.coordinates[sample, motion.names.index("A0")]
     return np.array([np.cos(theta), np.sin(theta)])

@@ -20,6 +20,7 @@ from regularize.loops.continuation import Continuation, random_walks
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import moved
 from regularize.loops.second_order import (
+    Jets,
     cone,
     definite,
     never_together,
@@ -147,6 +148,23 @@ def test_the_forms_are_the_second_derivatives() -> None:
         errors = loops.residual(loops.state(ends)).sum(axis=0) / h**2
         forms = np.einsum("a,pab,b->p", weights, found.forms, weights)
         assert np.allclose(np.abs(errors @ found.stresses), np.abs(forms), atol=1e-5)
+
+
+def test_series_close_the_loops_to_their_order() -> None:
+    loops, cell = only_cell(mechanisms.bennett())
+    q = cell.local.q
+    found = second_order(loops, q, cell.generic.rank, 1e-6)
+    jets, series = Jets(loops, q, found), [found.motions[:, 0]]
+    drift = loops.bias(loops.state(q), series[0] * loops.units)
+    np.testing.assert_allclose([jets.remainder(series)], drift, atol=1e-12)
+    jacobian = loops.jacobian(loops.state(q))[0] * loops.units
+    for order in range(1, 6):
+        steps = [sum(v * h ** (k + 1) / (k + 1) for k, v in enumerate(series)) for h in (0.2, 0.1)]
+        ends = moved(loops, np.repeat(q[None], 2, axis=0), np.array(steps))
+        errors = np.max(np.abs(loops.residual(loops.state(ends))), axis=1)
+        assert errors[0] / errors[1] == pytest.approx(2.0 ** (order + 1), rel=0.25)
+        assert np.max(np.abs(found.states.T @ jets.remainder(series))) < 1e-9
+        series.append(-np.linalg.lstsq(jacobian, jets.remainder(series))[0])
 
 
 def test_a_definite_combination_is_found_where_there_is_one() -> None:

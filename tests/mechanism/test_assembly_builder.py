@@ -65,11 +65,7 @@ def counts(mechanism: rg.Mechanism | str) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "asset"),
-    [
-        (planar_fourbar, "planar_fourbar"),
-        (sarrus, "sarrus"),
-        (stewart, "stewart_6ups"),
-    ],
+    [(planar_fourbar, "planar_fourbar"), (sarrus, "sarrus"), (stewart, "stewart_6ups")],
 )
 def test_textbook_mechanisms_count_as_the_assets(
     made: Callable[[], rg.Mechanism], asset: str

@@ -21,12 +21,7 @@ from regularize.mechanism.cycles import (
     minimum_cycle_basis,
     summed_cycles,
 )
-from regularize.mechanism.graph import (
-    coordinate_names,
-    loop_count,
-    part_of,
-    spanning_tree,
-)
+from regularize.mechanism.graph import coordinate_names, loop_count, part_of, spanning_tree
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Actuator
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,10 @@ import regularize as rg
 from regularize.lie import subalgebra
 from regularize.proofs.geometry import FULL, UNITS, Precision, equal_bars, exact_freedoms, integral
 from regularize.proofs.incidence import NotExact, cross
+from regularize.proofs.rational_motions import multiplied
 from regularize.proofs.verifier import (
+    BITS,
+    Polynomial,
     Space,
     annihilator,
     arcs,
@@ -25,7 +29,10 @@ from regularize.proofs.verifier import (
     distance,
     integers,
     meet,
+    polynomial,
+    product,
     reduced,
+    remainder,
     saturated,
 )
 
@@ -119,6 +126,71 @@ def test_opposite_sides_of_a_parallelogram_move_in_its_plane(way: tuple[int, ...
     for other in (*bad, screws, slides, turned):
         with pytest.raises(ValueError, match="no such parallelogram"):
             arcs(other)
+
+
+def dual(values: Sequence[int]) -> Polynomial:
+    """A dual quaternion as a polynomial without variables."""
+    return {k: x for k, x in enumerate(values) if x}
+
+
+def test_units_of_dual_quaternions_multiply_as_hamilton_had_it() -> None:
+    i, j, k, e = (dual(np.eye(8, dtype=int)[n].tolist()) for n in (1, 2, 3, 4))
+    minus = dual([-1])
+    assert [product((a, a)) for a in (i, j, k, e)] == [minus, minus, minus, {}]
+    assert (product((i, j)), product((j, k)), product((k, i))) == (k, i, j)
+    assert product((j, i)) == product((minus, k)) and product((e, i)) == product((i, e)) != {}
+
+
+@few
+@given(*[st.lists(small, min_size=8, max_size=8)] * 3)
+def test_products_of_dual_quaternions(a: list[int], b: list[int], c: list[int]) -> None:
+    f, g, h = map(dual, (a, b, c))
+    assert product((f, g)) == dual([*multiplied(tuple(a), tuple(b))])
+    assert product((product((f, g)), h)) == product((f, product((g, h))))
+    both = dual([x + y for x, y in zip(b, c, strict=True)])
+    assert product((f, g), (f, h)) == product((f, both))
+
+
+def powers_of(at: int) -> list[int]:
+    return [at >> 4 + BITS * v & (1 << BITS) - 1 for v in range(3)]
+
+
+def value(f: Polynomial, at: Sequence[Fraction]) -> Fraction:
+    terms = (
+        c * np.prod([x**n for x, n in zip(at, powers_of(e), strict=True)]) for e, c in f.items()
+    )
+    return sum(terms, Fraction(0))
+
+
+#: Equations, the variable in which they divide, and points of the curve by a parameter.
+CURVES = [
+    ({"0 2 0": 1, "1 0 0": -1}, 1, lambda t: (t * t, t, Fraction(2))),
+    ({"1 1 0": 1, "0 0 0": -1}, 1, lambda t: (t, 1 / t, Fraction(3))),
+    ({"0 1 1": 1, "1 0 1": 1, "0 0 0": 2}, 2, lambda t: (t, Fraction(1), -2 / (1 + t))),
+    ({"0 0 2": 1, "0 1 0": -1}, 2, lambda t: (Fraction(5), t * t, t)),
+]
+terms = st.dictionaries(
+    st.tuples(*[st.integers(0, 3)] * 3).map(lambda at: " ".join(map(str, at))),
+    small.filter(bool),
+    max_size=6,
+)
+
+
+@pytest.mark.slow
+@few
+@given(terms, st.sampled_from(CURVES), st.integers(2, 9))
+def test_remainders_are_the_polynomial_where_the_divisor_vanishes(
+    written: dict[str, int], curve: Any, t: int
+) -> None:
+    """Times powers of its leading coefficient; and of a lower degree."""
+    equation, v, point = curve
+    p, f, at = polynomial(equation, 3), polynomial(written, 3), point(Fraction(t))
+    assert value(p, at) == 0
+    left = remainder(f, p, v)
+    degree = max(powers_of(e)[v] for e in p)
+    assert all(powers_of(e)[v] < degree for e in left)
+    top = {e - (degree << 4 + BITS * v): c for e, c in p.items() if powers_of(e)[v] == degree}
+    assert value(left, at) in [value(f, at) * value(top, at) ** n for n in range(6)]
 
 
 @few

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pinocchio_cases import fourbar, massive
+from pinocchio_cases import MECHANISMS, fourbar, massive
 from scipy.special import ellipj, ellipk
 
 import regularize as rg
@@ -167,6 +167,21 @@ def test_forces_that_change_are_the_same_in_minimal_coordinates() -> None:
     assert motions[1].coordinates == pytest.approx(motions[0].coordinates, abs=1e-6)
     for motion in motions:
         assert motion.energy_drift < 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tilted", "ball in plane", "spherical", "Bricard"])
+def test_styles_and_coordinates_agree(name: str) -> None:
+    """Kept rows, anchors, all joints in the tree, and independent ones; from rest and turning."""
+    reduction, end = rg.reduce(massive(MECHANISMS[name]())), np.array([1.3])
+    ways = [rg.Solver(style=style) for style in ("rows", "anchors", "slack")]
+    for options in ({}, {"rates": {"j0": 8.0}}, {"torques": {"j0": 3.0}, "rates": {"j0": -1.0}}):
+        first, *others = (
+            rg.simulate(reduction, duration=1.3, times=end, solver=way, rtol=1e-11, **options)
+            for way in (*ways, rg.Solver("minimal"))
+        )
+        for motion in others:
+            assert motion.coordinates == pytest.approx(first.coordinates, abs=1e-6)
 
 
 def test_the_path_of_one_freedom_points_to_what_replaces_it() -> None:

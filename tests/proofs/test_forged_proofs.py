@@ -20,13 +20,7 @@ from random_mechanisms import random_network
 import regularize as rg
 from regularize.cli import main
 from regularize.proofs.document import match
-from regularize.proofs.verifier import (
-    Space,
-    annihilator,
-    fingerprint,
-    reduced,
-    saturated,
-)
+from regularize.proofs.verifier import Space, annihilator, fingerprint, reduced, saturated
 
 HEAD = {"format": "regularize proof", "version": 1, "model": "x", "undecided": [], "bounds": []}
 

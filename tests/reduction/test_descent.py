@@ -21,6 +21,7 @@ from regularize.reduction.descent import THOROUGH, Descent, slope_of_all, slope_
 from regularize.reduction.rank_loss import place_words, rank_losses
 from regularize.tolerances import EXACT
 
+pytestmark = pytest.mark.slow
 ASSETS = Path(__file__).parents[2] / "assets"
 
 
@@ -32,7 +33,6 @@ def of(reduction: rg.Reduction) -> tuple[Descent, np.ndarray]:
     return Descent(*graphs, reduction.q, cell, reduction.cuts, flat), cell.configurations
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three_upu", "delta_parallelograms", "rssr"])
 def test_slopes_are_derivatives(name: str) -> None:
     """Of rows on moving bodies, of twists in the root's frame; balls, hinges and slides."""
@@ -63,7 +63,6 @@ def test_slopes_are_derivatives(name: str) -> None:
     np.testing.assert_allclose(rates, (ahead - behind) / (2 * step), atol=1e-7)
 
 
-@pytest.mark.slow
 def test_every_certificate_says_how_near_rows_came_to_be_missed() -> None:
     report = rg.check(rg.load(ASSETS / "planar_fourbar.urdf"))
     place = report.reduction.certificate.nearest
@@ -77,7 +76,6 @@ def test_every_certificate_says_how_near_rows_came_to_be_missed() -> None:
     assert rg.check(rg.load(ASSETS / "bricard.urdf")).as_dict()["reduction"]["nearest"] is None
 
 
-@pytest.mark.slow
 def test_random_networks_miss_no_row() -> None:
     """A few of those that ``descent_table`` goes through, by long walks and descents."""
     moving = 0
@@ -89,7 +87,6 @@ def test_random_networks_miss_no_row() -> None:
     assert moving >= 3
 
 
-@pytest.mark.slow
 def test_rows_that_can_be_spared_at_one_place_are_missed_at_another() -> None:
     """A network whose four dependent rows are chosen where walks came by; some choices fail."""
     reduction = rg.reduce(random_network(np.random.default_rng(2)))
@@ -111,7 +108,6 @@ def test_rows_that_can_be_spared_at_one_place_are_missed_at_another() -> None:
     assert chosen.remaining == 0 and place is not None and place.ratio > 0.5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bennett", "roberval_balance"])
 def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> None:
     reduction = rg.reduce(rg.load(ASSETS / f"{name}.urdf"), numerical=True)
@@ -120,7 +116,6 @@ def test_numerical_reductions_choose_rows_that_serve_everywhere(name: str) -> No
     assert list(rank_losses(reduction)) == []
 
 
-@pytest.mark.slow
 def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
     """The same place with another ratio: rows that are proved to be removed are none of them."""
     for name, numerical in (("bennett", True), ("planar_fourbar", False)):
@@ -140,7 +135,6 @@ def test_rows_that_are_missed_elsewhere_are_named_with_the_place() -> None:
     assert words == "a1 = 0, a2 = 0, a3 = 0, b1 = 0, …"
 
 
-@pytest.mark.slow
 def test_no_fixed_choice_of_couples_is_taken_for_four_legs() -> None:
     """Which two of the four couples of 4-RUU determine the others changes with the pose."""
     mechanism = ROBOTS["4-RUU"][0]()
@@ -153,14 +147,12 @@ def test_no_fixed_choice_of_couples_is_taken_for_four_legs() -> None:
     assert with_groups.remaining == 0 and list(rank_losses(with_groups)) == []
 
 
-@pytest.mark.slow
 def test_rounding_makes_the_rank_no_larger_than_the_kept_rows_are_many() -> None:
     reduction = rg.reduce(noisy(three_prrr(), 1e-5, seed=1), configurations=10)
     (cell,) = reduction.cells
     assert reduction.kept >= cell.generic.rank and reduction.mobility == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["4-RUU", "Delta with parallelograms"])
 def test_kept_rows_are_independent_wherever_the_machine_is_firm(name: str) -> None:
     found, starts = of(rg.reduce(ROBOTS[name][0]()))
@@ -168,7 +160,6 @@ def test_kept_rows_are_independent_wherever_the_machine_is_firm(name: str) -> No
     assert place is not None and place.ratio > 0.05
 
 
-@pytest.mark.slow
 def test_a_simulation_says_when_it_comes_near_the_end() -> None:
     """All horizontal axes parallel: the legs of the 4-RUU hold one couple together."""
     reduction = rg.reduce(ROBOTS["4-RUU"][0]())

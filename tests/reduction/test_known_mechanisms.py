@@ -103,11 +103,7 @@ def test_nothing_that_matters_is_deleted_at_the_flat_pose(windows: int) -> None:
     """Every window adds a freedom at the flat pose; a rank taken there deletes real rows."""
     report = rg.check(mechanisms.n_fourbar(windows, flat=True)).as_dict()
     mobility, reduction = report["mobility"], report["reduction"]
-    assert mobility["here"] == {
-        "mobility": 1 + windows,
-        "redundant": 4 * windows,
-        "singular": True,
-    }
+    assert mobility["here"] == {"mobility": 1 + windows, "redundant": 4 * windows, "singular": True}
     assert (mobility["actual"], mobility["finite"]) == (1, 1)
     assert (reduction["kept"], reduction["removed"]) == (2 * windows, 3 * windows)
     assert "REG203" in {d["code"] for d in report["diagnostics"]}

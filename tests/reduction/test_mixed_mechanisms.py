@@ -16,6 +16,7 @@ import regularize as rg
 from regularize.guests.modes.configurations import AssemblyModes, ConfigurationFinder
 from regularize.guests.modes.loop_system import Multistart, searched
 
+pytestmark = pytest.mark.slow
 FOURBAR, LOOP = ("A", "B", "C", "S"), ("S", *(f"j{i}" for i in range(1, 7)))
 
 
@@ -77,13 +78,9 @@ def apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 #: Random starts of iteration, here and there.
 STARTS = 200
 #: Input, and the loops in the order in which they follow from it, their own inputs first.
-ORDERS = {
-    "A": (FOURBAR, LOOP),
-    "j6": (LOOP[::-1], FOURBAR[::-1]),
-}
+ORDERS = {"A": (FOURBAR, LOOP), "j6": (LOOP[::-1], FOURBAR[::-1])}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5])
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_general_loop(crank: str, seed: int) -> None:
@@ -119,7 +116,6 @@ def solutions_at(found: AssemblyModes, n: int) -> np.ndarray:
     return found.q[n][found.found[n]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("crank", ORDERS)
 def test_a_fourbar_and_a_loop_with_a_screw(crank: str) -> None:
     """A loop that is not algebraic is iterated alone, the four-bar solved for each of its ways."""
@@ -161,7 +157,6 @@ def ends_of_the_fourbar(joints: dict[str, rg.Joint]) -> tuple[float, float]:
     return inside, float(far)
 
 
-@pytest.mark.slow
 def test_what_the_four_bar_does_not_reach_is_known_to_be_empty() -> None:
     joints = joints_of(3)
     _, far = ends_of_the_fourbar(joints)
@@ -170,7 +165,6 @@ def test_what_the_four_bar_does_not_reach_is_known_to_be_empty() -> None:
     assert found.complete and not found.counts
 
 
-@pytest.mark.slow
 def test_where_the_four_bar_is_stretched_the_list_is_not_called_complete() -> None:
     joints = joints_of(3)
     end, _ = ends_of_the_fourbar(joints)
@@ -216,7 +210,6 @@ def rod(rng: np.random.Generator, first: str, last: str) -> list[rg.Joint]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("crank", "methods", "build"),
     [
@@ -240,18 +233,10 @@ def rod(rng: np.random.Generator, first: str, last: str) -> list[rg.Joint]:
         (
             "p0",
             ["closed form", "iteration"],
-            lambda rng: [
-                *BAR,
-                *rod(rng, "coupler", "lever"),
-                *chain(rng, "w", "rod", "ground", 5),
-            ],
+            lambda rng: [*BAR, *rod(rng, "coupler", "lever"), *chain(rng, "w", "rod", "ground", 5)],
         ),
         # Driven at the far end, four-bar and loop have to be solved together.
-        (
-            "xj5",
-            ["iteration"],
-            lambda rng: [*BAR, *chain(rng, "x", "coupler", "ground", 6)],
-        ),
+        ("xj5", ["iteration"], lambda rng: [*BAR, *chain(rng, "x", "coupler", "ground", 6)]),
     ],
 )
 def test_whatever_is_mixed_a_dense_search_finds_the_same(

@@ -12,6 +12,7 @@ from walks import kept_rows, walked
 
 import regularize as rg
 
+pytestmark = pytest.mark.slow
 KINDS: dict[str, Callable[[np.random.Generator], rg.Mechanism]] = {
     "single loop": random_single_loop,
     "legs": random_legs,
@@ -68,14 +69,12 @@ def examine(mechanism: rg.Mechanism, where: str) -> rg.Reduction:
     return reduction
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first"), CASES)
 def test_kept_rows_are_sufficient_and_independent(kind: str, first: int) -> None:
     for seed in range(first, first + CHUNK):
         examine(KINDS[kind](np.random.default_rng(seed)), f"{kind}, seed {seed}")
 
 
-@pytest.mark.slow
 def test_the_sample_is_varied() -> None:
     """Mechanisms that move and lose rows, that are locked, and that keep redundant rows."""
     found: Counter[str] = Counter()
@@ -87,7 +86,6 @@ def test_the_sample_is_varied() -> None:
     assert min(found.values()) >= 4 and len(found) == 3, found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_report_names_every_redundancy(seed: int) -> None:
     for build in KINDS.values():

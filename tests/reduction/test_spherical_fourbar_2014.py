@@ -21,10 +21,7 @@ FIRST, SECOND = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(2, 200))
 
 #: The matrix that the text prints after equation 29.
 PRINTED_ROWS = np.array(
-    [
-        [0.193497, 0.461041, 0.798547, -0.335146, 0.0],
-        [-0.461041, 0.193497, 0.335146, 0.798547, 0.0],
-    ]
+    [[0.193497, 0.461041, 0.798547, -0.335146, 0.0], [-0.461041, 0.193497, 0.335146, 0.798547, 0.0]]
 )
 
 

@@ -17,6 +17,7 @@ from screws import transform
 
 import regularize as rg
 
+pytestmark = pytest.mark.slow
 X, Y, Z = np.eye(3)
 
 
@@ -67,7 +68,6 @@ ALL = [(name, *pair, True) for name, pair in PROVED.items()]
 ALL += [(name, *pair, False) for name, pair in SEEN.items()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("make", "name", "proved"), [e[1:] for e in ALL], ids=[e[0] for e in ALL])
 def test_platforms_move_as_the_literature_calls_it(
     make: Callable[[], rg.Mechanism], name: str, proved: bool
@@ -89,7 +89,6 @@ def test_platforms_move_as_the_literature_calls_it(
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**20))
-@pytest.mark.slow
 def test_names_do_not_depend_on_where_a_robot_stands(seed: int) -> None:
     rng = np.random.default_rng(seed)
     T = transform(Rotation.random(random_state=seed).as_matrix(), rng.normal(size=3))
@@ -98,13 +97,11 @@ def test_names_do_not_depend_on_where_a_robot_stands(seed: int) -> None:
         assert (platform["body"], platform["legs"], platform["motion"]) == ("plate", 3, name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "walker"])
 def test_what_has_one_freedom_or_no_platform_has_no_name(name: str, assets: Path) -> None:
     assert json.loads(json.dumps(rg.check(assets / f"{name}.urdf").as_dict()))["platforms"] == []
 
 
-@pytest.mark.slow
 def test_of_equal_bodies_none_is_the_platform() -> None:
     """Both couplers of a five-bar have two freedoms."""
     points = np.array([[0, 0], [-0.3, 0.6], [0.4, 1.1], [1.2, 0.7], [1, 0]]) @ np.eye(2, 3)

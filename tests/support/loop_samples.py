@@ -9,17 +9,8 @@ from screws import joint_screws
 
 import regularize as rg
 from regularize.guests.modes.eigen_loop import distinct
-from regularize.guests.modes.elementary_loop import (
-    certified,
-    error_and_derivative,
-    product,
-)
-from regularize.guests.modes.pencil import (
-    Arrangement,
-    Pencil,
-    assembled,
-    eliminated,
-)
+from regularize.guests.modes.elementary_loop import certified, error_and_derivative, product
+from regularize.guests.modes.pencil import Arrangement, Pencil, assembled, eliminated
 
 
 def random_constants(rng: np.random.Generator, count: int) -> np.ndarray:

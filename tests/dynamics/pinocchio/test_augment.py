@@ -26,19 +26,28 @@ FREE = {
 }
 
 
+def rows_of(model: Any, models: Any, q: Any, v: Any) -> tuple[Any, ...]:
+    """Data of the model and of constraints, their Jacobian, and their drift, all by Pinocchio."""
+    data, datas = model.createData(), pin.StdVec_ConstraintData()
+    pin.crba(model, data, q, pin.Convention.WORLD)
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    pin.computeJointJacobians(model, data)
+    for constraint in models:
+        datas.append(constraint.createData())
+        constraint.calc(model, data, datas[len(datas) - 1])
+    J = pin.getConstraintsJacobian(model, data, models, datas)
+    drift = [each.extract().constraint_acceleration_error for each in datas]
+    return data, datas, J, np.concatenate(drift)
+
+
 def dense_acceleration(
     model: Any, anchor: Any, rows: list[int], q: Any, v: Any, tau: Any
 ) -> np.ndarray[Any, Any]:
     """Least squares on the equations of motion with all rows of a closure."""
-    models, datas, data = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData(), None
+    models = pin.StdVec_ConstraintModel()
     models.append(pin.ConstraintModel(anchor))
-    datas.append(models[0].createData())
-    data = model.createData()
-    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
-    pin.computeJointJacobians(model, data)
-    models[0].calc(model, data, datas[0])
-    J = pin.getConstraintsJacobian(model, data, models, datas)[rows]
-    drift = datas[0].extract().constraint_acceleration_error[rows]
+    data, _, J, drift = rows_of(model, models, q, v)
+    J, drift = J[rows], drift[rows]
     M = mass_matrix(model, data, q)
     force = tau - pin.nonLinearEffects(model, data, q, v)
     kkt = np.block([[M, J.T], [J, np.zeros((len(rows), len(rows)))]])
@@ -169,15 +178,16 @@ def spatial(kind: str) -> tuple[Any, rg.Closure, Any]:
     return model, rg.Closure(0, placed(model, 7, q0) * end, 7, end, kind=kind, axis=axis), q0
 
 
+def flat(kind: str) -> tuple[Any, rg.Closure, Any]:
+    model, tip, end = open_fourbar()
+    return model, rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("plane", [True, False])
 @pytest.mark.parametrize("kind", FREE)
 def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
-    if plane:
-        model, tip, end = open_fourbar()
-        closure, q0 = rg.Closure(tip, end, 0, GROUND_PIVOT, kind=kind, axis=(0, 1, 0)), None
-    else:
-        model, closure, q0 = spatial(kind)
+    model, closure, q0 = flat(kind) if plane else spatial(kind)
     before = model.copy()
     robot = rg.augment(model, [closure], q0)
     q, v, tau = state(robot)
@@ -197,6 +207,30 @@ def test_pinocchios_own_solvers(kind: str, plane: bool) -> None:
         given = (rigid.constraint_models, datas, rigid.proximal_settings)
         assert pin.lcaba(model, data, q, v, tau, *given) == pytest.approx(expected, abs=1e3 * bound)
     assert model == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [flat, spatial])
+def test_pinocchios_admm_solver_converges_on_the_anchors_of_a_hinge(closed: Any) -> None:
+    """Its forces give the acceleration of the rows."""
+    model, closure, q0 = closed("revolute")
+    robot = rg.augment(model, [closure], q0, style="anchors")
+    q, v, tau = state(robot)
+    models = robot.constraint_models
+    data, datas, J, drift = rows_of(model, models, q, v)
+    cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    cholesky.compute(model, data, models, datas, 0.0)
+    settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
+    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = 1e-12
+    settings.relative_feasibility_tol = settings.relative_complementarity_tol = 1e-14
+    settings.max_iterations, settings.solve_ncp = 5000, False
+    delassus = cholesky.getDelassusOperatorCholeskyExpression()
+    free = pin.aba(model, model.createData(), q, v, tau)
+    given = (delassus, J @ free + drift, models, datas, settings, result)
+    assert pin.ADMMConstraintSolver().solve(*given)
+    force = J.T @ result.retrieveConstraintImpulses()
+    a = free + np.linalg.solve(mass_matrix(model, model.createData(), q), force)
+    assert a == pytest.approx(robot.forward_dynamics(q, v, tau), abs=1e-8 * (1 + np.abs(a).max()))
 
 
 def test_rigid_constraints_cannot_slide() -> None:

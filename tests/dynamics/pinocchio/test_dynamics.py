@@ -7,16 +7,23 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from dynamics_table import by_differences
+from dynamics_table import by_differences, weighed
 from dynamics_table import errors as dynamics_errors
 from mechanisms import acted
 from pinocchio_cases import fourbar, mass_matrix, massive, placed
-from test_pinocchio import reduction, states
+from test_pinocchio import CORPUS, reduction, states
 
 import regularize as rg
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 NAMES = ["tilted", "RSSR", "3-PRRR", "Stewart", "Bricard", "RCSE"]
+#: Robots of others, and whether their base floats.
+FIELD = {
+    "gepetto_yaml/robot_delta/robot.urdf": {},
+    "gepetto_yaml/digit_like/robot.urdf": {"floating": True},
+    "urdf_plus/planar_leg_linkage/planar_leg_linkage.urdf": {"floating": True},
+    "mjcf/menagerie_agility_cassie/cassie.xml": {},
+}
 
 
 @pytest.mark.slow
@@ -276,6 +283,15 @@ def test_both_derivatives_along_the_loops(name: str) -> None:
     assert count > 0
     assert identity < 1e-9
     assert max(forward, inverse) < 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.exists(), reason="the model collection is not here")
+@pytest.mark.parametrize("path", FIELD)
+def test_both_derivatives_of_robots_in_the_field(path: str) -> None:
+    mechanism = weighed(rg.load(CORPUS / path, **FIELD[path]))
+    _, identity, *others = dynamics_errors(rg.to_pinocchio(rg.reduce(mechanism)), 1)
+    assert identity < 1e-9 and max(others) < 1e-7
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 
 import regularize as rg
 
+pytestmark = pytest.mark.slow
 Y = (0, 1, 0)
 #: Both ways of integration.
 WAYS = ["all", "minimal"]
@@ -77,7 +78,6 @@ CROSSING = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CROSSING))
 @pytest.mark.parametrize("rate", [15.0, -16.7])
 def test_the_motion_goes_straight_on_where_motions_cross(name: str, rate: float) -> None:
@@ -103,7 +103,6 @@ def undisturbed(mechanism: rg.Mechanism, duration: float, rate: float, way: str)
     return motion
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("rate", [15.0, 16.7])
 def test_motions_that_do_not_cross_are_kept_apart(rate: float, way: str) -> None:
@@ -117,7 +116,6 @@ def test_motions_that_do_not_cross_are_kept_apart(rate: float, way: str) -> None
     assert len(set(np.sign(sine))) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("rate", [15.0, 16.7])
 def test_a_crank_that_almost_turns_around_turns_back(rate: float, way: str) -> None:
@@ -137,7 +135,6 @@ def angle_at_C(mechanism: rg.Mechanism) -> float:
     return float(np.arctan2(second[2], second[0]) - np.arctan2(first[2], first[0]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("way", "off"), [("all", 1e-9), ("minimal", 2e-9)])
 def test_lengths_that_are_special_but_for_their_last_digits(way: str, off: float) -> None:
     """Where the tolerance does not tell whether motions cross, it is said that rounding did.
@@ -151,7 +148,6 @@ def test_lengths_that_are_special_but_for_their_last_digits(way: str, off: float
     assert motion.leaps > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prescribed_motion_goes_straight_on(way: str) -> None:
     """A parallelogram's coupler does not turn, through both flat poses and for two turns."""
@@ -170,7 +166,6 @@ def test_a_prescribed_motion_goes_straight_on(way: str) -> None:
         assert finding.message.endswith("and 3 more times")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_motion_to_and_fro_through_the_singular_configuration(way: str) -> None:
     """A parallelogram swings about its flat pose, and never becomes a crossed one."""

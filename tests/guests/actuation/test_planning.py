@@ -11,7 +11,7 @@ from closed_form_cases import closure_errors, newton_from_everywhere
 
 import regularize as rg
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.slow]
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 
@@ -31,7 +31,6 @@ def solution_of(name: str, inputs: tuple[str, ...]) -> tuple[Any, Any]:
     return rg.closed_form(mechanism, list(inputs)), rg.reduce(mechanism).loops
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "inputs"), FOLDING)
 def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
     """Folded, a leg turns about one line as it likes; unfolded, all its poses are found."""
@@ -50,7 +49,6 @@ def test_legs_that_fold(name: str, inputs: tuple[str, ...]) -> None:
         assert np.max(np.min(gaps, axis=1), initial=0.0) < 1e-6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "inputs"), [("nearly_planar_fourbar", ("D",)), ("n_fourbar_5", ("A1", "A2", "A3"))]
 )
@@ -59,7 +57,6 @@ def test_inputs_that_contradict_each_other(name: str, inputs: tuple[str, ...]) -
         solution_of(name, inputs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("crank", ["A0", "A3", "B1", "C0"])
 def test_a_row_of_parallelograms(crank: str) -> None:
     """Each of five windows folds: parallel is one of 32 ways that depends on all choices."""

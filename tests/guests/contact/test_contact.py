@@ -307,9 +307,39 @@ def cassie() -> tuple[rg.Robot, np.ndarray]:
     return robot, q
 
 
+def digit(rotors: bool = False) -> tuple[rg.Robot, np.ndarray]:
+    """Two legs of Digit with boxes for soles, for the file's meshes are not there."""
+    mechanism = rg.load(CORPUS / "gepetto_yaml" / "digit_like_2legs" / "robot.urdf", floating=True)
+    bare = replace(mechanism, bodies=tuple(replace(b, geometry=()) for b in mechanism.bodies))
+    robot = rg.to_pinocchio(rg.reduce(bare))
+    motors = [j.name for j in bare.joints if j.name.startswith("motor_")]
+    places = {str(n): i for n, i in zip(robot.model.names, robot.model.idx_qs, strict=True)}
+    stand = {name: float(robot.q0[places[name]]) for name in motors}
+    stand |= {"motor_hip_y": -0.3655, "motor_hip_y_left": 0.3655}  # feet below the middle of mass
+    q = robot.follow(robot.q0, stand)
+    (shape,) = falling('<box size="0.22 0.1 0.02"/>').reduction.mechanism.body("b").geometry
+    poses, soles = robot.states.poses(q), {}
+    for name in ("foot_part", "foot_part_2"):
+        joint, T = robot.places[name]
+        pose, sole = poses[joint] @ T, np.eye(4)
+        sole[:3, 3] = [*pose[:2, 3], -0.6861]
+        soles[name] = (replace(shape, T_body_geometry=np.linalg.inv(pose) @ sole),)
+    bodies = tuple(replace(b, geometry=soles.get(b.name, ())) for b in bare.bodies)
+    joints = []
+    for joint in bare.joints:
+        if joint.name in stand:
+            held = {"stiffness": [400.0], "damping": [20.0], "rest_position": [stand[joint.name]]}
+            held |= {"armature": [0.036 if "shin" in joint.name else 0.1]} if rotors else {}
+            joint = replace(joint, dynamics=replace(joint.dynamics, **held))
+        joints.append(joint)
+    q[2] += 0.7461  # the soles are 5 cm above the ground
+    return rg.to_pinocchio(rg.reduce(replace(bare, bodies=bodies, joints=tuple(joints)))), q
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("robot_of", "duration"), [(two_legs, 3.0), pytest.param(cassie, 10.0, marks=FROM_CORPUS)]
+    ("robot_of", "duration"),
+    [(two_legs, 3.0), *(pytest.param(of, 10.0, marks=FROM_CORPUS) for of in (cassie, digit))],
 )
 def test_robots_stand_after_a_drop(robot_of: Callable[[], Any], duration: float) -> None:
     robot, q = robot_of()
@@ -344,6 +374,79 @@ def stiff(spec: Any, h: float) -> Any:
         if plane or geom.contype:
             geom.contype, geom.conaffinity, geom.condim = 1 + plane, 2 - plane, 3
     return spec.compile()
+
+
+def placed(data: Any, model: Any, robot: rg.Robot, q: np.ndarray) -> set[str]:
+    """Take coordinates to joints of the same names in MuJoCo; return the names of the others."""
+    names = {model.joint(k).name for k in range(model.njnt)}
+    ours = {str(name): i for i, name in enumerate(robot.model.names) if name in names}
+    for name, i in ours.items():
+        at, own = robot.model.idx_qs[i], robot.model.joints[i].nq
+        values, there = np.array(q[at : at + own]), int(model.joint(name).qposadr[0])
+        if own in (4, 7):  # quaternions with the scalar first
+            values[-4:] = np.roll(values[-4:], 1)
+        data.qpos[there : there + own] = values
+    return names - {*ours}
+
+
+@pytest.mark.slow
+@FROM_CORPUS
+def test_digit_rests_where_it_does_in_mujoco(tmp_path: Path) -> None:
+    """With rotors, without which MuJoCo is not stable; its other coordinates close the loops."""
+    mujoco = pytest.importorskip("mujoco")
+    robot, q = digit(rotors=True)
+    rg.save(robot.reduction.mechanism, tmp_path / "digit.xml")
+    model = stiff(mujoco.MjSpec.from_file(str(tmp_path / "digit.xml")), 2e-4)
+    data = mujoco.MjData(model)
+    names = placed(data, model, robot, q)
+    rest = [k for k in range(model.nv) if model.joint(int(model.dof_jntid[k])).name in names]
+    for _ in range(20):
+        mujoco.mj_fwdPosition(model, data)
+        rows, step = data.efc_J.reshape(-1, model.nv)[: data.ne, rest], np.zeros(model.nv)
+        step[rest] = -np.linalg.lstsq(rows, data.efc_pos[: data.ne], rcond=1e-8)[0]
+        mujoco.mj_integratePos(model, data.qpos, step, 1.0)
+    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-12
+    mujoco.mj_step(model, data, 15_000)
+    ground = [rg.Ground(friction=0.8)]
+    ours = rg.simulate(robot, duration=3.0, h=2e-3, q=q, contacts=ground, times=[3.0])
+    assert ours.q[-1, :3] == pytest.approx(data.qpos[:3], abs=1e-3)
+
+
+@pytest.mark.slow
+@FROM_CORPUS
+def test_cassie_lands_where_it_does_in_mujoco_if_both_take_fine_steps() -> None:
+    """On landing its feet lift off again: MuJoCo's own steps have to be fine to find where to."""
+    mujoco = pytest.importorskip("mujoco")
+    robot, q = cassie()
+    rest = {j.name: j.dynamics.rest_position for j in robot.reduction.mechanism.joints}
+
+    def lands(h: float) -> list[Any]:
+        spec = mujoco.MjSpec.from_file(str(robot.reduction.mechanism.path))
+        shown = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]
+        for each in (*shown, *spec.meshes, *spec.materials, *spec.textures):
+            spec.delete(each)
+        model = stiff(spec, h)
+        data = mujoco.MjData(model)
+        placed(data, model, robot, q)
+        data.qpos[:3] += q[:3]  # its free joint has no name, and is at zero at the reference
+        for k in range(model.njnt):
+            name = model.joint(k).name
+            if (motor := CASSIE.get(name.partition("-")[2])) is not None:
+                model.jnt_stiffness[k], model.dof_damping[model.jnt_dofadr[k]], _ = motor
+                model.qpos_spring[model.jnt_qposadr[k]] = rest[name][0]
+        mujoco.mj_step(model, data, round(2.0 / h))
+        mujoco.mj_kinematics(model, data)
+        return [data.body(f"{side}-foot").xpos.copy() for side in ("left", "right")]
+
+    coarse, fine = lands(5e-4), lands(5e-5)
+    motion = rg.simulate(
+        robot, duration=2.0, h=2.5e-4, q=q, contacts=[rg.Ground(0.8)], limits=True, times=[2.0]
+    )
+    places = [robot.places[f"{side}-foot"] for side in ("left", "right")]
+    poses = robot.states.poses(motion.q[-1])
+    ours = [(poses[joint] @ place)[:3, 3] for joint, place in places]
+    np.testing.assert_allclose(ours, fine, atol=1e-3)
+    assert np.abs(np.subtract(coarse, fine)).max(axis=1).min() > 3e-3  # the file's own step
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from test_metamodel import FOUR_BAR, four_bar, orthoglide, scattered, sixteen
 import regularize as rg
 from regularize.cli import main
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT / "regularize" / "schema" / "metamodel-1.json"
 
@@ -47,7 +48,6 @@ MODELS: dict[str, Callable[[], rg.Metamodel]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_archive_gives_the_same_model(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
@@ -75,7 +75,6 @@ def inside(model: rg.Metamodel, count: int) -> np.ndarray:
     return theta[model.covers(theta)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
@@ -92,7 +91,6 @@ def test_header_fits_its_schema(name: str, tmp_path: Path) -> None:
     assert json.dumps(about, allow_nan=False)
 
 
-@pytest.mark.slow
 def test_unreadable_archives(tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match="there is no such file"):
         rg.Metamodel.load(tmp_path / "missing.npz")
@@ -108,7 +106,6 @@ def test_unreadable_archives(tmp_path: Path) -> None:
         rg.Metamodel.load(tmp_path / "other.npz")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -143,7 +140,6 @@ def compiled(source: str, folder: Path, *options: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-@pytest.mark.slow
 @needs_cc
 @pytest.mark.parametrize("name", MODELS)
 def test_c_equals_python(name: str, tmp_path: Path) -> None:
@@ -172,7 +168,6 @@ def test_c_equals_python(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(c_effort, effort[i], rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.slow
 @needs_cc
 def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
     library = compiled(bar().to_c("arm"), tmp_path)
@@ -185,7 +180,6 @@ def test_c_says_when_it_is_outside(tmp_path: Path) -> None:
         assert bar().covers([value]) == (expected == 0)
 
 
-@pytest.mark.slow
 @needs_cc
 def test_c_in_single_precision(tmp_path: Path) -> None:
     library = compiled(sixteen().to_c("arm"), tmp_path, "-DARM_REAL=float")
@@ -225,7 +219,6 @@ int main() {{
 """
 
 
-@pytest.mark.slow
 @needs_cxx
 @pytest.mark.parametrize(("name", "expected"), [("sixteen", 18), ("glide", 504)])
 def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path: Path) -> None:
@@ -240,7 +233,6 @@ def test_operations_are_those_of_equation_32(name: str, expected: int, tmp_path:
     assert int(counted) == model.operations == expected
 
 
-@pytest.mark.slow
 @needs_cc
 def test_header_declares_the_functions(tmp_path: Path) -> None:
     bounds = ["--inputs", "A", "--bounds", "-1.75", "1.75", "--size", "0.21875"]
@@ -257,7 +249,6 @@ def test_header_declares_the_functions(tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
 
 
-@pytest.mark.slow
 def test_name_has_to_be_an_identifier() -> None:
     with pytest.raises(rg.UnsupportedExport, match="'four-bar' is no C identifier"):
         bar().to_c("four-bar")

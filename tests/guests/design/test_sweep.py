@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from closed_form_cases import wheel_suspension
+from screws import transform
 
 import regularize as rg
 
@@ -81,6 +83,34 @@ def test_place_of_a_joint_makes_a_spherical_linkage_spatial():
     found = rg.sweep(a.mechanism(), {"D.x": [-0.3, -0.25]})
     assert found.redundant.tolist() == [3.0, 2.0]
     assert found.mobility.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.slow
+def test_the_orthoglide_of_bruels_has_parallelograms_or_cannot_be_built():
+    """Its platform keeps its orientation by rods of equal length, and nothing gives way."""
+    path = ASSETS / "metamodel" / "orthoglide_long_rods.urdf"
+    found = rg.sweep(path, {"front_1.length": [0.8, 0.82]})
+    assert found.closed.tolist() == [True, False]
+    assert (found.mobility[0], found.redundant[0]) == (3.0, 12.0)
+
+
+@pytest.mark.slow
+def test_the_wheel_suspension_of_klein_over_its_stroke():
+    """Held at a stroke, it can be assembled where the closed form has its two solutions."""
+    mechanism, _ = wheel_suspension()
+
+    def held(lin):
+        T = transform(None, (0, 0, lin))
+        weld = rg.Joint("lin", "K5", "ground", "fixed", np.zeros((6, 0)), T)
+        return rg.Mechanism.of_joints("held", [*mechanism.joints[:3], weld])
+
+    strokes = [-2.0, -1.0, 0.2, 1.0, 2.0]
+    found = rg.sweep(held, {"lin": strokes})
+    solved = rg.closed_form(mechanism, ["lin"]).solve(np.array(strokes)[:, None])
+    assert found.closed.tolist() == solved.assembled.any(axis=-1).tolist()
+    assert 1 < found.closed.sum() < len(strokes)
+    assert set(found.mobility[found.closed]) == {0.0}
+    assert set(found.redundant[found.closed]) == {3.0}
 
 
 def test_unknown_parameters_are_named():

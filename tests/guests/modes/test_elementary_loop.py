@@ -7,14 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from closed_form_cases import ring
-from loop_samples import (
-    ARMS,
-    apart,
-    arm_constants,
-    closed_by,
-    dense_search,
-    random_constants,
-)
+from loop_samples import ARMS, apart, arm_constants, closed_by, dense_search, random_constants
 from mechanisms import bennett, sarrus, turned_round
 from screws import joint_screws
 

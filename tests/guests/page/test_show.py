@@ -171,9 +171,7 @@ def test_motions_of_open_loops_and_no_motions_at_all(assets: Path) -> None:
 
 
 @pytest.mark.slow
-def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(
-    assets: Path,
-) -> None:
+def test_newton_converges_quadratically_where_a_part_of_a_ball_joint_is_held(assets: Path) -> None:
     """Held are velocities: a ball joint's coordinates all change when it turns about other axes."""
     reduction = rg.reduce(rg.load(assets / "rssr.urdf"))
     turned = motions(reduction)[0].q[-20:]

@@ -22,13 +22,7 @@ from screws import exp, transform, unit
 import regularize as rg
 from regularize.checking import Report
 from regularize.proofs.curves import Series, Terms, relation_of
-from regularize.proofs.rational_motions import (
-    Dual,
-    line_of,
-    norm_of,
-    product_of,
-    split_right,
-)
+from regularize.proofs.rational_motions import Dual, line_of, norm_of, product_of, split_right
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.proofs.verifier import fingerprint
 

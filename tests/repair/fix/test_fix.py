@@ -2,6 +2,7 @@
 """`fix`: joints changed in the user's own files, and not a byte beside them."""
 
 import codecs
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -351,6 +352,35 @@ def test_devices_and_a_file_changed_in_the_meantime_are_left_alone(tmp_path: Pat
     with pytest.raises(rg.ModelError, match="was changed since it was read"):
         fix.write(path)
     assert path.read_bytes().endswith(b"<!-- later -->")
+
+
+def test_of_two_files_that_cannot_both_be_replaced_both_stay_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one is written by somebody else as soon as the first one is replaced."""
+    path, sidecar = robot(tmp_path, ""), tmp_path / "loop_closures.yaml"
+    ends = "parent: rocker, child: ground, parent_xyz: [-0.3, 0, -0.9], child_xyz: [1.2, 0, 0]"
+    sidecar.write_text(f"ball_loops:\n- {{{ends}}}\n")
+    before, later = {file: file.read_bytes() for file in (path, sidecar)}, b"# somebody else's"
+    fix, sync = rg.fix(path, slack=True), os.fsync
+    assert all(f"--- {file}" in fix.diff for file in before)
+
+    def meanwhile(handle: int) -> None:
+        sync(handle)
+        left = [file for file, data in before.items() if file.read_bytes() == data]
+        if len(left) == 1:
+            left[0].write_bytes(later)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", meanwhile)
+        with pytest.raises(rg.RegularizeError, match="was changed since it was read"):
+            fix.write(path)
+    assert sorted(f.read_bytes() in (later, data) for f, data in before.items()) == [True, True]
+    assert [f.read_bytes() for f in before].count(later) == 1
+    assert {*tmp_path.iterdir()} == {*before}
+    for file, data in before.items():
+        file.write_bytes(data)
+    assert rg.reduce(rg.load(fix.write(path))).redundant == 0
 
 
 def test_what_a_new_kind_cannot_hold_is_a_finding(
