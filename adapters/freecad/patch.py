@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 from regularize.adapters.common.edits import EditedText, Patch, WantedKind, decode
 from regularize.adapters.common.patching import XmlPatcher
@@ -26,6 +27,8 @@ TYPES = {
 }
 #: Types that free more, with the same frames.
 GAINS = {"revolute": ("cylindrical", "spherical", "parallel"), "prismatic": ("cylindrical",)}
+#: Flag of a member of an archive whose name is in UTF-8.
+UTF8 = 0x800
 _OBJECT = re.compile(r"\S+ (\S+) \(")
 
 
@@ -92,13 +95,24 @@ class FreecadPatcher(XmlPatcher):
 
 
 def with_member(data: bytes, name: str, content: bytes, path: str) -> bytes:
-    """The archive with another content of one member; ``path`` names it in errors."""
+    """The archive with another content of one member; the others are copied as they are packed."""
     changed = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:
             new.comment = old.comment
-            for info in old.infolist():
-                new.writestr(info, content if info.filename == name else old.read(info))
+            members = sorted(old.infolist(), key=lambda info: info.header_offset)
+            ends = [*(info.header_offset for info in members[1:]), old.start_dir]
+            for info, end in zip(members, ends, strict=True):
+                if info.filename == name:
+                    new.writestr(info, content)
+                    continue
+                if not info.flag_bits & UTF8:  # many write it, and do not say so
+                    with suppress(UnicodeError):
+                        info.filename = info.filename.encode("cp437").decode()
+                start, info.header_offset = info.header_offset, changed.tell()
+                changed.write(data[start:end])
+                new.start_dir = changed.tell()
+                new.filelist.append(info)
     except DAMAGED as error:
         raise ReadError(path, f"is no readable zip archive ({error}); save it again") from error
     return changed.getvalue()

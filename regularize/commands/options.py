@@ -43,7 +43,7 @@ def options(parser: argparse._ActionsContainer, table: str) -> None:
         shown, words = re.split(r"\s{2,}", entry, maxsplit=1)
         shown, _, value = shown.partition(":")
         kind, has_default, default = value.partition("=")
-        more = {"choices": kind.split("|")} if "|" in kind else dict(KINDS.get(kind, {}))
+        more = {"choices": kind.split("|")} if "|" in kind else dict(KINDS[kind] if kind else {})
         if has_default:
             more["default"] = default
         option(parser, shown, " ".join(words.split()), **more)

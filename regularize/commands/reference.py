@@ -47,7 +47,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
             continue
         for label, pieces in (("Bad", found.bad), ("Good", found.good)):
             piece, used = rules.in_dialect(pieces, dialect)
-            sys.stdout.write(f"\n{label}, in {rules.TITLES[used]}\n\n")
+            sys.stdout.write(f"\n{label}, in {rules.TITLES[used]}\n")
             for line in piece.split("\n"):
                 sys.stdout.writelines(f"  {part}\n" for part in _folded(line, width() - 2))
     return 0

@@ -178,14 +178,20 @@ def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
 
 def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
     """Group unit vectors that are parallel within a tolerance, and not exactly so."""
-    angles = np.linalg.norm(screw.cross(directions[:, None], directions), axis=-1)
-    near = np.triu(angles < rtol)
-    off = near & (angles > EXACT.closed)
-    if not off.any():
-        return []
-    turned = set(np.flatnonzero(off.any(axis=0) | off.any(axis=1)).tolist())
-    groups = map(sorted, joined(np.argwhere(near).tolist()))
-    return [group for group in groups if turned.intersection(group)]
+    distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
+    # Parallel vectors are neighbours in the order of their first components, whatever their sign.
+    order = np.argsort(np.abs(distinct[:, 0]))
+    distinct, near, off = distinct[order], list[tuple[int, int]](), set[int]()
+    for step in range(1, len(distinct)):
+        leading = np.abs(distinct[:, 0])
+        one = np.flatnonzero(leading[step:] - leading[:-step] < rtol)
+        if not one.size:
+            break
+        angles = np.linalg.norm(screw.cross(distinct[one], distinct[one + step]), axis=1)
+        near += [(i, i + step) for i in one[angles < rtol].tolist()]
+        off.update(one[(angles < rtol) & (angles > EXACT.closed)].tolist())
+    groups = (group for group in joined(near) if off.intersection(group))
+    return [np.flatnonzero(np.isin(which.ravel(), order[group])).tolist() for group in groups]
 
 
 def prescribed_cuts(

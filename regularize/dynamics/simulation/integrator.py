@@ -13,11 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from regularize.dynamics.simulation.dormand_prince import LEAP, TOLERATED, CompiledSteps, LastStep
+from regularize.dynamics.simulation.dormand_prince import (
+    E3,
+    E5,
+    LEAP,
+    TOLERATED,
+    CompiledSteps,
+    LastStep,
+)
 from regularize.dynamics.simulation.equations import CORRECTED, AllCoordinates
 from regularize.dynamics.simulation.recording import NOTHING, ROUNDING, Counters, Sample, explained
 from regularize.errors import NoInertia, RegularizeError
 from regularize.lie.arrays import Array, Configuration, Velocity
+from regularize.tolerances import TINY
 
 #: Steps in a row that may find no way past a singular configuration where motions are prescribed.
 PATIENCE = 3
@@ -27,8 +35,8 @@ LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 OPEN = 1e-9
 #: Beyond these changes of coordinates in one step nothing is a motion.
 ASTRAY = 10.0
-#: Largest growth of steps, as of the kernel's.
-GROWTH = 6.0
+#: Smallest error of a step that its successor's length follows: steps grow sixfold at most.
+SMALLEST = (0.9 / 6.0) ** 8
 #: Evaluations of one attempt at a step, and of the slope where it begins.
 STAGES, FIRST = 12, 1
 
@@ -47,6 +55,14 @@ class StepTooSmall(RegularizeError):
 
 class _Rejected(Exception):
     """The only attempt at a step that was allowed has failed."""
+
+
+def _error(solver: Any) -> float:
+    """Return the error of a solver's step in tolerances (Hairer, Nørsett, Wanner, II.10)."""
+    scale = solver.atol + solver.rtol * np.maximum(np.abs(solver.y_old), np.abs(solver.y))
+    fifth, third = (np.linalg.norm(E @ solver.K[: len(E)] / scale) for E in (E5, E3))
+    norm = max(np.hypot(fifth, 0.1 * third), TINY) * np.sqrt(len(scale))
+    return float(solver.step_size * fifth**2 / norm)
 
 
 class Integrator:
@@ -186,10 +202,11 @@ class Integrator:
             if length <= 1e-13 * max(1.0, abs(begin.time)) and length < left:
                 raise StepTooSmall(begin.time)
         made = solver.t - begin.time
-        further = min(solver.h_abs, GROWTH * made) if passed is None else 0.9 * made
+        # After an attempt that failed SciPy proposes no growth, and would creep up to what it met.
+        growth = 0.9 * max(_error(solver), SMALLEST) ** (-1 / 8) if passed is None else 0.9
         self._blocked = self._blocked if leapt else 0
         self._usual = max(made, 0.95 * self._usual)
-        self._length = max(further, self._length if left < self._length else 0.0)
+        self._length = max(made * growth, self._length if left < self._length else 0.0)
         self._length = min(self._max_step, self._length)
         v = self._balanced(end.q, end.v, end.work) if self.conserve else end.v
         self.counters.steps += 1
@@ -262,8 +279,7 @@ class Integrator:
                 continue
         self._budget = np.inf
         bearable = min(CORRECTED, TOLERATED * self.rtol)
-        # The larger the step that the solver proposes next, the smaller was the error.
-        solvers.sort(key=lambda solver: -solver.h_abs / solver.step_size)
+        solvers.sort(key=_error)
         ends = ((solver, self._ended(solver, bearable)) for solver in solvers)
         passed = next(((solver, end) for solver, end in ends if end is not None), None)
         if passed is not None:

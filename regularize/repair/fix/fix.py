@@ -284,7 +284,8 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
 
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
-        counted = left_here(reduction, after) if engine or not entry.verified else left
+        sure = entry.verified and entry.mobility == reduction.mobility and not engine
+        counted = left if sure else left_here(reduction, after)
         known = counted is not None and counted <= left
         _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
 
