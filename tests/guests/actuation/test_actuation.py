@@ -24,7 +24,6 @@ from drive_linkages import DRIVES, Drive, rsu_ankle, seven_hinges
 
 import regularize as rg
 from regularize.cli import main
-from regularize.dynamics.tape.languages import columns
 
 pytestmark = pytest.mark.guests("modes", "actuation", "design")
 
