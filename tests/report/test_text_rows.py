@@ -1,9 +1,8 @@
-"""The five texts row by row: every method, figure, example and outlook, and the tests it rests on.
+"""The five texts row by row: text_rows.csv has every method, figure and example, with its tests.
 
 Müller 2004 (A), Müller 2014 (M), Klein and Kecskeméthy 1998 (K), Paul 2020 (P), Brüls, Duysinx and
-Golinval 2003 (B), Hervé 1978 as they cite him (H), and the tools that the programme names (D):
-``text_rows.csv``. A test of this module stands with its name alone. What no other module tests is
-tested here.
+Golinval 2003 (B), Hervé 1978 as they cite him (H), and the tools that the programme names (D). A
+test of this module stands with its name alone. What no other module tests is tested here.
 """
 
 from __future__ import annotations
@@ -23,22 +22,19 @@ import regularize as rg
 
 HERE = Path(__file__).parents[1]
 ASSETS = HERE.parent / "assets"
-TABLE = HERE / "report" / "text_rows.csv"
 
 
 @cache
 def rows() -> dict[str, list[str]]:
     """The tests of each row as pytest calls them."""
-    with TABLE.open(newline="", encoding="utf-8") as table:
-        named = {row["row"]: row["tests"] for row in csv.DictReader(table)}
+    with open(HERE / "report" / "text_rows.csv", encoding="utf-8") as file:
+        _, *table = csv.reader(file)
     return {
         row: [
-            f"test_text_rows.py::test_{name}"
-            if "::" not in name
-            else "test_{}.py::test_{}".format(*name.split("::"))
+            "test_{1}.py::test_{0}".format(*name.split("::")[::-1], "text_rows")
             for name in re.findall(r"(?:[^\s\[]|\[[^\]]*\])+", tests)
         ]
-        for row, tests in named.items()
+        for row, _, tests in table
     }
 
 
