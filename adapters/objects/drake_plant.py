@@ -233,7 +233,7 @@ def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
         return np.eye(6), log(np.array(joint.GetDefaultPose().GetAsMatrix4()))
     from pydrake.math import RollPitchYaw  # as above
 
-    return joint_screws(kind), log_rotation(RollPitchYaw(q).ToRotationMatrix().matrix())
+    return joint_screws(kind), log_rotation(np.array(RollPitchYaw(q).ToRotationMatrix().matrix()))
 
 
 def _inertia(spatial: Any) -> Inertia | None:
