@@ -213,6 +213,8 @@ class _Reader:
             self.tree.unread.append((name, node))
             return
         first, second = ends[::-1] if pair.turned else ends
+        if pair.pair == "fixed":  # of these frames the X axis is no part of the geometry
+            second = second[0], self.draft.between((second[0], np.eye(4)), first)
         self.draft.join(
             scope.title + name,
             pair.pair,
