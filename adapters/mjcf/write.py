@@ -42,7 +42,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 
 def written(mechanism: Mechanism, target: str, *, welds: bool = True) -> BodyTree:
-    """The file, for MuJoCo or another reader of MJCF; without welds by connects in their place."""
+    """Return the written file; ``welds=False`` pins closures by connects, as Drake needs."""
     root, found = etree.Element("mujoco", model=mechanism.name), spanning(mechanism)
     tree = BodyTree(target, mechanism, root, turned=found.turned, spanning=found)
     add(root, "compiler", angle="radian", autolimits="true")
@@ -113,35 +113,35 @@ def _close(tree: BodyTree, welds: bool) -> None:
 
 
 def _meet(poses: Mapping[str, Array], joint: Joint, T_parent: Array, T_child: Array) -> bool:
-    """Whether two points of the bodies of a joint are one where all coordinates are zero."""
+    """Return whether two frames on a joint's bodies coincide where all coordinates are zero."""
     apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
     return float(np.max(np.abs(apart[:3, 3]))) < ROUNDING
 
 
 def _drive(tree: BodyTree) -> None:
-    """Add the motors; a joint that is marked as driven and has none gets a plain one."""
+    """Add the actuators; a joint that is actuated and has none gets a plain motor."""
     mechanism = tree.mechanism
     motors: dict[str, list[Actuator]] = {}
     for actuator in mechanism.actuators:
         motors.setdefault(actuator.motor or f"/{actuator.name}", []).append(actuator)
     for shared in motors.values():
-        found = [tree.coordinates.get((each.joint, each.freedom)) for each in shared]
-        written = [each for each in found if each is not None]
-        balls = {each.joint for each in shared if mechanism.joint(each.joint).kind == "spherical"}
-        if len(written) == len(shared) and (not balls or len({w.joint for w in written}) == 1):
-            add_actuator(tree.root, shared, written, bool(balls))
+        coordinates = [tree.coordinates.get((part.joint, part.freedom)) for part in shared]
+        kept = [coordinate for coordinate in coordinates if coordinate is not None]
+        balls = {part.joint for part in shared if mechanism.joint(part.joint).kind == "spherical"}
+        if len(kept) == len(shared) and (not balls or len({w.joint for w in kept}) == 1):
+            add_actuator(tree.root, shared, kept, bool(balls))
     named = {actuator.joint for actuator in mechanism.actuators}
     for joint in mechanism.joints:
         freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
         if joint.actuated and joint.name not in named:
-            for k, own in enumerate(each for each in freedoms if each):
+            for k, coordinate in enumerate(freedom for freedom in freedoms if freedom):
                 ball = joint.kind == "spherical"
-                name = own.joint if not ball else f"{joint.name}_{k + 1}"
-                add_actuator(tree.root, [Actuator(name, joint.name, k)], [own], ball)
+                name = coordinate.joint if not ball else f"{joint.name}_{k + 1}"
+                add_actuator(tree.root, [Actuator(name, joint.name, k)], [coordinate], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
-    """Bring two points together that meet where all coordinates are zero."""
+    """Add a <connect> by bodies and an anchor, for points that meet at zero coordinates."""
     first, second = sorted(ends, key=lambda end: end[0] == tree.mechanism.ground)
     other = None if second[0] == tree.mechanism.ground else second[0]
     group = find_or_add(tree.root, "equality")
@@ -149,7 +149,7 @@ def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
 
 
 def _pin(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
-    """Join two bodies rigidly by three points, for readers without welds."""
+    """Join two bodies rigidly by three connects, for readers without welds."""
     for k, arm in enumerate(ARM * np.eye(3)):
         moved = [(body, T @ transform(translation=arm)) for body, T in ends]
         _connect(tree, name if k == 0 else f"{name}_{k + 1}", *moved)
@@ -171,10 +171,10 @@ def _couple(tree: BodyTree) -> None:
         (slide, [(slide, 1.0), (hinge, -pitch)], 0.0) for slide, hinge, pitch in tree.pitches
     ]
     for coupling in mechanism.couplings:
-        found = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
+        written_terms = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
         balls = {name for name, _, _ in coupling.terms if mechanism.joint(name).group}
-        terms = [(each.joint, c / each.factor) for each, c in found if each is not None]
-        if len(terms) < len(found) or balls or coupling.table:
+        terms = [(each.joint, c / each.factor) for each, c in written_terms if each is not None]
+        if len(terms) < len(written_terms) or balls or coupling.table:
             continue
         if coupling.curved:
             _add_polynomial(tree, coupling, terms)
@@ -185,7 +185,7 @@ def _couple(tree: BodyTree) -> None:
 
 
 def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[str, float]]) -> None:
-    """A coordinate that is a polynomial of another one; others are left out."""
+    """Add an equality for a coordinate that is a polynomial of one other coordinate."""
     if len(terms) != 2:
         return
     (follower, a), (leader, _) = terms
@@ -218,7 +218,7 @@ def pass_through(mechanism: Mechanism, root: Any) -> None:
 
 
 def _keep_softness(mechanism: Mechanism, root: Any) -> None:
-    """Give constraints that close loops ``solref`` and ``solimp`` of those that did so before."""
+    """Copy ``solref`` and ``solimp`` of the source's constraints to those written for them."""
     from regularize.adapters.mjcf.compiled import compiled  # with MuJoCo, which has read the file
 
     try:
@@ -238,6 +238,7 @@ def _keep_softness(mechanism: Mechanism, root: Any) -> None:
 
 
 def _roots(mechanism: Mechanism) -> Iterator[Any]:
+    """Yield root elements of the source file and of those that it includes."""
     parser = etree.XMLParser(
         resolve_entities=False, remove_comments=True, no_network=True, huge_tree=True
     )
@@ -249,7 +250,7 @@ def _roots(mechanism: Mechanism) -> Iterator[Any]:
 
 
 def _there(element: Any, names: dict[str, str], root: Any) -> bool:
-    """Whether all that an element names is in the new file."""
+    """Return whether all bodies, joints and actuators that an element names are written."""
     given = {key: value for key, value in element.attrib.items() if key in names}
     if not given or {*element.attrib} - {*given} - PLAIN:
         return False
@@ -298,7 +299,7 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
 
 
 def _at_zero(joint: Joint) -> Joint:
-    """The joint with its coordinates zero at its place, as far as the motion is one of a group."""
+    """Return the joint with zero coordinates at its reference pose; refuse kinds that cannot."""
     if not np.any(joint.position):
         return joint
     turned = joint.T_parent_joint @ motion(joint, joint.position)

@@ -47,14 +47,14 @@ class UrdfDraft(Draft):
         return self.body_named(name, at)
 
     def named_frame(self, name: str, at: Node) -> Side:
-        """Link and transform of a link or of a Drake ``<frame>``."""
+        """Return link and pose of a link's own frame or of a Drake ``<frame>``."""
         frames = {frame.get("name"): frame for frame in self.root.children("frame", "drake:frame")}
         if name not in self.bodies and name in frames:
             return self.link(frames[name].text("link"), frames[name]), pose(frames[name])
         return self.link(name, at), IDENTITY
 
     def chain(self, link: str) -> list[Joint]:
-        """Joints of the tree from the link up to its root."""
+        """Return the tree joints from a link up to its root."""
         incoming = {joint.child: joint for joint in self.joints.values() if not joint.closure}
         chain = []
         while link in incoming:
@@ -63,7 +63,7 @@ class UrdfDraft(Draft):
         return chain
 
     def rest_pose(self, link: str) -> Side:
-        """Root of the link's tree, and the link's frame in it where all coordinates are 0."""
+        """Return the root of a link's tree, and the link's pose in it at zero coordinates."""
         T = np.eye(4)
         for joint in self.chain(link):
             T = relative_pose(joint, np.zeros(joint.freedoms)) @ T
@@ -71,7 +71,7 @@ class UrdfDraft(Draft):
         return link, T
 
     def rest_poses(self, first: str, second: str, at: Located) -> tuple[Transform, Transform]:
-        """Frames of two links in their common root where all coordinates are 0."""
+        """Return poses of two links in their common root at zero coordinates."""
         (root, T_first), (other, T_second) = self.rest_pose(first), self.rest_pose(second)
         if root != other:
             raise at.error(
@@ -81,13 +81,13 @@ class UrdfDraft(Draft):
         return T_first, T_second
 
     def between(self, first: str, second: str, at: Located) -> Transform:
-        """The second link in the first one where all coordinates are 0."""
+        """Return the pose of the second link in the first one at zero coordinates."""
         T_first, T_second = self.rest_poses(first, second, at)
         return inverse(T_first) @ T_second
 
 
 def mark_closures(draft: Draft) -> None:
-    """Mark each joint that would give a link a second parent, or close a cycle, and warn of it."""
+    """Mark joints that give a link a second parent or close a cycle, and warn of them."""
     trees, children = DisjointSets(draft.bodies), set[str]()
     for joint in [*draft.joints.values()]:
         if joint.child in children or trees[joint.parent] == trees[joint.child]:
@@ -114,7 +114,7 @@ def mark_closures(draft: Draft) -> None:
 
 
 def pose(node: Node | None) -> Transform:
-    """Transform of an element with ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
+    """Read a transform from ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
     if node is None:
         return IDENTITY
     translation = node.numbers("xyz", 3, np.zeros(3))
@@ -161,7 +161,7 @@ def read_joints(draft: UrdfDraft) -> None:
 
 
 def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
-    """Say which joints are unbounded here although URDF's defaults would hold them at zero."""
+    """Report joints unbounded here that URDF's default limits would lock at zero."""
     silent = []
     for node in nodes:
         limit = node.child("limit") if node.get("type") in ("revolute", "prismatic") else None
@@ -206,33 +206,33 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
 
 
 def axis(node: Node | None) -> Direction:
-    """Unit vector of an ``<axis>``, X where there is none; raises ``ReadError`` for zero."""
+    """Read the unit vector of an ``<axis>``, by default X; raises ``ReadError`` for zero."""
     if node is None:
         return np.array(DEFAULT_AXIS)
     return node.direction(node.numbers("xyz", 3, DEFAULT_AXIS))
 
 
 def limits(node: Node, kind: str) -> JointLimits | None:
-    """Bounds of a joint of one freedom; None where the file gives none."""
+    """Read the limits of a joint of one freedom; None where the file gives none."""
     limit = node.child("limit")
     if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    stated = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
-    rated = {key: np.array(stated[key]) for key in ("velocity", "effort") if key in stated}
+    numbers = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    rated = {key: np.array(numbers[key]) for key in ("velocity", "effort") if key in numbers}
     if node.get("type") == "continuous":
         return JointLimits.of([-np.inf, np.inf], **rated) if rated else None
-    if "lower" in stated or "upper" in stated:
-        return JointLimits.of([stated.get("lower", 0.0), stated.get("upper", 0.0)], **rated)
+    if "lower" in numbers or "upper" in numbers:
+        return JointLimits.of([numbers.get("lower", 0.0), numbers.get("upper", 0.0)], **rated)
     return JointLimits(None, None, **rated) if rated else None
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
-    """Damping and friction of a joint of one freedom, as far as the file gives them."""
-    stated = node.child("dynamics")
-    if stated is None or kind not in ("revolute", "prismatic"):
+    """Read damping and friction of a joint of one freedom, as far as the file gives them."""
+    element = node.child("dynamics")
+    if element is None or kind not in ("revolute", "prismatic"):
         return JointDynamics()
-    keys = [key for key in ("damping", "friction") if stated.get(key)]
-    return JointDynamics(**{key: np.array(stated.number(key)) for key in keys})
+    keys = [key for key in ("damping", "friction") if element.get(key)]
+    return JointDynamics(**{key: np.array(element.number(key)) for key in keys})
 
 
 def read_mimics(draft: UrdfDraft) -> None:
@@ -277,7 +277,7 @@ def read_motors(draft: UrdfDraft) -> None:
 
 
 def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
-    """The motors of one transmission; its n-th joint is moved by its n-th actuator."""
+    """Read the motors of a transmission; its n-th actuator moves its n-th joint."""
     passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
     if passive:
         draft.unread(
@@ -306,23 +306,23 @@ def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]
 
 
 def commanded(interface: str) -> str:
-    """Kind of a motor by the name of its hardware interface, in lower case."""
+    """Return the kind of motor that a hardware interface, in lower case, commands."""
     return next((kind for what, kind in COMMANDS.items() if what in interface), "motor")
 
 
 def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:
-    """Turns of the motor per turn of the joint; 1 where the file gives none."""
+    """Return turns of the motor per turn of the joint; 1 where the file gives none."""
     reduction = 1.0
     for place in (joint, actuator, node):
         for tag in ("mechanicalReduction", "mechanical_reduction"):
-            stated = None if place is None else place.child(tag)
-            if stated is not None:
-                reduction *= stated.number(None)
+            element = None if place is None else place.child(tag)
+            if element is not None:
+                reduction *= element.number(None)
     return reduction
 
 
 def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
-    """The motor of a joint that ros2_control commands."""
+    """Read the motor of a joint that ros2_control commands."""
     name, interfaces = node.get("name") or "", node.children("command_interface")
     if not interfaces or name not in draft.joints or draft.joints[name].freedoms == 0:
         return
@@ -338,7 +338,7 @@ def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> 
 
 
 def _bound(node: Node) -> bool:
-    """Whether a parameter is a bound with a number; many are left to xacro or to a launch file."""
+    """Return whether a parameter is a bound with a number, not left to xacro or a launch file."""
     if node.get("name") not in ("min", "max"):
         return False
     try:

@@ -100,7 +100,7 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
 
 
 def _motion(node: Node, kind: str) -> tuple[Space, Transform]:
-    """Freedoms of a closing joint, and the turn that brings its own axis into the child's."""
+    """Return a closing joint's screws, and the turn from the first axis to the child's axis."""
     if not LOOP[kind].axes:
         return joint_screws(kind), IDENTITY
     axes = node.children("axis")
@@ -117,7 +117,7 @@ def _motion(node: Node, kind: str) -> tuple[Space, Transform]:
 
 
 def ends_of(node: Node) -> tuple[Node, Node] | None:
-    """The elements of the two links of a closing joint; None where there are not two."""
+    """Return the elements of a closing joint's two links; None where there are not two."""
     for one, other in ENDS:
         ends = node.children(one, other)
         if len(ends) == 2 and sorted(end.tag for end in ends) == sorted((one, other)):
@@ -127,14 +127,14 @@ def ends_of(node: Node) -> tuple[Node, Node] | None:
 
 
 def origin_of(node: Node, end: Node) -> Node | None:
-    """The element with the joint's place on a link: the end itself, or one inside or beside it."""
+    """Return the element that places the joint on a link: the end, or one inside or beside."""
     if end.get("xyz") is not None or end.get("rpy") is not None:
         return end
     return end.child("origin") or node.child(f"{end.tag}_origin")
 
 
 def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
-    """Turn the frame on the child back where the file is closed but for its orientation."""
+    """Turn the frame on the child back where a file closes the position only."""
     root, T_parent = draft.rest_pose(joint.parent)
     other_root, T_child = draft.rest_pose(joint.child)
     if root != other_root or joint.kind == "universal":
@@ -159,9 +159,9 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
 
 
 def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
-    """Orient the frame that is a mere point, where the axis names the link that it is given in."""
-    stated = node.child("axis")
-    link = None if stated is None else stated.get("frame")
+    """Orient the frame without rotation where ``<axis frame=...>`` names the other link."""
+    axis_node = node.child("axis")
+    link = None if axis_node is None else axis_node.get("frame")
     if link not in ("parent", "child"):
         return joint
     R_parent_child = draft.between(joint.parent, joint.child, node)[:3, :3]
@@ -174,7 +174,7 @@ def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
 
 
 def _beyond(vector: Array, directions: Array) -> float:
-    """Length of the part of a vector that is not in the span of some columns."""
+    """Return the length of the part of a vector outside the span of some columns."""
     if directions.shape[1] == 0:
         return float(np.linalg.norm(vector))
     basis = np.linalg.svd(directions)[0][:, : np.linalg.matrix_rank(directions)]
@@ -217,7 +217,7 @@ def read_coupling(node: Node, draft: UrdfDraft) -> None:
 def _branches(
     predecessor: str, successor: str, node: Node, draft: UrdfDraft
 ) -> tuple[list[Joint], list[Joint]]:
-    """Joints of the two branches below the nearest common ancestor, from the top down."""
+    """Return the joints from the nearest common ancestor down to each of two links."""
     one, other = draft.chain(predecessor)[::-1], draft.chain(successor)[::-1]
     root = one[0].parent if one else predecessor
     second_root = other[0].parent if other else successor
@@ -254,7 +254,7 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
 
 
 def _gazebo_axis(node: Node, R_model_joint: Rotation, tag: str) -> Direction:
-    """Direction of an axis in the joint frame, which lies on the child."""
+    """Return an axis in the joint frame, which lies on the child."""
     xyz = node.find(tag, "xyz")
     if xyz is None:
         return np.array([0.0, 0.0, 1.0])
@@ -317,16 +317,16 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         )
 
 
-def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """Elements that close a loop between two coinciding links in a URDF file, with words."""
-    name = f"{one}-{other}"
+def closing_lines(first: str, second: str, axis: bool) -> tuple[str, ...]:
+    """Return words and URDF elements that close a loop between two coinciding links."""
+    name = f"{first}-{second}"
     hinge = (
         f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '
-        f'link="{one}"/><successor link="{other}"/><axis xyz="0 0 1"/></loop>'
+        f'link="{first}"/><successor link="{second}"/><axis xyz="0 0 1"/></loop>'
     )
     ball = (
-        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{one}"/>'
-        f'<link2 link="{other}"/></loop_joint>'
+        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{first}"/>'
+        f'<link2 link="{second}"/></loop_joint>'
     )
     return (hinge, ball) if axis else (ball,)
 

@@ -99,7 +99,7 @@ def read_root(
 
 
 def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
-    """Choose the ground body; add the base joints that the model lacks."""
+    """Choose the ground body, and add the base joints that the model lacks."""
     if draft.implicit_world:
         draft.ground = WORLD
     elif roots:
@@ -124,7 +124,7 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
 
 
 def read_links(draft: UrdfDraft) -> None:
-    """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
+    """Add every ``<link>`` as a body, and report doubtful mass properties."""
     colors, frictions = _colors(draft.root), _frictions(draft.root)
     for node in draft.root.children("link"):
         draft.add_body(_body(node, colors, frictions, draft), node)
@@ -156,17 +156,17 @@ def _body(
 
 
 def _frictions(root: Node) -> dict[str, float]:
-    """Coefficients of friction by links, as ``<gazebo reference="LINK"><mu1>`` states them."""
-    stated = {node.get("reference"): node.child("mu1", "mu") for node in root.children("gazebo")}
+    """Return coefficients of friction by link from ``<gazebo reference="LINK"><mu1>``."""
+    element = {node.get("reference"): node.child("mu1", "mu") for node in root.children("gazebo")}
     return {
         link: float(mu.quantity("value", 1)[0] if mu.get("value") else mu.number(None))
-        for link, mu in stated.items()
+        for link, mu in element.items()
         if link and mu is not None
     }
 
 
 def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
-    """Mass properties about the centre of mass in the axes of the link."""
+    """Read mass properties about the centre of mass in the axes of the link."""
     if node is None:
         return None
     mass, inertia = node.child("mass"), node.child("inertia")
@@ -183,7 +183,7 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
 
 
 def _colors(root: Node) -> dict[str, Color]:
-    """Colours by material name; a material may be defined anywhere and used everywhere."""
+    """Return colours by material name; any material may be defined anywhere in the file."""
     materials = root.children("material")
     for link in root.children("link"):
         for visual in link.children("visual"):

@@ -162,7 +162,7 @@ BESIDE = 74
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One model in the table of several: its numbers, or why it cannot be read."""
+    """A row of the table of several models: the numbers of one, or why it is unreadable."""
 
     path: str
     error: str | None = None
@@ -189,7 +189,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
 def table(
     lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
 ) -> str:
-    """Return a table of models, then fragments and one sentence that adds it up."""
+    """Return a table of models, then fragments and a sentence with the totals."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     longest = max((len(line.path) for line in lines), default=0)
     table.add_column("model", overflow="fold", min_width=max(24, longest))
@@ -213,7 +213,7 @@ def table(
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:
-    """Add the table up in one sentence."""
+    """Return the totals of the table in one sentence."""
     read = [line for line in lines if line.error is None]
     parts = [f"{counted(len(read), 'model')} checked"]
     for worst, words in (("error", "with errors"), ("warning", "with warnings")):

@@ -30,7 +30,7 @@ STATES, SHOWN = 10_000, 200
 
 
 def names(text: str) -> list[str]:
-    """Return the names of a list with commas."""
+    """Return the names in a text that separates them by commas."""
     return [name for name in text.split(",") if name]
 
 

@@ -20,7 +20,7 @@ except ImportError as error:
 
 
 class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
-    """Forces of the motors among all joint forces of the model.
+    """Crocoddyl actuation that puts motor forces among all joint forces of the model.
 
     Args:
         state: Crocoddyl's state of the model.
@@ -32,20 +32,20 @@ class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
         self.map = np.eye(state.nv)[:, index]
 
     def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Joint forces from those of the motors."""
+        """Compute joint forces from motor forces u."""
         if u is not None:
             data.tau = self.map @ u
 
     def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """The map itself, which is constant."""
+        """Set the constant derivative of joint forces by motor forces."""
         data.dtau_du = self.map
 
     def commands(self, data: Any, x: Array, tau: Array) -> None:
-        """Motor forces from joint forces."""
+        """Compute motor forces from joint forces tau."""
         data.u = self.map.T @ tau
 
     def torqueTransform(self, data: Any, x: Array, u: Array) -> None:
-        """The transposed map."""
+        """Set the transposed map, from joint forces to motor forces."""
         data.Mtau = self.map.T
 
 
@@ -85,7 +85,7 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         self.u_lb, self.u_ub = -bound, bound
 
     def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Acceleration and cost; where there is no u, at the end of the horizon, the cost alone."""
+        """Compute acceleration and cost; the cost alone at the last node, which has no u."""
         robot, (q, v) = self.robot, self._state(x)
         if u is None:
             data.xout = np.zeros(robot.nv)
@@ -104,7 +104,7 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         data.cost = data.costs.cost
 
     def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Derivatives of the acceleration and of the costs."""
+        """Compute derivatives of the acceleration and of the costs."""
         if u is None:
             self.costs.calcDiff(data.costs, x)
             return
@@ -135,7 +135,7 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
 
 
 class LoopDynamicsData(crocoddyl.DifferentialActionDataAbstract):  # type: ignore[misc]
-    """What is computed at one node of an action model."""
+    """Data of one node of ``LoopDynamics``: Pinocchio, actuation and costs."""
 
     def __init__(self, model: LoopDynamics) -> None:
         super().__init__(model)

@@ -24,28 +24,31 @@ from regularize.repair.statics.isostatic import Isostatic, isostatic
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
-    """Return the words of a command line that read a mechanism as it was; None without any."""
+    """Return command-line arguments that read a mechanism's file as it was read; None without."""
     if mechanism.path is None or adapter_named(mechanism.format) is None:
         return None
-    ways: list[tuple[list[str], dict[str, Any]]] = [([], {})]
+    tries: list[tuple[list[str], dict[str, Any]]] = [([], {})]
     if mechanism.format in ("urdf", "xacro"):
         floating = ["--floating"], {"floating": True}
-        ways.append(floating)
+        tries.append(floating)
         for file in mechanism.files[:1]:
             loops = ["--loops", displayed(file)]
-            ways += [(loops, {"loops": file}), (loops + floating[0], {"loops": file} | floating[1])]
-    for words, options in ways:
+            tries += [
+                (loops, {"loops": file}),
+                (loops + floating[0], {"loops": file} | floating[1]),
+            ]
+    for arguments, options in tries:
         try:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
         if _same(again, mechanism):
-            return [displayed(mechanism.path), *words]
+            return [displayed(mechanism.path), *arguments]
     return None
 
 
 def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Say whether two mechanisms have the same joints at the same places."""
+    """Say whether two mechanisms have the same joints with equal frames and coordinates."""
 
     def key(mechanism: Mechanism) -> list[object]:
         return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
@@ -68,7 +71,7 @@ FILES, LARGE, LARGEST = 3, 100, 3000
 def advise(
     reduction: Reduction, known: Sequence[Cure] = (), *, engine: bool = False
 ) -> tuple[Advice, ...]:
-    """Propose at most five ways to change joints, the best first; cures that free come first.
+    """Propose at most five sets of joint changes, the best first.
 
     Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
     """
@@ -88,8 +91,8 @@ def advise(
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
     in_file = _trial(reduction, engine) if small else None
-    for entry, may in zip(entries, holdable, strict=True):
-        if not may or in_file is None:
+    for entry, holds in zip(entries, holdable, strict=True):
+        if not holds or in_file is None:
             found.append(entry)
         elif trials:  # of those beyond the trials, nobody knows whether the file can hold them
             found.append(in_file(entry))
@@ -100,19 +103,20 @@ def advise(
 
 
 def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
-    """Return a function that tries an entry on the model's file and marks it if it holds."""
+    """Return a function that tries an entry of advice on the model's file."""
     # What edits files is loaded where one is tried.
     from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
 
     mechanism = reduction.mechanism
-    words = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
-    model = tuple(words or [displayed(mechanism.path or "MODEL")])
+    arguments = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
+    model = tuple(arguments or [displayed(mechanism.path or "MODEL")])
     try:
         patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
         return lambda entry: entry
 
     def in_file(entry: Advice) -> Advice:
+        """Return the entry, marked ``in_file`` if the edited file reads back as planned."""
         try:
             tried(patcher, options, entry, engine=engine)
         except RegularizeError:
@@ -124,7 +128,7 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
 
 
 def untried_files(reduction: Reduction) -> bool:
-    """Whether a model is so large that no changed file of it is tried."""
+    """Say whether a model has so many equations that no changed file of it is tried."""
     return _equations(reduction) > LARGEST
 
 
@@ -148,28 +152,29 @@ def cures(
     """
     options: dict[str, Any] = {"keep": keep, "idle": idle, "tries": tries}
     reduction = as_reduction(model)
-    found = statics.cures(reduction, limit=limit, kinds=kinds, **options)
-    held = held_kinds(reduction.mechanism) if found and kinds is None else {}
-    if not any(held.values()) or any(cure.freed for cure in found):
-        return found
+    chosen = statics.cures(reduction, limit=limit, kinds=kinds, **options)
+    held = held_kinds(reduction.mechanism) if chosen and kinds is None else {}
+    if not any(held.values()) or any(cure.freed for cure in chosen):
+        return chosen
 
     def foreign(cure: Cure) -> bool:
+        """Say whether the model's file cannot hold one of the new kinds."""
         return any(change.after not in held[change.joint] for change in cure.changes)
 
-    if all(map(foreign, found)):
-        found = statics.cures(reduction, limit=limit, kinds=held, **options) + found
-    return tuple(sorted(found, key=foreign)[:limit])
+    if all(map(foreign, chosen)):
+        chosen = statics.cures(reduction, limit=limit, kinds=held, **options) + chosen
+    return tuple(sorted(chosen, key=foreign)[:limit])
 
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
+    """Return by joint name the kinds that the mechanism's file can hold; empty without a file."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return {}
     try:
-        if (made := adapter.load_patcher()) is None:
+        if (make := adapter.load_patcher()) is None:
             return {}
-        patcher: Patcher = made(mechanism)
+        patcher: Patcher = make(mechanism)
         return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
@@ -184,7 +189,7 @@ SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 @dataclass(frozen=True)
 class TriedReduction:
-    """What came of dropping redundant equations."""
+    """Result of trying to drop redundant equations of a model."""
 
     #: What does it, with exit status 0; empty where nothing does, or was tried.
     command: str = ""
@@ -197,7 +202,7 @@ class TriedReduction:
 
 
 class Trials(NamedTuple):
-    """What came of trying, on copies of a model's file, all that its report proposes."""
+    """Results of trying all proposals of a report on copies of the model's file."""
 
     advice: tuple[Advice, ...]
     #: Dropping the equations that are proved redundant.
@@ -206,21 +211,21 @@ class Trials(NamedTuple):
     numerical: TriedReduction
 
 
-def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
-    """Try joint changes and reductions, so that no report prints a command that refuses."""
+def tried_all(reduction: Reduction, verified_cures: Sequence[Cure]) -> Trials:
+    """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
     # Larger ones would take longer than a reader waits.
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
-    left = r.remaining > 0 and r.assembly.closed and bool(r.followed)
+    undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, known, engine=True),
+        advise(r, verified_cures, engine=True),
         tried_reduction(r) if small and r.removed else TriedReduction(),
-        tried_numerically(r) if small and left else TriedReduction(),
+        tried_numerically(r) if small and undecided else TriedReduction(),
     )
 
 
 def written_as(mechanism: Mechanism) -> str:
-    """Return the format that a model came in, if it can be written, else JSON."""
+    """Return the format to write a model in: its own where that can be written, else JSON."""
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
         return "urdf+"
@@ -229,39 +234,39 @@ def written_as(mechanism: Mechanism) -> str:
 
 
 def file_name(mechanism: Mechanism, format: str) -> str:
-    """Name the file of a model in a format."""
+    """Return the file name of a model in a format: its stem with the format's suffix."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
     suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
 def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
-    """Make the isostatic model by means that a format has."""
+    """Return the isostatic form of a model by closures that the format can write."""
     adapter = adapters().get(format)
     coupled = None if adapter is None else adapter.coupled
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
+    """Write an isostatic model; return findings on what the file loses and on the reduction."""
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    found = write_verified(report.mechanism, path, format, reduction=report.result)
-    return (*report.findings, *found)
+    losses = write_verified(report.mechanism, path, format, reduction=report.result)
+    return (*report.findings, *losses)
 
 
 def tried_reduction(reduction: Reduction) -> TriedReduction:
-    """Write the isostatic model into a folder that is thrown away, as the command would."""
-    mechanism, words = reduction.mechanism, reading_words(reduction.mechanism)
-    if words is None:
+    """Write the isostatic model into a temporary folder, as ``regularize reduce`` would."""
+    mechanism, arguments = reduction.mechanism, reading_words(reduction.mechanism)
+    if arguments is None:
         return TriedReduction()
     format = written_as(mechanism)
     try:
         report = isostatic_in(reduction, format)
         findings, after = report.findings, report.result
-        better = after.redundant < reduction.redundant
-        better &= after.finite_mobility == reduction.finite_mobility
-        if better and not any(each.severity == "error" for each in findings):
+        is_better = after.redundant < reduction.redundant
+        is_better &= after.finite_mobility == reduction.finite_mobility
+        if is_better and not any(each.severity == "error" for each in findings):
             import tempfile  # and here
 
             with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
@@ -270,18 +275,18 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
     errors = [each.message for each in findings if each.severity == "error"]
-    if errors or not better:
+    if errors or not is_better:
         return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
-    command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
-    gone = reduction.redundant - after.redundant
-    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
+    command = shlex.join(["regularize", "reduce", *arguments, "-o", "reduced/"])
+    dropped = reduction.redundant - after.redundant
+    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Try whether numerical evidence removes more rows than proofs, and return the command."""
-    words = reading_words(reduction.mechanism)
-    plain = words is not None and len(words) == 1
+    arguments = reading_words(reduction.mechanism)
+    plain = arguments is not None and len(arguments) == 1
     model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:

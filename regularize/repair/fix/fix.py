@@ -106,10 +106,10 @@ class Fix:
         """
         if self.placing is None:
             raise ModelError(f"{self.path} is an object, which stands in no file: take `.object`")
-        given = Path(path)
+        destination = Path(path)
         folder = Path(self.path).is_dir()
-        inside = folder or given.is_dir() or fspath(path).endswith("/")
-        target = given / Path(self.placing.main).name if inside else given
+        inside = folder or destination.is_dir() or fspath(path).endswith("/")
+        target = destination / Path(self.placing.main).name if inside else destination
         files = self.placing.files(target)
         unchanged = self.placing.patcher.unchanged() if self.object is None else {}
         places = {replaceable(place): data for place, data in files.items()}
@@ -120,7 +120,7 @@ class Fix:
                 f"{target}: cannot be written: {target.parent} is no folder; name another place"
             ) from error
         write_all(places, {replaceable(place): data for place, data in unchanged.items()})
-        return given if folder else target
+        return destination if folder else target
 
 
 @validated(
@@ -177,8 +177,8 @@ def fix(
         return _changed_document(source, adapter, again, options)
     before, label, options = _loaded(source, options)
     patcher = _patcher(before, joints)
-    closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
-    before = closed.mechanism
+    absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
+    before = absorbed.mechanism
     if as_designed:
         if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
@@ -187,7 +187,7 @@ def fix(
         planned = FixPlan(
             meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True
         )
-        moved = [MovedJoint(each.joint, each.replacement) for each in wanted]
+        moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
@@ -195,9 +195,9 @@ def fix(
         wanted = planned.wanted
         patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
     if planned.slack is not None:
-        put = patcher.slack(planned.slack)
-        patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
-    patch.edits += moving_edits(patcher, closed, patch.edits)
+        slack_patch = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + slack_patch.edits, patch.findings + slack_patch.findings)
+    patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
     after, reduction = before, planned.reduction
     if patch.edits:
@@ -205,48 +205,48 @@ def fix(
     findings = (
         *planned.findings,
         *patch.findings,
-        *closed.findings(),
+        *absorbed.findings(),
         *_locked(reduction, planned),
     )
     links = planned.slack or WantedSlack()
-    return Fix(label, after, planned.wanted, findings, reduction, placing, links, closed.moves)
+    return Fix(label, after, planned.wanted, findings, reduction, placing, links, absorbed.moves)
 
 
 def _changed_document(
     source: Any, adapter: Adapter, again: partial[Fix], options: dict[str, Any]
 ) -> Fix:
-    """Change the file that an object in memory was made of, and make the object of it anew."""
+    """Fix the file that an object in memory was written to, and parse a new object from it."""
     document = adapter.load_document()
     assert document is not None
     format = {"format": options.pop("format")} if options.get("format") else {}
     held = document(source, **format)
     with held.written() as path:
-        found = again(path, **{"format": held.format, **options})
-        made = held.parse(found.write(path.with_stem("fixed")))
-    wrong = other_counts(found.reduction, reduce(read_object(made, adapter, **format, **options)))
+        fixed = again(path, **{"format": held.format, **options})
+        copy = held.parse(fixed.write(path.with_stem("fixed")))
+    wrong = other_counts(fixed.reduction, reduce(read_object(copy, adapter, **format, **options)))
     if wrong:
         raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
-    findings = held.placed(replace(found.mechanism, findings=found.findings)).findings
-    mechanism = held.placed(found.mechanism)
-    return replace(found, path=held.label, mechanism=mechanism, findings=findings, object=made)
+    findings = held.placed(replace(fixed.mechanism, findings=fixed.findings)).findings
+    mechanism = held.placed(fixed.mechanism)
+    return replace(fixed, path=held.label, mechanism=mechanism, findings=findings, object=copy)
 
 
 def _changed_object(
     source: Any,
     adapter: Adapter,
     joints: Mapping[str, str] | Cure | None,
-    more: bool,
+    others: bool,
     options: Mapping[str, Any],
 ) -> Fix:
-    """Change joints of an object in memory, in a copy."""
-    before, made = read_object(source, adapter, **options), adapter.load_patcher()
-    if made is None or more:
-        what = "is compiled or finished and" if made is None else "takes other kinds of joints;"
+    """Return the fix of an object in memory that stands in no file: a changed copy."""
+    before, make = read_object(source, adapter, **options), adapter.load_patcher()
+    if make is None or others:
+        why = "is compiled or finished and" if make is None else "takes other kinds of joints;"
         raise UnsupportedExport(
-            f"a {adapter.title} {what} cannot be changed in this way: fix the model that it was "
+            f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
             "made of, which may be a file"
         )
-    patcher = made(before, source)
+    patcher = make(before, source)
     planned = plan(before, patcher, joints)
     changed = patcher.changed(planned.wanted)
     after, reduction = before, planned.reduction
@@ -262,20 +262,20 @@ def _changed_object(
 
 
 def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
-    """Read the file of a mechanism as a command would, ready to be edited; and the options used."""
+    """Read a mechanism's file anew; return its patcher and the options of the reader."""
     _, path, options = _loaded(mechanism, {})
     return _patcher(read(path, **options), {}), options
 
 
 def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
-    """Make the changes of an entry in the text of a file, read it back, and compare.
+    """Edit a copy of the file as an entry of advice says, read it back, and compare.
 
     With ``engine`` the text goes through a temporary file, which the format's own program reads
     too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
     """
-    before, reduction, left = patcher.mechanism, entry.reduction, entry.left
+    before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
     wanted = wanted_kinds(before, entry.changes)
-    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
+    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=expected)
     patch = patcher.patch(wanted)
     for finding in patch.findings:
         if finding.severity != "note":
@@ -284,10 +284,11 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
 
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
+        """Raise ``ModelError`` where the changed model differs from the plan."""
         sure = entry.verified and entry.mobility == reduction.mobility and not engine
-        counted = left if sure else left_here(reduction, after)
-        known = counted is not None and counted <= left
-        _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
+        counted = expected if sure else left_here(reduction, after)
+        is_known = counted is not None and counted <= expected
+        _refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
 
     if engine:
         with read_changed(placing, options) as after:
@@ -301,26 +302,26 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
 def _loaded(
     source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
 ) -> tuple[Mechanism, str, dict[str, Any]]:
-    """Return the model, its name, and the options to read it again."""
-    again = dict(options)
+    """Return the mechanism of a source, its path, and the options that read it again."""
+    reading = dict(options)
     if not isinstance(source, Mechanism):
-        return read(source, **again), fspath(source), again
+        return read(source, **reading), fspath(source), reading
     if source.path is None or source.format not in adapters():
         raise ModelError(
             f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
         )
     if source.format in ("urdf", "xacro"):
-        again.setdefault("loops", source.files[0] if source.files else False)
-        again.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
-    return source, source.path, again
+        reading.setdefault("loops", source.files[0] if source.files else False)
+        reading.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
+    return source, source.path, reading
 
 
 def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    """Return the editor of a mechanism's file; raises an error that names another way."""
+    """Return the patcher of a mechanism's file; raises an error that names another way."""
     adapter = adapters()[mechanism.format]
-    made = adapter.load_patcher()
-    if made is not None:
-        patcher: Patcher = made(mechanism)
+    make = adapter.load_patcher()
+    if make is not None:
+        patcher: Patcher = make(mechanism)
         return patcher
     where = EXPORTS.get(mechanism.format)
     if where is None:
@@ -339,7 +340,7 @@ def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> P
 
 
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
-    """Warn if the result cannot move, and name a change that frees the original model."""
+    """Warn if the changed model cannot move, and name a change that frees the original model."""
     if not after.cells or after.finite_mobility != 0:
         return ()
     words = "LOCKED: the loops allow no motion, mobility 0"
@@ -352,7 +353,7 @@ def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
 def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
-    """Return the changed model and its analysis; raises ``ModelError`` if it is not as meant."""
+    """Read the edited model and reduce it; raises ``ModelError`` where it is not as planned."""
     with read_changed(placing, options) as after:
         reduction = reduce(after)
         if planned.placed:
@@ -366,6 +367,7 @@ def _verified(
 
 
 def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
+    """Raise ``ModelError`` that lists differences, if there are any."""
     if wrong:
         raise ModelError(
             f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
@@ -374,7 +376,7 @@ def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
 
 
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
-    """Absorb gaps by frames that the file can hold; raises ``UnsupportedExport`` if one stays."""
+    """Close gaps by joint frames of the file; raises ``UnsupportedExport`` if one stays."""
     found = absorb_gaps(mechanism, movable=patcher.movable)
     if not found.left:
         return found
@@ -393,7 +395,7 @@ def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
 
 
 def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> list[Edit]:
-    """Return the edits that move frames, but for texts that other edits write anew."""
+    """Return the edits that move joint frames, except in texts that other edits replace."""
     taken = [(edit.path, edit.start, edit.end) for edit in others if edit.end > edit.start]
     wanted = [
         MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
@@ -410,7 +412,7 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
-    """Return the joints that move to where they were designed, each with its new frames."""
+    """Return the joints that move to their designed places, each with its new frames."""
     moved: dict[str, Transform] = {}
     pairs = [*zip(before.joints, meant.mechanism.joints, strict=True)]
     for old, new in pairs:
@@ -419,6 +421,7 @@ def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ..
             moved[old.child] = new.T_child_joint @ screw.inverse(old.T_child_joint)
 
     def seen_from(body: str, new: Transform, old: Transform) -> Transform:
+        """Return a new frame on a body that has moved itself; the old one if it is equal."""
         frame = screw.inverse(moved.get(body, IDENTITY)) @ new
         return old if np.allclose(frame, old, rtol=EXACT, atol=EXACT) else frame
 

@@ -60,10 +60,10 @@ class Advice:
 
     @property
     def words(self) -> str:
-        """Say what joints become, those together that become the same."""
+        """Phrase that says what joints become; joints that become the same stand together."""
         alike: dict[str, list[str]] = {}
-        for each in self.changes:
-            alike.setdefault(each.words, []).append(each.joint)
+        for change in self.changes:
+            alike.setdefault(change.words, []).append(change.joint)
         return listed([f"{listed(joints)} {words}" for words, joints in alike.items()])
 
     @property
@@ -77,7 +77,7 @@ class Advice:
     @property
     def arguments(self) -> list[str]:
         """The changes as arguments of ``regularize fix``."""
-        return [word for each in self.changes for word in ("--joint", each.argument)]
+        return [word for change in self.changes for word in ("--joint", change.argument)]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -96,7 +96,7 @@ class Advice:
 
 
 def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
-    """Return the proposal that takes most away of those that a file can hold, if any."""
+    """Return the proposal, of those that the file can hold, that removes most; None without."""
     if not reduction.assembly.closed or not reduction.redundant:
         return None
     return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
@@ -109,18 +109,20 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
     driven = _driven(reduction)
 
     def usual(entry: Advice) -> bool:
-        return all(each.after in standard.get(each.joint, SINGLE) for each in entry.changes)
+        """Say whether all changes are those that textbooks advise."""
+        return all(change.after in standard.get(change.joint, SINGLE) for change in entry.changes)
 
     def key(entry: Advice) -> tuple[int, ...]:
+        """Return the sort key of a proposal: motors, odd kinds, redundancy left, then price."""
         return (
-            sum(each.joint in driven for each in entry.changes),
-            any(each.after in ODD for each in entry.changes),
+            sum(change.joint in driven for change in entry.changes),
+            any(change.after in ODD for change in entry.changes),
             entry.left,
-            not all(each.after in held.get(each.joint, ()) for each in entry.changes),
+            not all(change.after in held.get(change.joint, ()) for change in entry.changes),
             not usual(entry),
             len(entry.changes),
-            sum(each.joint not in closures for each in entry.changes),
-            sum(each.cost for each in entry.changes),
+            sum(change.joint not in closures for change in entry.changes),
+            sum(change.cost for change in entry.changes),
         )
 
     entries = sorted(found, key=key)
@@ -135,25 +137,25 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
 
 
 def _driven(reduction: Reduction) -> set[str]:
-    """Return the names of joints with motors."""
+    """Return the names of the joints with motors."""
     names = {joint.name for joint in reduction.mechanism.joints if joint.actuated}
-    return names | {each.joint for each in reduction.mechanism.actuators}
+    return names | {actuator.joint for actuator in reduction.mechanism.actuators}
 
 
 def proposals(
     reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
-    """Find changes that keep the motion and take something away, in no order, beside known cures.
+    """Find joint changes that keep the mobility and reduce redundancy; known cures come first.
 
     Joints become the kinds of each source: by default what textbooks propose, ``held``, and all.
     """
     mobility = reduction.mobility
     if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second
-    found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
+    entries = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
     edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
-    tried = {frozenset(change.argument for change in entry.changes) for entry in found}
+    tried = {frozenset(change.argument for change in entry.changes) for entry in entries}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
     work, large = WORK, cost > WORK
     ranks: Ranks = {
@@ -171,19 +173,19 @@ def proposals(
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda change: order[change.joint]))
             counts = (reduction.redundant - left, left, mobility)
-            found.append(Advice(ordered, *counts, False, reduction, verified=not large))
-    return found
+            entries.append(Advice(ordered, *counts, False, reduction, verified=not large))
+    return entries
 
 
 def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
-    """Find sets of changes: standard ones, the fewest, and those that the file can hold."""
+    """Yield sets of joint changes to try: standard ones, the fewest, those that the file holds."""
     cells = [cell for cell in reduction.cells if cell.redundant]
     if not cells:
         return
     stress, driven = MechanismStress.of(reduction), _driven(reduction)
-    standard, aside = _standard(reduction), _aside(stress)
+    standard, offsets = _standard(reduction), _aside(stress)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
@@ -199,7 +201,7 @@ def _candidates(
                 for cell in cells
                 for change in independent_changes(
                     stress.cell(cell),
-                    _options(stress, cell, kinds, standard, driven, motors, aside),
+                    _options(stress, cell, kinds, standard, driven, motors, offsets),
                 )
             ]
             if changes:
@@ -217,9 +219,9 @@ def _options(
     usual: Kinds,
     driven: Collection[str],
     motors: bool,
-    aside: Mapping[str, Array],
+    offsets: Mapping[str, Array],
 ) -> list[JointChange]:
-    """List the changes in one cell, of several joints of a sort first, closing joints first."""
+    """List the joint changes of one coupled component in the order in which to choose them."""
     joints = {e: stress.reduction.graph.edges[e].joint for e in reversed(cell.edges)}
     closing = {joint.name for joint in joints.values() if joint.closure}
 
@@ -227,9 +229,10 @@ def _options(
         """Return a sort key of rails: the offset from the guide along their free direction."""
         if option.after != "line_in_plane" or option.choice is None:
             return np.inf
-        return round(abs(float(aside.get(option.joint, np.zeros(3)) @ option.choice)), 9)
+        return round(abs(float(offsets.get(option.joint, np.zeros(3)) @ option.choice)), 9)
 
     def key(option: JointChange) -> tuple[int, ...]:
+        """Return the sort key of a change: motors last, large gain and closures first."""
         return (
             option.joint in driven,
             usual.get(option.joint, SINGLE) == SINGLE,
@@ -249,32 +252,32 @@ def _options(
 
 
 def _aside(stress: MechanismStress) -> dict[str, Array]:
-    """Return the offset of each parallel rail from the guiding one, across it, in metres."""
-    found: dict[str, Array] = {}
-    for first, others in _several(stress.reduction):
+    """Return the offset of each floating parallel rail from its guide, across it, in metres."""
+    offsets: dict[str, Array] = {}
+    for first, floating in _several(stress.reduction):
         place = stress.equilibrium.origin(first)
         axis = place[:3, :3] @ stress.reduction.graph.edges[first].joint.screws[:3, 0]
-        for e in others:
-            far = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
+        for e in floating:
+            offset = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
             name = stress.reduction.graph.edges[e].joint.name
-            found[name] = far - axis * (far @ axis) / max(float(axis @ axis), VANISHING)
-    return found
+            offsets[name] = offset - axis * (offset @ axis) / max(float(axis @ axis), VANISHING)
+    return offsets
 
 
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
     """Return the kinds that textbooks advise for each joint in a loop."""
     edges = reduction.graph.edges
-    found: dict[str, Collection[str]] = {
+    kinds: dict[str, Collection[str]] = {
         edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
     }
-    for first, others in _several(reduction):
-        for e in (first, *others):
-            found[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
-    return found
+    for first, floating in _several(reduction):
+        for e in (first, *floating):
+            kinds[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
+    return kinds
 
 
 def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Find joints of one sort between the same two bodies: the one that locates, and the others.
+    """Find joints of one kind between the same two bodies: the locating one and the floating ones.
 
     Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
     """

@@ -65,7 +65,7 @@ class Cure(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoCure(ShortRepr):
-    """Changes that are no cure, and why; false where a truth value is asked for."""
+    """Joint changes that fail as a cure, with the reason; false as a truth value."""
 
     changes: tuple[JointChange, ...]
     reason: str
@@ -92,7 +92,7 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
-    """Return the cure that some changes are, or why they are none.
+    """Return joint changes as a cure, or the reason why they are none.
 
     Nothing may be redundant, and nothing but idle freedoms may move that did not move before: on
     one motion of the highest rank, where several meet at the assembled pose.
@@ -170,14 +170,14 @@ def _telling(reduction: Reduction) -> list[list[Array]]:
 
 
 def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
-    """Reduce a changed mechanism as the one before."""
+    """Reduce a changed mechanism with the options of the first reduction."""
     return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
 
 
 def left_after(
     reduction: Reduction, changes: Sequence[JointChange], ranks: Ranks | None = None
 ) -> int | None:
-    """Count equations that stay redundant after changes, told by ranks where the original moves."""
+    """Count equations that stay redundant after changes, by ranks where the original moves."""
     ways = (left_here(reduction, each, changes, ranks) for each in _on_motions(reduction, changes))
     return next((left for left in ways if left is not None), None)
 
@@ -235,7 +235,7 @@ def closure_rank(loops: LoopKinematics, state: State, rtol: float) -> int:
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
-    """Return the cure that changes of closures are; None where nothing moves more, or spins."""
+    """Return changes of closures as a cure of a locked model; None if only spins are new."""
     after = _analysed(reduction, changed(reduction, changes))
     if after.finite_mobility is None or reduction.finite_mobility is None:
         return None

@@ -144,7 +144,7 @@ def cure(model: Model, kinds: Mapping[str, str]) -> Cure | NoCure:
 
 
 def _proposable(kinds: Collection[str]) -> tuple[str, ...]:
-    """Return kinds by their own names, without the free and composite joints that files hold."""
+    """Return the named kinds without free and composite joints, by their own names."""
     return tuple(in_kinds(kind) for kind in kinds if kind_of(kind) not in ("free", "composite"))
 
 
@@ -188,7 +188,7 @@ def changes_to(reduction: Reduction, name: str, words: str) -> list[JointChange]
 def _combined(
     per_cell: Sequence[Sequence[tuple[JointChange, ...]]],
 ) -> Iterator[tuple[JointChange, ...]]:
-    """Combine one candidate of each cell: the best together, then one cell varied at a time."""
+    """Combine candidates of all components: the best of each, then one component varied."""
     best = [candidates[0] for candidates in per_cell]
     yield tuple(change for candidate in best for change in candidate)
     for rank in range(1, max(map(len, per_cell), default=0)):

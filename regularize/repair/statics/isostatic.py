@@ -60,7 +60,7 @@ class ClosureChange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Isostatic(ShortRepr):
-    """A mechanism with independent constraints and the motion of another."""
+    """A mechanism with independent constraints and the motion of the one it was made of."""
 
     mechanism: Mechanism
     #: The reduction of the original from which the changes follow.
@@ -166,7 +166,7 @@ def _lowered(
     again: Callable[[Mechanism], Reduction],
     points: bool,
 ) -> tuple[Mechanism, list[ClosureChange], Reduction]:
-    """Make closing welds, and hinges for ``points``, balls one by one while the motion stays."""
+    """Make closing welds (and hinges, with ``points``) balls one by one while the motion stays."""
     removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
     changes: list[ClosureChange] = []
     for joint in mechanism.joints:
@@ -243,7 +243,7 @@ def slack(
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
-    """Return the body for slack joints and their frame on it, rather not the ground."""
+    """Return the body for slack joints, preferably not the ground, and their frame on it."""
     cut, loops = weld.cut, reduction.loops
     other, twists = cut.edge.other(cut.node), twist_space(cut)
     turned = subalgebra.saturation(twists, cut.freedoms).shape[1] > twists.shape[1]
@@ -256,7 +256,7 @@ def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
 
 
 def _couplings(reduction: Reduction) -> Iterator[Coupling]:
-    """The rows that hold bodies in groups, as couplings of the mechanism."""
+    """Return the rows that hold bodies in groups, as couplings of joint coordinates."""
     place: dict[int, tuple[str, int]] = {}
     first: dict[str, int] = {}
     for edge in reduction.graph.edges:
@@ -268,7 +268,7 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
 
 
 def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
-    """The relations that would hold bodies in groups and have too many joints for an engine."""
+    """Return findings on group relations with more joints than an engine couples."""
     found = []
     for held in reduction.held:
         for row in held.rows:
@@ -287,7 +287,7 @@ def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
 
 
 def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
-    """Report bounds and inner forces that joints lose by becoming balls."""
+    """Return findings on limits and springs that joints lose by becoming balls."""
     for joint, other in zip(before.joints, after.joints, strict=True):
         if joint is other:
             continue

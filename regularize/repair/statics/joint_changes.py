@@ -49,7 +49,7 @@ CHOICE = {
 
 @dataclass(frozen=True, eq=False)
 class JointChange:
-    """Another kind for one joint."""
+    """A change of one joint's kind."""
 
     joint: str
     before: str
@@ -113,7 +113,7 @@ def with_joints(mechanism: Mechanism, joints: Iterable[Joint]) -> Mechanism:
 
 
 class Replacement(NamedTuple):
-    """A looser joint in the place of another, in the frame of the latter."""
+    """A joint with more freedoms in place of another, in the frame of the latter."""
 
     after: str
     kind: str
@@ -128,7 +128,7 @@ class Replacement(NamedTuple):
 
 
 def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]:
-    """Find looser joints, with twists gained at q; balls slide along ``forces``, shape (k, 3)."""
+    """Yield looser joints, and the twists they add at q; balls slide along ``forces``."""
     at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, frame, choice in _looser(joint, forces):
         kind = "composite" if after in COMPOSITE else after
@@ -146,7 +146,7 @@ def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]
 def _looser(
     joint: Joint, forces: Array
 ) -> Iterator[tuple[str, Space, Transform, arrays.Direction | None]]:
-    """List kinds with more freedoms: their screws, frames, and the directions chosen."""
+    """Yield kinds with more freedoms: their screws, frames, and the chosen directions."""
     if joint.kind == "fixed" and joint.closure:
         yield "spherical", joint_screws("spherical"), IDENTITY, None
         return
@@ -187,7 +187,7 @@ def _looser(
 
 
 def own_freedom(joint: Joint, screws: Space) -> int | None:
-    """Return the index of the new freedom that is the joint's single one, or None."""
+    """Return the index, in new screws, of the joint's single old freedom; None without."""
     if joint.freedoms != 1 or screws.shape[1] > 2:
         return None  # a ball joint's coordinates are of another sort
     turns = bool(np.any(joint.screws[3:, 0]))
