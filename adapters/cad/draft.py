@@ -287,7 +287,8 @@ class Occurrences:
             raise _unknown(path, at)
         body = self.body(path, at)
         if path and path not in self.bodies and not self.is_rigid(path):
-            self.draft.unread(
+            self.draft.warn(
+                "REG013",
                 f"{what} joins the sub-assembly `{body.rpartition('/')[0]}` as a whole, whose "
                 f"parts move: its first part `{body}` is taken",
                 at.source,

@@ -196,7 +196,9 @@ class _Reader:
         statement.word()
         name, T_node = self._named(statement)
         if statement.take("condense"):
-            self.draft.unread("a body of several masses is not read: no mass", statement.source)
+            self.draft.warn(
+                "REG013", "a body of several masses is not read: no mass", statement.source
+            )
             return
         mass, center = statement.number(), statement.place(T_node)[:3, 3]
         matrix = statement.matrix(3)
@@ -222,7 +224,7 @@ class _Reader:
     def _gravity(self, statement: Statement) -> None:
         """Set uniform gravity."""
         if statement.word().lower() != "uniform":
-            self.draft.unread("gravity that is not uniform is not read", statement.source)
+            self.draft.warn("REG013", "gravity that is not uniform is not read", statement.source)
             return
         direction = statement.vector()
         statement.take("const", "string")

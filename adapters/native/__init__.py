@@ -48,6 +48,7 @@ SILENT: Mapping[type, tuple[str, ...]] = {
     Geometry: ("friction",),
     Actuator: ("motor",),
     Coupling: ("coefficients", "table"),
+    Diagnostic: ("unread",),
 }
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
@@ -111,7 +112,7 @@ def plain(value: Any) -> Any:
     return {
         key: member
         for key, member in members.items()
-        if key not in silent or member not in (None, [], {})
+        if key not in silent or member not in (None, False, [], {})
     }
 
 
@@ -252,7 +253,7 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "elastic": _elastic,
     **dict.fromkeys(("control", "position", "velocity"), Value.number),
     **dict.fromkeys(("line", "freedom"), Value.integer),
-    **dict.fromkeys(("collision", "closure", "actuated"), Value.flag),
+    **dict.fromkeys(("collision", "closure", "actuated", "unread"), Value.flag),
     **dict.fromkeys(("T_body_geometry",), lambda value: value.numbers(4, 4)),
     **dict.fromkeys(("T_parent_joint", "T_child_joint"), _frame),
     **dict.fromkeys(("damping", "friction", "stiffness", "rest_position", "armature"), _row),

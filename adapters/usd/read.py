@@ -210,7 +210,8 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
     schema = UsdPhysics.DistanceJoint(prim)
     low, high = schema.GetMinDistanceAttr().Get(), schema.GetMaxDistanceAttr().Get()
     if low < 0.0 or low != high:
-        reading.unread(
+        reading.warn(
+            "REG013",
             f"distance joint `{name}` bounds the distance from {low:g} to {high:g} and keeps no "
             "equation: not read",
             reading.source(prim),
