@@ -65,6 +65,12 @@ RELATIONS = {
 TURN, TRAVEL = "RotationZ", "TranslationZ"
 #: Where the expression of a motion stands, by its type and by the kind of its joint.
 MOTIONS = {("RotationalMotion", "revolute"): TURN, ("TranslationalMotion", "prismatic"): TRAVEL}
+LIMITS = ("RotationLimit", "TranslationLimit")
+#: Names of types as FreeCAD writes them on Linux, without what the solver's names there begin with.
+CUT = {
+    f"{name[4:]}E": name
+    for name in (*JOINTS, *RELATIONS, *(motion for motion, _ in MOTIONS), "GeneralMotion", *LIMITS)
+}
 HEADINGS = ("OndselSolver", "freeCAD: 3D CAD with Motion Simulation")
 #: Name that FreeCAD gives to every assembly that it exports.
 FREECAD = "OndselAssembly"
@@ -165,7 +171,7 @@ class _Reader:
 
     def _add_joint(self, item: AsmtLine, names: dict[str, str]) -> None:
         """Add a joint or a relation; ``names`` maps paths in the file to names of joints."""
-        kind = item.text
+        kind = item.type
         if kind not in JOINTS and kind not in RELATIONS:
             what = f"`{item.value('Name') or kind}` of type {kind} is not read"
             self.draft.fewer_constraints(what, item.source)
@@ -199,17 +205,17 @@ class _Reader:
         motions = [m for group in sets.all("Motions") for m in group.children]
         for motion in motions:
             joint = names.get(motion.value("MotionJoint"))
-            if joint is None or motion.text == "AllowRotation":
+            if joint is None or motion.type == "AllowRotation":
                 continue
             self.draft.actuate(joint)
-            tag = MOTIONS.get((motion.text, self.draft.joints[joint].kind))
+            tag = MOTIONS.get((motion.type, self.draft.joints[joint].kind))
             if tag is not None and motion.value(tag):
                 expression = expression_of(motion.value(tag), 1.0 if tag == TURN else self.scale)
                 name = motion.value("Name") or joint
-                source = Source(motion.path, motion.line, f"{motion.text} {name}")
+                source = Source(motion.path, motion.line, f"{motion.type} {name}")
                 self.draft.motions.append(PrescribedMotion(name, joint, expression, source))
         if motions:
-            shown = listed([motion.value("Name") or motion.text for motion in motions], 3)
+            shown = listed([motion.value("Name") or motion.type for motion in motions], 3)
             self.draft.note_motions(shown, motions[0].source)
 
     def _read_limits(self, sets: AsmtLine, names: dict[str, str]) -> None:
@@ -219,7 +225,7 @@ class _Reader:
             name = names.get(limit.value("MotionJoint")) or self._joint_between(limit)
             bound = _LIMIT.fullmatch(limit.value("Limit").strip('" '))
             joint = self.draft.joints.get(name or "")
-            rotation = limit.text.startswith("Rotation")
+            rotation = limit.type == LIMITS[0]
             freedoms = TURNING if rotation else SLIDING
             if joint is None or bound is None or joint.kind not in freedoms:
                 unread.append(limit)
@@ -230,7 +236,7 @@ class _Reader:
             span = (value, math.inf) if lower else (-math.inf, value)
             self.draft.limit(joint.name, freedoms[joint.kind], *span)
         if unread:
-            shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
+            shown = listed([limit.value("Name") or limit.type for limit in unread], 3)
             self.draft.skip(f"limits not read: {shown}", unread[0].source)
 
     def _joint_between(self, limit: AsmtLine) -> str | None:
@@ -258,6 +264,11 @@ class AsmtLine(Located):
     def source(self) -> Source:
         """File, line and text of the item."""
         return Source(self.path, self.line, self.text[:60])
+
+    @property
+    def type(self) -> str:
+        """The text as the name of a type of joint, motion or limit."""
+        return CUT.get(self.text, self.text)
 
     def all(self, *tags: str) -> Iterator[AsmtLine]:
         """Yield the children whose text is one of the tags."""
@@ -385,7 +396,7 @@ class AsmtPatcher(Patcher):
         if line is None:
             return None
         start, end = self._lines.span(line)
-        return line if self._text.text[start:end].strip() in JOINTS else None
+        return line if CUT.get(name := self._text.text[start:end].strip(), name) in JOINTS else None
 
     def _edits(self, line: int, wanted: WantedKind) -> Iterator[Edit]:
         """Yield edits of the type in a line, and of the value that stands below it."""

@@ -91,10 +91,11 @@ def _pose_of_child(joint: Joint, parent: str) -> Array:
 
 
 def _center_and_length(points: Sequence[Array]) -> tuple[Array, float]:
-    """Return the middle of points and half the diagonal of their box, 1 if that is zero."""
+    """Return the middle of points and half the diagonal of their box, 1 if they coincide."""
     low, high = np.min(points, axis=0), np.max(points, axis=0)
-    length = 0.5 * float(np.linalg.norm(high - low))
-    return 0.5 * (low + high), length if length > 0.0 else 1.0
+    length, size = 0.5 * float(np.linalg.norm(high - low)), float(np.abs(points).max())
+    # What remains of equal coordinates after a subtraction is no length.
+    return 0.5 * (low + high), length if length > RTOL * size else 1.0
 
 
 def _same(a: Array, b: Array, length: float) -> bool:

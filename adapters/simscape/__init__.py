@@ -7,7 +7,7 @@ are two frames and a name: it has no place for limits, damping, springs or motor
 
 Each side of a mate is a frame: the origin lies on the geometry, Z is the axis or the normal.
 Distances, angles and tangencies hold as they are at the saved placements, so their values are
-measured there.
+measured there. There too it shows whether a mate means a circle's axis or the plane that it is in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.adapters.cad.draft import DEEPEST, CadDraft, InstancePath, Occurrences, SubAssembly
+from regularize.adapters.cad.draft import (
+    DEEPEST,
+    MISFIT,
+    CadDraft,
+    InstancePath,
+    Occurrences,
+    SubAssembly,
+)
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
@@ -58,7 +65,7 @@ MASSES = {
     **{"lbm": 0.45359237, "lb": 0.45359237, "oz": 0.028349523125, "slug": 14.5939029372},
     **{"kilogram": 1.0, "gram": 1e-3, "pound": 0.45359237, "ounce": 0.028349523125},
 }
-#: Role of each type of geometry in a mate: as a point, as an axis or as a plane.
+#: Role of each type of geometry in a mate: as a point, as an axis or plane, or as a circle: both.
 ROLES = {
     "point": "point",
     "vertex": "point",
@@ -69,8 +76,8 @@ ROLES = {
     "edge": "axis",
     "cylinder": "axis",
     "cone": "axis",
-    "circle": "axis",
-    "arc": "axis",
+    "circle": "circle",
+    "arc": "circle",
     "plane": "plane",
     "face": "plane",
 }
@@ -84,9 +91,12 @@ AT_DISTANCE = {
     ("axis", "point"): "cylinder_sphere",
     ("point", "point"): "sphere_sphere",
 }
+#: Cosine of the angle of two axes above which a circle beside a plane lies along it.
+ALONG = 0.5
 #: Mates that keep the distance of two geometries at its saved value.
 MEASURED = frozenset({"distance", "tangent", "distancemate", "width", "symmetric"})
 TOGETHER = frozenset({"coincident", "concentric", "coaxial", "insert", "oncoincident"})
+ROUND = frozenset({"concentric", "coaxial"})  # they mean the axis of a circle
 
 
 def read(path: str) -> Mechanism:
@@ -98,7 +108,7 @@ class _Reader:
     """Reads one file; holds its units, definitions and instances."""
 
     def __init__(self, root: Node) -> None:
-        units = root.need("DataUnits")
+        units = root.child("DataUnits") or root.need("ModelUnits")  # older exports have these alone
         self.length = LENGTHS[units.one_of(units.text("length"), LENGTHS, "unit")]
         self.mass = MASSES[units.one_of(units.text("mass"), MASSES, "unit")]
         self.assembly = root.need("RootAssembly")
@@ -251,6 +261,12 @@ class Mate:
 
 def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | None:
     """Return the pair of a mate between geometries of two roles; None for an unknown mate."""
+    if first == second == "circle" and kind in TOGETHER - ROUND:
+        gap = float(np.linalg.norm(T_first_second[:3, 3]))
+        if gap <= MISFIT[0] and math.hypot(*T_first_second[:2, 2]) <= MISFIT[1]:
+            return Mate("revolute", 0.0, False)
+    along = kind not in ROUND and abs(T_first_second[2, 2]) > ALONG and "plane" in (first, second)
+    first, second = (("axis", "plane")[along] if x == "circle" else x for x in (first, second))
     turned = RANKED.index(first) > RANKED.index(second)
     roles = (second, first) if turned else (first, second)
     T = inverse(T_first_second) if turned else T_first_second

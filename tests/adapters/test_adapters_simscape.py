@@ -64,6 +64,18 @@ def test_mass_properties_in_the_units_of_the_file(tmp_path: Path) -> None:
     np.testing.assert_allclose(inertia.matrix, expected)
 
 
+def test_mates_at_one_point_are_one_joint_in_whichever_units(tmp_path: Path) -> None:
+    """What differs by rounding alone is no length; older exports have units of the model alone."""
+    mates = mate("Bore", "Concentric", *2 * [("cylinder", AXIS)])
+    mates += mate("Rim", "Coincident", ("plane", AXIS), ("circle", AXIS))
+    text = toy(mates=mates)
+    older = text.replace('<ModelUnits mass="kg" length="m"/><DataUnits', "<ModelUnits", 1)
+    for written in (text, older):
+        mechanism = load(tmp_path, written)
+        assert [j.kind for j in mechanism.joints] == ["fixed", "revolute"]
+        assert np.linalg.norm(mechanism.body("arm").inertia.center) < 0.1
+
+
 @pytest.mark.parametrize(
     ("length", "mass", "metres", "kilograms"),
     [
@@ -181,6 +193,15 @@ def test_four_bar_by_mates(tmp_path: Path) -> None:
         ("Perpendicular", "plane", "line", 0, 4),
         ("Perpendicular", "plane", "plane", 90, 5),
         ("Lock", "plane", "plane", 0, 0),
+        ("Coincident", "plane", "circle", 0, 3),  # the circle lies in the plane
+        ("Coincident", "circle", "circle", 0, 1),
+        ("Concentric", "circle", "circle", 0, 2),
+        ("Concentric", "circle", "cylinder", 0, 2),
+        ("Distance", "plane", "circle", 0, 3),
+        ("Distance", "plane", "circle", 90, 4),
+        ("Distance", "circle", "circle", 0, 3),
+        ("Parallel", "plane", "arc", 0, 4),
+        ("Angle", "plane", "circle", 30, 5),
     ],
 )
 def test_mates_hold_as_saved(
