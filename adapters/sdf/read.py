@@ -70,7 +70,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     for other in worlds[1:]:
-        draft.unread("only the first <world> is read", other.source)
+        draft.warn("REG013", "only the first <world> is read", other.source)
     if reader.silent:
         draft.note(
             "REG014",

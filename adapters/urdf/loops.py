@@ -79,7 +79,8 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     screws, turn = _motion(node, written)
     axial = kind in KINDS and KINDS[kind].axes
     if node.tag == "loop_joint" and axial and not node.child("axis", "parent_axis"):
-        draft.unread(
+        draft.warn(
+            "REG013",
             f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
             "default of URDF",
             node.source,
