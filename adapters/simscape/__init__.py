@@ -265,8 +265,9 @@ def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | No
         gap = float(np.linalg.norm(T_first_second[:3, 3]))
         if gap <= MISFIT[0] and math.hypot(*T_first_second[:2, 2]) <= MISFIT[1]:
             return Mate("revolute", 0.0, False)
-    along = kind not in ROUND and abs(T_first_second[2, 2]) > ALONG and "plane" in (first, second)
-    first, second = (("axis", "plane")[along] if x == "circle" else x for x in (first, second))
+    lies = kind not in ROUND and "plane" in (first, second) and abs(T_first_second[2, 2]) > ALONG
+    circle = "plane" if lies else "axis"
+    first, second = (circle if role == "circle" else role for role in (first, second))
     turned = RANKED.index(first) > RANKED.index(second)
     roles = (second, first) if turned else (first, second)
     T = inverse(T_first_second) if turned else T_first_second
