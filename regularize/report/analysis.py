@@ -351,6 +351,7 @@ def model_entry(reduction: Reduction) -> dict[str, Any]:
         "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
         "loops": graph.loops,
         "couplings": len(graph.couplings),
+        "complete": mechanism.complete,
     }
 
 

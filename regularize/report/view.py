@@ -57,14 +57,27 @@ def headline(report: Analysis) -> tuple[str, str]:
 
 
 def verdict(report: Analysis) -> tuple[str, str]:
-    """Return the overall result (``good``, ``warning`` or ``error``) and a sentence about it."""
+    """Return the overall result (``good``, ``warning`` or ``error``) and sentences about it."""
+    unread = [finding for finding in report.mechanism.findings if finding.unread]
+    level, sentence = _verdict_on_read(report)
+    if not unread:
+        return level, sentence
+    what = displayed(unread[0].message.partition(": the mechanism")[0])
+    more = f" (and {len(unread) - 1} more of this kind)" if len(unread) > 1 else ""
+    first = f"Not read whole: {what}{more}. Every count is of what was read."
+    return max(level, "warning", key=("good", "warning", "error").index), f"{first} {sentence}"
+
+
+def _verdict_on_read(report: Analysis) -> tuple[str, str]:
+    """Return level and sentence about those joints and loops that were read."""
     r = report.reduction
     if not r.assembly.closed:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
         return "error", f"{which} cannot be closed: the model contradicts itself."
     if not report.loops:
-        return "good", "No kinematic loops, so nothing can be redundant."
+        sure = ", so nothing can be redundant" if report.mechanism.complete else ""
+        return "good", f"No kinematic loops{sure}."
     if r.redundant == 0 and r.finite_mobility == 0:
         return "warning", "Locked: the loops allow no motion. No redundant constraints."
     if r.redundant == 0:
@@ -100,7 +113,8 @@ def counts(report: Analysis) -> str:
     if not r.assembly.closed:
         return f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
-    text = f"True mobility {mobility_words(report)}"
+    true = "True mobility" if report.mechanism.complete else "Mobility of what was read:"
+    text = f"{true} {mobility_words(report)}"
     if r.finite_mobility is None:
         text += f", {r.mobility} to first order"
     if r.kinematotropic:
