@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 
 from regularize.adapters import read
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
-from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.patching import Patcher, led_back
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
@@ -118,18 +117,10 @@ class Placing:
     ) -> list[Edit]:
         """Return edits that rewrite relative references for the model's new place."""
         central = self.patcher.central
-        old = Path(self.main if central else path).parent.resolve()
-        new = (target if central else moved[path]).parent.resolve()
+        old = Path(self.main if central else path).parent
+        new = (target if central else moved[path]).parent
         places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
-        edits = []
-        for start, end, reference in self.patcher.references(text):
-            aim = (old / reference).resolve()
-            led = os.path.relpath(places.get(aim, aim), new).replace(os.sep, "/")
-            if reference.endswith("/"):
-                led += "/"
-            if os.path.normpath(reference) != os.path.normpath(led):
-                edits.append(Edit(text.path, start, end, led))
-        return edits
+        return led_back(text, self.patcher.references(text), old, new, places)
 
 
 def _same(a: Path, b: Path) -> bool:
