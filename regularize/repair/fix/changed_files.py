@@ -16,7 +16,7 @@ import numpy as np
 from regularize.adapters import read
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
 from regularize.adapters.common.patching import Patcher, led_back
-from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.errors import ModelError, RegularizeError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
@@ -26,7 +26,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan
 from regularize.repair.verification.comparison import SAME
 from regularize.repair.verification.differences import differences
-from regularize.repair.verification.writing import try_engine
+from regularize.repair.verification.writing import refusal, try_engine
 from regularize.words import is_slack
 
 
@@ -149,7 +149,7 @@ def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mecha
             reading["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
             after = read(target, **reading)
-            if _reads(Path(placing.main), before.format):
+            if not refusal(Path(placing.main), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
             raise ModelError(
@@ -170,15 +170,6 @@ def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mecha
             joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
             findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
         )
-
-
-def _reads(path: Path, format: str) -> bool:
-    """Say whether the format's own program, if installed, reads a file."""
-    try:
-        try_engine(path, format)
-    except UnsupportedExport:
-        return False
-    return True
 
 
 #: Numbers that are the same but for being written and read.

@@ -116,9 +116,13 @@ def _rewritten(
     try:
         file = rewriter(mechanism, place.parent)
         place.write_bytes(file.data)
-        found = _verified(mechanism, place, adapter, reduction, file.options)
+        found = _verified(
+            mechanism, place, adapter, reduction, file.options, like=Path(str(path))
+        )
     except (ReadError, UnsupportedExport) as error:
         return [], str(error).replace(str(place), Path(str(path)).name)
+    # Meshes are called by their files, which programs tell in more than one way.
+    found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
     if worse := [each.message for each in found if each.severity != "note"]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
@@ -159,8 +163,12 @@ def _verified(
     adapter: Adapter,
     reduction: Reduction | None,
     options: Mapping[str, Any] = MappingProxyType({}),
+    like: Path | None = None,
 ) -> list[Diagnostic]:
-    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine."""
+    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
+
+    The format's program need not read what is made of a file (``like``) that it does not read.
+    """
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
@@ -171,6 +179,9 @@ def _verified(
     try:
         try_engine(path, adapter.name)
     except UnsupportedExport as error:
+        if like is not None and (why := refusal(like, adapter.name)):
+            message = f"{adapter.label}: as of {like.name}, {why}"
+            return [*found, Diagnostic("REG302", "note", message)]
         if adapter.reader:
             raise
         # An extension of another format, whose own program need not know it.
@@ -283,6 +294,15 @@ def try_engine(path: Path, format: str) -> str | None:
             said = f"{error} {words()}".replace(str(path), path.name)
             raise UnsupportedExport(f"{name} refuses it: {' '.join(said.split())[:300]}") from error
     return name
+
+
+def refusal(path: Path, format: str) -> str:
+    """Return why the format's own program refuses a file; nothing where it does not."""
+    try:
+        try_engine(path, format)
+    except UnsupportedExport as error:
+        return str(error)
+    return ""
 
 
 @contextmanager
