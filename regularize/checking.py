@@ -60,12 +60,19 @@ class Report(Analysis):
 
         return text.render(self)
 
+    @property
+    def verdict(self) -> str:
+        """What is redundant and what moves, in a few sentences: the head of the report."""
+        from regularize.report.view import counts, verdict  # for who looks at it
+
+        return f"{verdict(self)[1]} {counts(self)}"
+
     def _repr_html_(self) -> str:
         """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.report.view import headline, verdict  # for who looks at it
+        from regularize.report.view import headline  # for who looks at it
 
         found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(": ".join(headline(self)), {"verdict": verdict(self)[1], **found})
+        table = table_html(": ".join(headline(self)), {"verdict": self.verdict, **found})
         return table + str(guest("page.html").frame(self))
 
 
