@@ -1,4 +1,4 @@
-"""`regularize fix`, `reduce` and `export`: what writes models.
+"""`regularize fix`, `reduce` and `export`: the verbs that write models.
 
 The first changes your own file, the second writes the model with independent constraints and
 ``reduction.json`` beside it, the third writes it in another format.
@@ -90,7 +90,7 @@ def run_fix(arguments: argparse.Namespace) -> int:
             raise RegularizeError(f"--joint names {name!r} twice; give it one kind")
         joints[name] = kind
     allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is")}
-    found = fix(
+    fixed = fix(
         arguments.file,
         joints or None,
         absorb_gaps=arguments.absorb_gaps,
@@ -98,37 +98,37 @@ def run_fix(arguments: argparse.Namespace) -> int:
         **allowed,
         **reading_options(arguments),
     )
-    lines = _changes(found)
+    lines = _changes(fixed)
     if arguments.diff:
-        sys.stdout.write(found.diff)
+        sys.stdout.write(fixed.diff)
     else:
-        written = found.write(arguments.file if arguments.in_place else arguments.out)
-        same = arguments.in_place and not found.diff
+        written = fixed.write(arguments.file if arguments.in_place else arguments.out)
+        same = arguments.in_place and not fixed.diff
         lines.append(f"{'left as it is' if same else 'wrote'} {written}")
     stream = sys.stderr if arguments.diff else sys.stdout
     stream.writelines(f"{line}\n" for line in lines)
-    for finding in found.findings:
+    for finding in fixed.findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
-    return int(any(finding.severity != "note" for finding in found.findings))
+    return int(any(finding.severity != "note" for finding in fixed.findings))
 
 
-def _changes(found: Fix) -> list[str]:
+def _changes(fixed: Fix) -> list[str]:
     """Describe the changes of a fix in words, one line each."""
     from regularize.words import gap_words
 
     lines = [
         f"{change.joint.name}: "
         + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
-        for change in found.changes
+        for change in fixed.changes
     ]
-    for link in found.slack.links:
+    for link in fixed.slack.links:
         slack = ", ".join(joint.name for joint in link.joints)
         lines.append(f"{link.joint.name}: on slack links at {link.carrier} ({slack})")
     lines += [
-        f"{joint.name}: taken out, for others do what it does" for joint in found.slack.removed
+        f"{joint.name}: taken out, for others do what it does" for joint in fixed.slack.removed
     ]
-    lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in found.moves.items()]
-    after = found.reduction
+    lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in fixed.moves.items()]
+    after = fixed.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
     return lines if len(lines) > 1 else ["nothing to change", *lines]
 

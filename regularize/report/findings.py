@@ -53,23 +53,23 @@ def findings(
     near: float,
     special: Sequence[SpecialLengths],
 ) -> list[Diagnostic]:
-    """All findings, errors first, then warnings, then notes."""
-    known = frozenset(name for part in special for name in part.cuts)
-    found = [*_assembly_findings(reduction, loops)]
+    """Return all findings of an analysis: errors, then warnings, then notes."""
+    proved_cuts = frozenset(name for part in special for name in part.cuts)
+    result = [*_assembly_findings(reduction, loops)]
     for loop in loops:
-        found += _loop_findings(reduction, loop)
+        result += _loop_findings(reduction, loop)
     for part in reduction.parts:
-        own = [loop for loop in loops if loop.part is part]
-        found += _part_findings(reduction, part, own, near, known)
+        part_loops = [loop for loop in loops if loop.part is part]
+        result += _part_findings(reduction, part, part_loops, near, proved_cuts)
     for proved in special:
-        found += _special_finding(reduction, loops, proved)
-    found += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
-    found += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
-    return by_severity([*found, *_reaction_findings(reactions), *reduction.mechanism.findings])
+        result += _special_finding(reduction, loops, proved)
+    result += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
+    result += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
+    return by_severity([*result, *_reaction_findings(reactions), *reduction.mechanism.findings])
 
 
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Findings with the errors first, then warnings, then notes."""
+    """Sort findings: errors, then warnings, then notes."""
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 
@@ -79,20 +79,20 @@ def _special_finding(
     """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
-    own = [loop for loop in loops if loop.closing in special.cuts]
+    affected = [loop for loop in loops if loop.closing in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
-    gone = sum(loop.cut.numerical.shape[1] for loop in own) >= special.rows
+    removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
     yield Diagnostic(
         "REG230",
         "warning",
-        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in own])} {verb} "
+        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in affected])} {verb} "
         f"redundant for these dimensions{family}: proved by the motion, for joints "
         f"{nearness_words(special.distance)}, up to where the other rows lose their rank; "
-        + ("removed" if gone else "kept"),
-        loop=own[0].name if len(own) == 1 else None,
-        joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
-        source=own[0].cut.edge.joint.source if own else None,
+        + ("removed" if removed else "kept"),
+        loop=affected[0].name if len(affected) == 1 else None,
+        joints=tuple(dict.fromkeys(name for loop in affected for name in loop.joints)),
+        source=affected[0].cut.edge.joint.source if affected else None,
         help=() if reduction.numerical else ("they are removed with `numerical=True`",),
     )
 
@@ -363,13 +363,13 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
 def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
     """Return the gap that no joint of the loop can close, as a twist, and whether it is idle."""
     part, cut = loop.part, loop.cut
-    others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
-    algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)
+    chain_screws = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
+    algebra = subalgebra.lie_closure(np.hstack(chain_screws), reduction.tolerances.rtol)
     idle = algebra.shape[1] < 6
     error = closure_error(reduction, cut, part.center)
     error[:3] /= part.length
-    given = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
-    outside = error - given @ np.linalg.lstsq(given, error, rcond=None)[0]
+    reachable = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
+    outside = error - reachable @ np.linalg.lstsq(reachable, error, rcond=None)[0]
     if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
         return None
     slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)

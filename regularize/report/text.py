@@ -30,7 +30,7 @@ COMMAND = 1500
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is said of each thing."""
+    """Limits on how much the text report says of each thing."""
 
     loops: int  # kinds of loops shown in full
     findings: int = 1000  # errors and warnings that are told; the others are counted
@@ -122,7 +122,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 def _grouped_findings(
     report: Analysis, verbosity: int
 ) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Return findings with similar ones behind the first, or each by itself."""
+    """Return findings, each with similar ones, or alone where all are to be shown."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
@@ -195,7 +195,7 @@ def _loop(loop: LoopReport, ground: str) -> Group:
 
 
 def _chain(loop: LoopReport, ground: str) -> Text:
-    """``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``: the double line is the cut."""
+    """Return ``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``, the cut doubled."""
     styles = {"body": "", "joint": "cyan", "cut": "bold yellow"}
     bars = {"body": "", "joint": "─", "cut": "═"}
     text = Text()
@@ -247,7 +247,7 @@ def _named(
 
 
 def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterator[RenderableType]:
-    """Yield ways in words, each with its command unless that is too long to copy."""
+    """Yield proposals in words, each with its command unless that is too long to copy."""
     if not ways:
         return
     yield Text(title, "bold")
@@ -261,7 +261,7 @@ def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterat
 
 
 def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Yield the notes that the sections above have not said."""
+    """Yield the notes that no other section covers."""
     notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
@@ -311,9 +311,9 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     """Add a row for loops that are alike."""
     loop, count = group[0], len(group)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
-    more = "" if count == 1 else f" and {count - 1} more"
+    suffix = "" if count == 1 else f" and {count - 1} more"
     table.add_row(
-        f"{loop.name}{more}",
+        f"{loop.name}{suffix}",
         loop.closing if count == 1 else f"{loop.closing} …",
         loop_view.SPATIAL.get(loop.motion.name, loop.motion.name),
         "" if kind == "regular" else kind,
@@ -324,12 +324,12 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
 
 def _footer(report: Analysis, detail: Detail) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
-    said = {
+    sentences = {
         "Redundant": view.kinds(report),
         "Checked": view.evidence(report),
         "Accepted": view.accepted(report) if report.suppressed else "",
     }
-    lines = [f"{title}: {words}." for title, words in said.items() if words]
+    lines = [f"{title}: {words}." for title, words in sentences.items() if words]
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:

@@ -203,6 +203,7 @@ def fix(
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
     findings = (
+        *(finding for finding in before.findings if finding.unread),
         *planned.findings,
         *patch.findings,
         *absorbed.findings(),
@@ -256,7 +257,8 @@ def _changed_object(
         wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
-    findings = (*planned.findings, *_locked(reduction, planned))
+    unread = (finding for finding in before.findings if finding.unread)
+    findings = (*unread, *planned.findings, *_locked(reduction, planned))
     label = f"<{adapter.name} {before.name}>"
     return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
 

@@ -1,6 +1,7 @@
 """The command and its task panel: what `regularize_panel` finds, shown and applied in FreeCAD."""
 
 import os
+import textwrap
 import threading
 
 import FreeCAD
@@ -14,6 +15,8 @@ ICON = os.path.join(os.path.dirname(__file__), "resources", "regularize.svg")
 SETTLED = 300
 #: Milliseconds between two pictures of a motion.
 FRAME = 40
+#: Characters of a line in the panel.
+WIDTH = 44
 
 
 def language():
@@ -166,7 +169,6 @@ class Task:
         self.tree = QtWidgets.QTreeWidget()
         self.tree.setHeaderLabels(["", say("Left"), say("Load")])
         self.tree.setMinimumHeight(280)
-        self.tree.setWordWrap(True)
         self.tree.setTextElideMode(QtCore.Qt.ElideNone)
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QtWidgets.QHeaderView.Stretch)
@@ -318,7 +320,7 @@ class Task:
         self.tree.clear()
         changes = []
         for change in panel.changes:
-            text = change.text
+            text = change.text.replace("; ", "\n")
             if not change.possible:
                 text += f" ({say('FreeCAD has no such joint')})"
             load = "" if change.load is None else f"{change.load[0]:.3g} → {change.load[1]:.3g} N"
@@ -326,8 +328,9 @@ class Task:
         joints = [(f"{j.label}: {j.text}", str(j.equations), "", j) for j in panel.joints]
         fit = []
         for f in panel.fit:
-            gap = f"{f.worst * 1e3:.3g} mm" if "translation" in f.text else f"{f.worst * 1e3:.3g} mrad"
-            force = "" if f.force is None else f"{f.force:.3g} N"
+            turns = "rotation" in f.text
+            gap = f"{f.worst * 1e3:.3g} {'mrad' if turns else 'mm'}"
+            force = "" if f.force is None else f"{f.force:.3g} {'N m' if turns else 'N'}"
             fit.append((f"{f.joint}, {f.text}", gap, force, None))
         findings = [(text, severity, "", None) for severity, text in panel.findings]
         for title, rows in (
@@ -341,8 +344,10 @@ class Task:
             top = QtWidgets.QTreeWidgetItem([say(title)])
             self.tree.addTopLevelItem(top)
             for *cells, data in rows:
-                item = QtWidgets.QTreeWidgetItem(list(cells))
-                item.setToolTip(0, cells[0])
+                lines = (textwrap.wrap(line, WIDTH) for line in cells[0].splitlines())
+                item = QtWidgets.QTreeWidgetItem(
+                    ["\n".join(line for part in lines for line in part), *cells[1:]]
+                )
                 item.setData(0, QtCore.Qt.UserRole, data)
                 top.addChild(item)
             top.setExpanded(title != "Findings")
