@@ -45,19 +45,19 @@ class Document(SimpleNamespace):
     def types(self) -> dict[str, str]:
         return {each.Label: each.JointType for each in self.Objects if hasattr(each, "JointType")}
 
-    def saveCopy(self, path: str) -> None:  # noqa: N802
+    def saveCopy(self, path: str) -> None:
         changed = {name: KINDS[kind] for name, kind in self.types().items() if kind in KINDS}
         data = rg.fix(self.path, changed).write(path) if changed else self.path.read_bytes()
         if not changed:
             Path(path).write_bytes(data)
 
-    def openTransaction(self, name: str) -> None:  # noqa: N802
+    def openTransaction(self, name: str) -> None:
         self.steps.append((name, self.types()))
 
-    def commitTransaction(self) -> None:  # noqa: N802
+    def commitTransaction(self) -> None:
         self.undone.append(self.steps.pop())
 
-    def abortTransaction(self) -> None:  # noqa: N802
+    def abortTransaction(self) -> None:
         self.steps.pop()
 
     def recompute(self) -> None:

@@ -177,7 +177,7 @@ def apply(document, change):
         raise ValueError(f"joints that are gone: {', '.join(missing)}; check again")
     document.openTransaction("Regularize: " + ", ".join(change.joints))
     try:
-        for name, kind in zip(change.objects, change.types):
+        for name, kind in zip(change.objects, change.types, strict=True):
             if kind == "Suppressed":
                 by_name[name].Suppressed = True
             else:
@@ -208,6 +208,7 @@ def motions(panel, frames=60):
     millimetres: lists of four rows for every frame, by the internal names of the parts.
     """
     import numpy as np
+
     from regularize.guests.page import animation
 
     reduction = panel.report.reduction
@@ -255,7 +256,9 @@ def _verdict(report, say):
     if not reduction.assembly.closed:
         return say("A loop cannot be closed: the joints contradict each other.")
     count = reduction.redundant
-    first = say("{} redundant equations").format(count) if count else say("No redundant constraints")
+    first = (
+        say("{} redundant equations").format(count) if count else say("No redundant constraints")
+    )
     return f"{first}. " + say("Degrees of freedom: {}.").format(reduction.mobility)
 
 
@@ -281,14 +284,14 @@ def _change(entry, report, say):
     objects = [_object_name(joint) for joint in joints]
     local = all(
         name is not None and joint.source is not None and joint.source.path == here
-        for name, joint in zip(objects, joints)
+        for name, joint in zip(objects, joints, strict=True)
     )
     types = tuple(TYPES.get(change.after, change.words) for change in entry.changes)
     if all(change.after == "clearance" for change in entry.changes):
         types = ("Suppressed",) * len(types)
     parts = [
         f"{change.joint}: {say(TYPES.get(change.before, change.before))} → {say(kind)}"
-        for change, kind in zip(entry.changes, types)
+        for change, kind in zip(entry.changes, types, strict=True)
     ]
     arrangement = getattr(entry, "arrangement", None)
     text = "; ".join(parts)

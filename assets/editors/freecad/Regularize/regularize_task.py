@@ -131,7 +131,7 @@ class Ghosts:
                 group.addChild(part.ViewObject.RootNode)
                 self._root.addChild(group)
                 self._moves[name] = move
-            columns = [value for column in zip(*rows) for value in column]
+            columns = [value for column in zip(*rows, strict=True) for value in column]
             move.matrix.setValue(self._coin.SbMatrix(*columns))
 
     def remove(self):

@@ -56,6 +56,7 @@ class Translation:
         self.language = "de" if language.lower().startswith(("de", "german")) else "en"
 
     def __call__(self, text):
+        """Translate a text; one without a translation stays as it is."""
         return GERMAN.get(text, text) if self.language == "de" else text
 
 
