@@ -218,7 +218,7 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
-    """Read the model as the options ask; print on standard error how loops were closed."""
+    """Read the model as the options ask; print what is not read and how loops were closed."""
     from regularize.files import load
 
     mechanism = load(
@@ -229,6 +229,9 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
     )
     outputs = outputs_of(arguments)
     check_read(outputs, files_of(mechanism, outputs))
+    arguments.complete = quiet or mechanism.complete
+    if not arguments.complete:
+        report_findings((finding for finding in mechanism.findings if finding.unread), "never")
     if arguments.absorb_gaps and not quiet:
         closing = [f for f in mechanism.findings if f.code in ("REG225", "REG226", "REG229")]
         report_findings(closing, "never")

@@ -169,6 +169,7 @@ class SummaryLine:
     numbers: Mapping[str, int] = field(default_factory=dict)
     worst: str = ""
     codes: tuple[str, ...] = ()
+    complete: bool = True  # whether its numbers are those of the whole model
 
 
 def line_of(path: str, report: Analysis) -> SummaryLine:
@@ -183,6 +184,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
         dict(zip(COLUMNS, numbers, strict=True)),
         worst,
         tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
+        report.mechanism.complete,
     )
 
 
@@ -203,7 +205,7 @@ def table(
         codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
         table.add_row(
             line.path,
-            *(str(n) for n in line.numbers.values()),
+            *(str(n) if line.complete else f"{n}?" for n in line.numbers.values()),
             Text(codes or "none", STYLES[line.worst]),
         )
     named = [Text(f"  {fragment}", no_wrap=True) for fragment in fragments]
@@ -220,6 +222,9 @@ def _sentence(lines: Sequence[SummaryLine]) -> Text:
         number = sum(line.worst == worst for line in read)
         if number:
             parts.append(f"{number} {words}")
+    partly = sum(not line.complete for line in read)
+    if partly:
+        parts.append(f"{partly} not read whole (?)")
     redundant = sum(line.numbers["redundant"] for line in read)
     if redundant:
         parts.append(f"{counted(redundant, 'redundant equation')} in all")
