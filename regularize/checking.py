@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Analysis):
-    """The result of `check`: everything that is known of a mechanism's loops.
+    """All results of `check`: loops, motion, reactions, joint changes and findings.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -55,22 +55,29 @@ class Report(Analysis):
     """
 
     def __str__(self) -> str:
-        """The report as text."""
+        """Return the report as text."""
         from regularize.report import text  # with a library for terminals
 
         return text.render(self)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.report.view import headline, verdict  # for who looks at it
+    @property
+    def verdict(self) -> str:
+        """Say in a few sentences what is redundant and what moves, as the report begins."""
+        from regularize.report.view import counts, verdict  # for who looks at it
 
-        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(": ".join(headline(self)), {"verdict": verdict(self)[1], **found})
+        return f"{verdict(self)[1]} {counts(self)}"
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: a table of verdict and findings, and the page."""
+        from regularize.report.view import headline  # for who looks at it
+
+        findings = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(": ".join(headline(self)), {"verdict": self.verdict, **findings})
         return table + str(guest("page.html").frame(self))
 
 
 class ReductionOptions(TypedDict, total=False):
-    """Arguments of ``reduce`` that ``check`` passes on."""
+    """Options of ``reduce`` that ``check`` accepts and passes on."""
 
     rtol: float
     length_scale: float | None
@@ -144,18 +151,18 @@ def _determined(mechanism: Mechanism, elastic: list[str], report: Report) -> Dia
     rigid = reduce(replace(mechanism, bodies=bodies), configurations=0)
     closed = rigid.assembly.closed and report.reduction.assembly.closed
     open_as_rigid = [r.joint for r in reactions(rigid) if not r.unique] if closed else []
-    still = {r.joint for r in report.reactions if not r.unique}
-    gained = [name for name in open_as_rigid if name not in still]
+    undetermined = {r.joint for r in report.reactions if not r.unique}
+    determined = [name for name in open_as_rigid if name not in undetermined]
     named = listed([f"`{name}`" for name in elastic])
     message = f"{named} {'is' if len(elastic) == 1 else 'are'} elastic: "
     message += f"{counted(report.reduction.redundant, 'equation')} of the loops redundant, "
     message += f"{rigid.redundant} if all links were rigid"
-    if gained:
+    if determined:
         message += "; reactions that rigid links leave open are unique in "
-        message += listed([f"`{name}`" for name in gained])
-    if left := [name for name in open_as_rigid if name in still]:
-        message += "; still open in " + listed([f"`{name}`" for name in left])
-    return Diagnostic("REG220", "note", message, joints=tuple(gained))
+        message += listed([f"`{name}`" for name in determined])
+    if still_open := [name for name in open_as_rigid if name in undetermined]:
+        message += "; still open in " + listed([f"`{name}`" for name in still_open])
+    return Diagnostic("REG220", "note", message, joints=tuple(determined))
 
 
 @validated(sources=LIST, executor=EXECUTOR)

@@ -24,7 +24,7 @@ from regularize.services import present
 
 
 class Verb(NamedTuple):
-    """What a verb does, and the functions that add its options to a parser and run it."""
+    """A verb of the command line: its description, and functions for its options and work."""
 
     words: str
     add: Callable[[argparse.ArgumentParser], None]
@@ -63,7 +63,7 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
 
 
 def _verbs() -> Iterator[tuple[str, Verb]]:
-    """Yield the verbs that are there; modules of several have ``add_VERB`` and ``run_VERB``."""
+    """Yield the verbs that are installed; modules of several have ``add_VERB``, ``run_VERB``."""
     for name, home, words in _TABLE:
         if isinstance(home, str):
             home = next(present(f"{home}.{name}_command", f"{home}.commands", home), None)
@@ -87,16 +87,16 @@ STEPS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with errors of one line that guess what a wrong word may have meant."""
+    """A parser whose errors are one line and suggest the word that may have been meant."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Take values that are negative and have units, such as ``-30deg``."""
+        """Accept values that are negative and have units, such as ``-30deg``."""
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line and leave with status 2."""
+        """Print what is wrong in one line and leave with status 2."""
         choice = re.match(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
         if choice is not None:
             what = "verb" if choice[1] == "VERB" else f"value for {choice[1]}:"
@@ -168,6 +168,8 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         check_named(arguments)
         status = int(arguments.run(arguments))
+        if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
+            status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()
         return status
     except BrokenPipeError:

@@ -29,13 +29,13 @@ SLIGHT = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One direction of a space of covectors."""
+    """One direction of a space of covectors, with its kind."""
 
     kind: str  # linear, angular or mixed
     covector: Wrench  # linear part first, ground axes, about the point of the space
 
     def words(self, linear: str, angular: str) -> str:
-        """For example ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
+        """Return words such as ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
         if self.kind == "linear":
             return f"{linear} along {axis_words(self.covector[:3])}"
         if self.kind == "angular":
@@ -128,7 +128,7 @@ ROUNDING = 1e-9
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 joint``, ``2 joints``, ``3 bodies``."""
+    """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
         return f"{number} {noun}"
     plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"

@@ -25,12 +25,12 @@ PLAIN = {
 
 
 class Terminated(BaseException):
-    """The process was asked to end; what it holds open is put away on the way out."""
+    """Raised where the process is asked to end, so that open files are put away on the way out."""
 
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Let streams write whatever the text holds, and let a request to end clean up.
+    """Let streams write any character, and turn a request to end into an exception.
 
     Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
     calls the command line from a program, or a thread of one, keeps its own answer to signals.
@@ -74,7 +74,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 
 @contextlib.contextmanager
 def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float], None]]:
-    """A function that moves a bar on standard error on by some units, where one is shown."""
+    """Return a function that advances a bar on standard error, which only a terminal shows."""
     if not shown:
         yield lambda amount: None
         return
@@ -88,12 +88,12 @@ def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float
 
 @contextlib.contextmanager
 def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
-    """A function that moves a bar on to a fraction of all, at a terminal, after two seconds."""
-    done, shown = 0.0, list[Any]()
+    """Return a function that sets a bar to a fraction of all, shown after two seconds."""
+    reached, shown = 0.0, list[Any]()
 
     def move(fraction: float) -> None:
-        nonlocal done
-        done = fraction
+        nonlocal reached
+        reached = fraction
         for progress in shown:
             progress.update(0, completed=fraction)
 
@@ -103,7 +103,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
         progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        progress.update(progress.add_task(words, total=1.0), completed=done)
+        progress.update(progress.add_task(words, total=1.0), completed=reached)
         progress.start()
         shown.append(progress)
 

@@ -33,36 +33,36 @@ _OBJECT = re.compile(r"\S+ (\S+) \(")
 
 
 class FreecadPatcher(XmlPatcher):
-    """Edits the document of an assembly; shapes and everything else in the archive stay."""
+    """Edits joint types in the document of an assembly; the rest of the archive stays."""
 
     central = False
 
     def text(self, path: str) -> EditedText:
-        """The list of objects of a document."""
+        """Return ``Document.xml`` of an archive."""
         return decode(member(path, MEMBER, self.data(path)), path, MEMBER)
 
     def packed(self, path: str, text: EditedText) -> bytes:
-        """The archive with another list of objects."""
+        """Return the archive with another ``Document.xml``."""
         return with_member(self.data(path), MEMBER, text.data, path)
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Types that the assembly solver has for the frames that there are."""
+        """Return the joint types that FreeCAD has for the same frames."""
         place = self._type_of(joint)
         return () if place is None else GAINS.get(joint.kind, ())
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The number of the type of each joint."""
-        found = Patch()
-        for each in wanted:
-            place = self._type_of(each.joint)
-            if place is None or each.kind not in TYPES:
-                raise self.refuse(each, TYPES)
-            number = self._names(place).index(TYPES[each.kind])
-            found.edits.append(place.with_attribute("value", str(number)))
-        return found
+        """Return the edits of the joints' types."""
+        patch = Patch()
+        for change in wanted:
+            place = self._type_of(change.joint)
+            if place is None or change.kind not in TYPES:
+                raise self.refuse(change, TYPES)
+            number = self._names(place).index(TYPES[change.kind])
+            patch.edits.append(place.with_attribute("value", str(number)))
+        return patch
 
     def _type_of(self, joint: Joint) -> Node | None:
-        """The number of the type of a joint that is a joint of FreeCAD, not a set of mates."""
+        """Return the element with a joint's type; None for a set of merged mates."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
@@ -81,21 +81,21 @@ class FreecadPatcher(XmlPatcher):
         return None
 
     def _names(self, number: Node) -> Sequence[str]:
-        """Names of the types, in the order of their numbers."""
+        """Return the names of the types, in the order of their numbers."""
         around = number.parent
         listed = None if around is None else around.child("CustomEnumList")
         if listed is None:
             return NAMES
-        return [each.get("value") or "" for each in listed.children("Enum")]
+        return [entry.get("value") or "" for entry in listed.children("Enum")]
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Other documents that are linked to."""
+        """Yield the spans of the paths of linked documents."""
         if place.tag in ("XLink", "XLinkSub") and place.get("file"):
             yield place.spans["file"]
 
 
 def with_member(data: bytes, name: str, content: bytes, path: str) -> bytes:
-    """The archive with another content of one member; the others are copied as they are packed."""
+    """Return an archive with one member replaced; the others are copied byte for byte."""
     changed = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:

@@ -1,4 +1,4 @@
-"""The work behind `regularize check`: models to outcomes, outcomes to one report."""
+"""The work of `regularize check`: analyse each model, then compose one report."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Checking:
     def of(
         cls, arguments: argparse.Namespace, folders: Sequence[Repository] = (), *, single: bool
     ) -> Checking:
-        """Return the work for parsed options, with the width and colours of standard output."""
+        """Return the work for parsed options, with width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (
@@ -88,15 +88,15 @@ class Checking:
         # The function of a verb is of no use to other processes and cannot always be sent there.
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
         agreed = configuration(arguments.config)
-        known = arguments.baseline or agreed.baseline
+        baseline = arguments.baseline or agreed.baseline
         accepted = agreed.suppressions
-        if known is not None:
-            accepted += known_before(known)
+        if baseline is not None:
+            accepted += known_before(baseline)
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models, with progress on standard error."""
-        found: list[tuple[int, Outcome]] = []
+        numbered: list[tuple[int, Outcome]] = []
         jobs = self.arguments.jobs
         with delayed_progress("checking") as bar:
             # What goes to other processes cannot tell how far it is.
@@ -106,13 +106,13 @@ class Checking:
                 if self.streams and outcome.line.error is None:
                     sys.stdout.write(_line(outcome.data))
                     sys.stdout.flush()
-                found.append((index, outcome))
-                bar(len(found) / len(paths))
-        return [outcome for _, outcome in sorted(found, key=lambda entry: entry[0])]
+                numbered.append((index, outcome))
+                bar(len(numbered) / len(paths))
+        return [outcome for _, outcome in sorted(numbered, key=lambda entry: entry[0])]
 
     @property
     def streams(self) -> bool:
-        """Whether results are written in the order in which they are ready."""
+        """Return whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
 
     def failed(self, path: str, reason: str) -> Outcome:
@@ -169,11 +169,11 @@ class Checking:
 
     @property
     def _shows_text(self) -> bool:
-        """Whether the text of each report is printed, and not only a line in a table."""
+        """Return whether reports are printed in full, not only as rows of a table."""
         return self.arguments.output == "text" and (self.single or self.arguments.verbose)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
-        """Return the report in the form asked for: its text, and its plain values."""
+        """Return the report in the form asked for: its text, or its plain values."""
         output = self.arguments.output
         if output in ("json", "jsonl", "sarif"):
             return "", listing.as_sarif([report]) if output == "sarif" else report.as_dict()
@@ -217,9 +217,9 @@ class Checking:
         if not self.folders:
             return {}
         fragments = [
-            {"path": each.path, "of": list(each.of), "reason": each.reason}
+            {"path": fragment.path, "of": list(fragment.of), "reason": fragment.reason}
             for folder in self.folders
-            for each in folder.fragments
+            for fragment in folder.fragments
         ]
         failed = [
             {"path": outcome.line.path, "reason": outcome.line.error}
@@ -247,17 +247,19 @@ class Checking:
 
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put reports under ``reports``; a single one's entries stand at the top too."""
+    """Return a document with all reports; the entries of a single one also stand on top."""
     tool = {"name": "regularize", "version": __version__}
     whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
     return {**reports[0], **whole} if len(reports) == 1 else whole
 
 
 def _line(data: object) -> str:
+    """Return data as a line of JSON."""
     return json_text(data) + "\n"
 
 
 def _json(data: object) -> str:
+    """Return data as indented JSON."""
     return json_text(data, indent=2) + "\n"
 
 
@@ -307,7 +309,7 @@ def _in_pool(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that are started meanwhile."""
+    """Set environment variables within a block, for processes that are started there."""
     before = {name: os.environ.get(name) for name in values}
     for name, value in values.items():
         os.environ.setdefault(name, value)

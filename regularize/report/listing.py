@@ -162,13 +162,14 @@ BESIDE = 74
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One model in the table of several: its numbers, or why it cannot be read."""
+    """A row of the table of several models: the numbers of one, or why it is unreadable."""
 
     path: str
     error: str | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
     worst: str = ""
     codes: tuple[str, ...] = ()
+    complete: bool = True  # whether its numbers are those of the whole model
 
 
 def line_of(path: str, report: Analysis) -> SummaryLine:
@@ -183,13 +184,14 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
         dict(zip(COLUMNS, numbers, strict=True)),
         worst,
         tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
+        report.mechanism.complete,
     )
 
 
 def table(
     lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
 ) -> str:
-    """Return a table of models, then fragments and one sentence that adds it up."""
+    """Return a table of models, then fragments and a sentence with the totals."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     longest = max((len(line.path) for line in lines), default=0)
     table.add_column("model", overflow="fold", min_width=max(24, longest))
@@ -203,7 +205,7 @@ def table(
         codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
         table.add_row(
             line.path,
-            *(str(n) for n in line.numbers.values()),
+            *(str(n) if line.complete else f"{n}?" for n in line.numbers.values()),
             Text(codes or "none", STYLES[line.worst]),
         )
     named = [Text(f"  {fragment}", no_wrap=True) for fragment in fragments]
@@ -213,13 +215,16 @@ def table(
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:
-    """Add the table up in one sentence."""
+    """Return the totals of the table in one sentence."""
     read = [line for line in lines if line.error is None]
     parts = [f"{counted(len(read), 'model')} checked"]
     for worst, words in (("error", "with errors"), ("warning", "with warnings")):
         number = sum(line.worst == worst for line in read)
         if number:
             parts.append(f"{number} {words}")
+    partly = sum(not line.complete for line in read)
+    if partly:
+        parts.append(f"{partly} not read whole (?)")
     redundant = sum(line.numbers["redundant"] for line in read)
     if redundant:
         parts.append(f"{counted(redundant, 'redundant equation')} in all")

@@ -45,16 +45,16 @@ class RedundantDirection:
 
     @property
     def angular(self) -> bool:
-        """Whether the gap is an angle."""
+        """Return whether the gap is an angle."""
         return self.direction.kind == "angular"
 
     @property
     def label(self) -> str:
-        """For example ``translation along Y``."""
+        """Return the direction in words, such as ``translation along Y``."""
         return self.direction.words("translation", "rotation")
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``misfit`` in the JSON report."""
+        """Return the entry of ``misfit`` in the JSON report."""
         return {
             "loop": self.loop,
             "joint": self.joint,
@@ -78,7 +78,7 @@ class LoadedJoint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Misfit:
-    """What errors of joints do to a mechanism that is closed more often than it needs.
+    """Gaps and forces that joint errors cause in redundant directions of a mechanism.
 
     Attributes:
         entries: One for each redundant direction.
@@ -101,7 +101,7 @@ class Misfit:
     compliance: Array
 
     def __repr__(self) -> str:
-        """One line: the counts, and the largest misfit."""
+        """Return one line: the counts, and the largest misfit."""
         gaps = [e.std for e in self.entries if not e.angular]
         turns = [e.std for e in self.entries if e.angular]
         return (
@@ -110,11 +110,11 @@ class Misfit:
         )
 
     def as_dict(self) -> list[dict[str, Any]]:
-        """The entries ``misfit`` of the JSON report."""
+        """Return the entries ``misfit`` of the JSON report."""
         return [entry.as_dict() for entry in self.entries]
 
     def stress(self) -> dict[str, Any] | None:
-        """The entry ``stress`` of the JSON report: forces in the same order, and in joints."""
+        """Return the entry ``stress`` of the JSON report: closing forces and joint loads."""
         if not self.entries or self.entries[0].force_std is None:
             return None
         return {
@@ -128,7 +128,7 @@ def misfit(
     tolerance: PerJoint | Iterable[PerJoint] = OWN,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
-    """What tolerances of joints leave open in redundant directions, and the forces that close it.
+    """Return the gaps that joint tolerances leave in redundant directions, and their forces.
 
     Errors of a joint are independent translations along, and rotations about, the three axes of its
     frame, of the size of its tolerance. Those along its own freedoms have no effect. The origin of
@@ -248,7 +248,7 @@ def _spread(contributions: Array) -> tuple[float, float]:
 def _closing_forces(
     compliance: Array, gaps: Array, chosen: Sequence[tuple[LoopReport, Direction]]
 ) -> Array:
-    """Return the forces that close the gaps, by the error of each joint along each axis."""
+    """Return the forces that close the gaps, for a unit error of each joint and axis."""
     scale = np.sqrt(np.diag(compliance))
     if not scale.all() or np.linalg.cond(compliance / np.outer(scale, scale)) > 1e12:
         rigid = sorted({loop.closing for loop, _ in chosen})
@@ -261,14 +261,14 @@ def _closing_forces(
 
 def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
     """Return force and moment of each joint under the closing forces, in N and N m."""
-    found = []
+    result = []
     for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
-        own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
-        std = [float(np.linalg.norm(part)) for part in (own[:3], own[3:])]
-        most = np.abs(own).sum(axis=1)
+        load = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
+        std = [float(np.linalg.norm(part)) for part in (load[:3], load[3:])]
+        most = np.abs(load).sum(axis=1)
         worst = [float(np.linalg.norm(part)) for part in (most[:3], most[3:])]
-        found.append(LoadedJoint(name, *std, *worst))
-    return found
+        result.append(LoadedJoint(name, *std, *worst))
+    return result
 
 
 def covector_in_metres(direction: Direction, length: float) -> Array:
@@ -283,28 +283,28 @@ def closing_directions(
 ) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
     """Choose one direction for each self-stress state, and a dual basis of the states."""
     proved: list[_Option] = []
-    others: list[_Option] = []
+    unproved: list[_Option] = []
     for loop in loops:
         wrench = stressed.chords.get(loop.cut.edge.index)
         if wrench is None:
             continue
         length = loop.part.length
         scale = np.append(np.ones(3), np.full(3, 1.0 / length))[:, None]
-        own = [equation.direction for equation in (*loop.removed, *loop.kept)]
-        basis = np.array([covector_in_metres(each, length) for each in own]).reshape(-1, 6).T
+        axes = [equation.direction for equation in (*loop.removed, *loop.kept)]
+        basis = np.array([covector_in_metres(axis, length) for axis in axes]).reshape(-1, 6).T
         arm = np.vstack([np.zeros((3, 3)), cross_matrix(loop.point)])
         at_point = wrench - arm @ wrench[:3]
         parts = np.linalg.lstsq(scale * basis, scale * at_point, rcond=None)[0]
-        for k, (each, part) in enumerate(zip(own, parts, strict=True)):
-            size = 1.0 / length if each.kind == "angular" else 1.0
-            (proved if k < len(loop.removed) else others).append((loop, each, part, size * part))
-    rows = np.array([option[3] for option in (*proved, *others)])
+        for k, (axis, part) in enumerate(zip(axes, parts, strict=True)):
+            size = 1.0 / length if axis.kind == "angular" else 1.0
+            (proved if k < len(loop.removed) else unproved).append((loop, axis, part, size * part))
+    rows = np.array([option[3] for option in (*proved, *unproved)])
     count = min(len(proved), stressed.states)
     chosen = [*independent_rows(rows[: len(proved)], count)] if count else []
     if count < stressed.states:
         rest = outside(rows[chosen], rows[len(proved) :])
-        more = independent_rows(rest, stressed.states - count)
-        chosen += [len(proved) + k for k in more]
-    options = [(*proved, *others)[k] for k in chosen]
+        extra = independent_rows(rest, stressed.states - count)
+        chosen += [len(proved) + k for k in extra]
+    options = [(*proved, *unproved)[k] for k in chosen]
     inverse = np.linalg.inv(np.array([option[2] for option in options]))
     return [option[:2] for option in options], stressed.mixed(inverse)

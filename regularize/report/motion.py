@@ -43,7 +43,7 @@ SAMPLES = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """The motion algebra of one body, world frame, and its freedoms."""
+    """The motion algebra of one body in the world frame, and its freedoms."""
 
     body: str
     freedoms: int
@@ -56,13 +56,13 @@ class BodyMotion:
 
     @property
     def words(self) -> str:
-        """For example ``rotates about A (axis along Y)``."""
+        """Return the motion in words, such as ``rotates about A (axis along Y)``."""
         if self.floats:
             return "floats freely"
         return _motion_words(self.motion, self.joint, self.point)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``moving`` in the JSON report."""
+        """Return the entry of ``moving`` in the JSON report."""
         return {
             "body": self.body,
             "freedoms": self.freedoms,
@@ -112,7 +112,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     spans = _spans({node: twists[node] for node in nodes}, small)
     seen = len({row.tobytes() for row in np.round(q, 9) + 0.0})
     types: dict[bytes, MotionType] = {}
-    found: dict[NodeId, BodyMotion] = {}
+    motions: dict[NodeId, BodyMotion] = {}
     for node in nodes:
         basis, freedoms, rotations = spans[node]
         # Adding zero turns -0.0 into 0.0, which has other bytes.
@@ -124,7 +124,7 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         if not reduction.followed and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
-        found[node] = BodyMotion(
+        motions[node] = BodyMotion(
             graph.nodes[node],
             freedoms,
             motion,
@@ -132,15 +132,15 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
             rotations=rotations,
             seen=seen,
         )
-    resting = {n for n, body in found.items() if body.motion.dimension == 0} | {graph.ground}
-    return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
+    resting = {n for n, body in motions.items() if body.motion.dimension == 0} | {graph.ground}
+    return tuple(_at_joint(reduction, node, entry, resting) for node, entry in motions.items())
 
 
 def _spans(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, tuple[Array, int, int]]:
     """Return a basis of all twists of each body (6, d), and its most freedoms and rotations."""
-    found: dict[NodeId, tuple[Array, int, int]] = {}
-    for count in {own.shape[2] for own in twists.values()}:
-        nodes = [node for node, own in twists.items() if own.shape[2] == count]
+    result: dict[NodeId, tuple[Array, int, int]] = {}
+    for count in {body_twists.shape[2] for body_twists in twists.values()}:
+        nodes = [node for node, body_twists in twists.items() if body_twists.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
         ranks = [
@@ -152,15 +152,15 @@ def _spans(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, tuple[A
         u, s, _ = np.linalg.svd(side_by_side, full_matrices=False)
         spanned = s > small * s.max(axis=1, keepdims=True, initial=1.0)
         spanned &= size[:, None] >= small
-        bases = [own[:, columns] for own, columns in zip(u, spanned, strict=True)]
-        found |= zip(nodes, zip(bases, *ranks, strict=True), strict=True)
-    return found
+        bases = [body_twists[:, columns] for body_twists, columns in zip(u, spanned, strict=True)]
+        result |= zip(nodes, zip(bases, *ranks, strict=True), strict=True)
+    return result
 
 
 def _at_joint(
     reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
 ) -> BodyMotion:
-    """Name the joint by which a body hangs on something at rest."""
+    """Add the joint by which a body hangs on a resting one, where that is its only motion."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
         return entry
@@ -203,7 +203,7 @@ def _twists(
 
 
 def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
-    """Return configurations (N, n), and blocks of columns with bases of their velocities."""
+    """Return sampled configurations (N, n), and velocity bases by block of columns."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     many = max((len(cell.branches) for cell in reduction.cells), default=0)
@@ -240,7 +240,7 @@ def floating(reduction: Reduction) -> set[int]:
 def _cell(
     reduction: Reduction, cell: CellMobility, samples: int
 ) -> tuple[list[ColumnId], Array, Array]:
-    """Return columns of a cell, sampled configurations and bases of the velocities there."""
+    """Return columns of a cell, its sampled configurations and a velocity basis at each."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
@@ -269,30 +269,30 @@ def _random_velocities(
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
-    found = []
-    for each in each_configuration(loops, q, cycles, reduction.tolerances.rtol):
-        if each.factors is None:
+    bases = []
+    for configuration in each_configuration(loops, q, cycles, reduction.tolerances.rtol):
+        if configuration.factors is None:
             return None
-        velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))
-        found.append(velocities * loops.units[:, None])
-    return np.array(found)
+        velocities, _ = np.linalg.qr(configuration.factors.allowed(rng.normal(size=shape)))
+        bases.append(velocities * loops.units[:, None])
+    return np.array(bases)
 
 
 def _followed_velocities(
     loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
 ) -> tuple[Array, Array]:
-    """Return configurations and the velocities that motions really follow there."""
+    """Return configurations and the velocities that finite motions follow there."""
     kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
-    found = []
+    sets = []
     for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:
-        own = [(local.q, local.followed)]
+        candidates = [(local.q, local.followed)]
         for at in ends:
             forms = second_order(loops, at, rank, rtol)
             if forms.kernel.shape[1] == local.mobility:
-                own.append((at, forms.motions @ forms.kernel))
-        found.append(own)
-    many = len(found)
-    chosen = [found[k % many][(k // many + 1) % len(found[k % many])] for k in range(len(q))]
+                candidates.append((at, forms.motions @ forms.kernel))
+        sets.append(candidates)
+    many = len(sets)
+    chosen = [sets[k % many][(k // many + 1) % len(sets[k % many])] for k in range(len(q))]
     bases = np.zeros((len(q), loops.freedoms, max(basis.shape[1] for _, basis in chosen)))
     for filled, (_, basis) in zip(bases, chosen, strict=True):
         filled[:, : basis.shape[1]] = basis * loops.units[:, None]
@@ -312,33 +312,34 @@ class PlatformMotion:
 
     @property
     def _parts(self) -> list[tuple[int, str]]:
+        """Return the nonzero numbers of translations and rotations, the larger first."""
         parts = [(self.translations, "translation"), (self.rotations, "rotation")]
         return sorted((part for part in parts if part[0]), key=lambda part: -part[0])
 
     @property
     def name(self) -> str:
-        """Short name such as ``2R1T``, the more frequent kind of motion first."""
+        """Return a short name such as ``2R1T``, the more frequent kind of motion first."""
         return "".join(f"{count}{noun[0].upper()}" for count, noun in self._parts)
 
     @property
     def words(self) -> str:
-        """For example ``Platform plate: 3T (3 translations), and never otherwise``."""
+        """Return words such as ``Platform plate: 3T (3 translations), and never otherwise``."""
         meant = ", ".join(counted(count, noun) for count, noun in self._parts)
         where = f" at {counted(self.configurations, 'configuration')}"
         where = ", and never otherwise" if self.evidence == "proved" else where
         return f"Platform {displayed_name(self.body)}: {self.name} ({meant}){where}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``platforms`` in the JSON report."""
+        """Return the entry of ``platforms`` in the JSON report."""
         return asdict(self) | {"motion": self.name}
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
     """Find the platform of each part with loops: the body that most legs hold."""
-    graph, own = reduction.graph, {entry.body: entry for entry in bodies}
-    motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
+    graph, by_name = reduction.graph, {entry.body: entry for entry in bodies}
+    motions = {n: by_name[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in by_name}
     resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
-    found = []
+    result = []
     for block in graph.blocks if motions else ():
         if loop_count(graph, block) > MANY_LOOPS:
             continue  # nobody calls a body of a net a platform
@@ -349,14 +350,14 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
                 rigid.union(*pair)
         ends = {n for pair in pairs.values() for n in pair}
         # That others rest than those that are fixed to the ground is seen, not proved.
-        seen = any(rigid[n] != rigid[graph.ground] for n in resting if n in ends)
+        sampled = any(rigid[n] != rigid[graph.ground] for n in resting if n in ends)
         for node in resting:
             rigid.union(graph.ground, node)
         joints = {e: (rigid[a], rigid[b]) for e, (a, b) in pairs.items() if rigid[a] != rigid[b]}
         joined = Counter(n for pair in pairs.values() for n in pair)
         # Of bodies that are fixed to each other one speaks for all: that with most joints.
-        known = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
-        free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
+        bodies_with_joints = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
+        free = {rigid[n]: n for n in bodies_with_joints if motions[n].freedoms > 1}
         free.pop(base := rigid[graph.ground], None)
         degree = Counter(n for pair in joints.values() for n in pair)
         legs = {n: _legs(joints, base, n) for n in free if degree[n] > 2}
@@ -366,10 +367,10 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
             continue
         body, chains = motions[free[first[0]]], legs[first[0]]
         turns, rest = body.rotations, body.freedoms - body.rotations
-        proved = not seen and _common_group(reduction, chains) == (body.freedoms, turns)
+        proved = not sampled and _common_group(reduction, chains) == (body.freedoms, turns)
         evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
-        found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
-    return tuple(found)
+        result.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
+    return tuple(result)
 
 
 def _legs(
@@ -380,11 +381,11 @@ def _legs(
     for pair in joints.values():
         if not ends & {*pair}:
             chains.union(*pair)
-    found: dict[tuple[bool, int], list[EdgeId]] = {}
+    by_leg: dict[tuple[bool, int], list[EdgeId]] = {}
     for e, pair in joints.items():
         inner = [n for n in pair if n not in ends]
-        found.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
-    return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
+        by_leg.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
+    return [leg for leg in by_leg.values() if ends <= {n for e in leg for n in joints[e]}]
 
 
 def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
@@ -394,6 +395,6 @@ def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tup
     screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T
     columns = [[c for e in leg for c in graph.edges[e].columns] for leg in legs]
     small = reduction.tolerances.rank
-    groups = [subalgebra.lie_closure(screws[:, own], small) for own in columns]
+    groups = [subalgebra.lie_closure(screws[:, leg_columns], small) for leg_columns in columns]
     common = reduce(partial(subalgebra.intersection, rtol=small), groups)
     return common.shape[1], subalgebra.span(common[3:], small).shape[1]

@@ -62,7 +62,7 @@ class RobotConstraints:
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
-        """Return the configuration of the model for one of this constraint set."""
+        """Return the model's configuration for a vector x of this constraint set."""
         if self.reference is None:
             return x
         key = x.tobytes()
@@ -82,7 +82,7 @@ class RobotConstraints:
     def _of_rows(
         self, function: Callable[[Array], Array], size: tuple[int, ...], x: Array
     ) -> Array:
-        """Return a function of the rows, or combinations of it; NaN where x is not finite."""
+        """Return a function of the rows, or of combinations of them, at x; NaN unless finite."""
         try:
             values = function(self.configuration(x))
         except NotFinite:  # a step that went much too far
@@ -147,7 +147,7 @@ def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:
 
 @dataclass(frozen=True, eq=False)
 class LeadingJoints:
-    """Velocities of joints that lead, and what the loops make of them, as the kernel reads it."""
+    """Velocities of leading joints, and the velocities and rows of loops that follow them."""
 
     columns: Indices
     places: Indices  #: their coordinates in q
@@ -212,7 +212,7 @@ def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float
 def lead_joints(
     robot: ConstrainedTree, q: Configuration, columns: Indices, change: Array
 ) -> tuple[Configuration, bool]:
-    """Change single coordinates of a closed configuration; returns the end, and if it is there."""
+    """Move single coordinates of a closed configuration; return the end, and if it is reached."""
     from regularize.loops.continuation import Continuation, drive  # where joints are led
 
     constraints = RobotConstraints(robot, reference=q)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.constraints import ClosingTree
-from regularize.dynamics.pinocchio.environments import Environments, Given, SteppedStates
+from regularize.dynamics.pinocchio.environments import Environments, Inputs, SteppedStates
 from regularize.dynamics.pinocchio.many_states import aligned
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Array
@@ -148,13 +148,13 @@ class GeneratedCode:
 
         from regularize.dynamics.tape.backends import library
 
-        found = library(programs.c_code("robot", steps=True).source(lanes))
+        built = library(programs.c_code("robot", steps=True).source(lanes))
         array: Any = c_void_p
-        found.robot_forward_dynamics_batch.argtypes = [c_long, array, array, array, array]
-        if hasattr(found, "robot_rollout"):
+        built.robot_forward_dynamics_batch.argtypes = [c_long, array, array, array, array]
+        if hasattr(built, "robot_rollout"):
             forces = [array, c_long, c_long]
-            found.robot_rollout.argtypes = [c_long, c_long, c_double, *forces, *5 * [array]]
-        return cls(robot, lanes, found)
+            built.robot_rollout.argtypes = [c_long, c_long, c_double, *forces, *5 * [array]]
+        return cls(robot, lanes, built)
 
     @property
     def has_steps(self) -> bool:
@@ -231,7 +231,7 @@ class GeneratedEnvironments(Environments):
 
     @cached_property
     def _own_code(self) -> GeneratedCode | None:
-        """The code of these steps, with forces in joints where some act; None without any."""
+        """Code of steps that contains the joints' springs and dampers; None where there is none."""
         code, laws = self.code, self._laws
         if code is None or laws is None or not code.has_steps:
             return None
@@ -247,12 +247,12 @@ class GeneratedEnvironments(Environments):
             return None
 
     def _move(
-        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
+        self, inputs: Inputs, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
         if self._own_code is None:
-            super()._move(given, states, h, threads, targets)
+            super()._move(inputs, states, h, threads, targets)
             return
-        states.q[:, 0], states.v[:, 0], tau = given
+        states.q[:, 0], states.v[:, 0], tau = inputs
         states.residual[:, 0], states.ok[:] = 0.0, True
         self._generated(np.arange(len(tau)), 0, states, tau, h, threads)
 

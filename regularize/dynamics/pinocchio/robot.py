@@ -440,5 +440,5 @@ class Robot(GeneratedTree):
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:
-    """A copy of a robot with generated code."""
+    """Return a copy of a robot that had generated code, compiled again."""
     return made().compiled(lanes)

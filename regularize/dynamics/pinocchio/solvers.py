@@ -130,6 +130,7 @@ class ConstrainedTree:
 
     @cached_property
     def _workspace(self) -> Workspace:
+        """Pinocchio's data of the tree, one for each thread."""
         return Workspace(self.tree)
 
     @cached_property
@@ -183,7 +184,7 @@ class ConstrainedTree:
 
     @cached_property
     def _step(self) -> Callable[..., Array | None] | None:
-        """The compiled step; the style ``legacy`` is Pinocchio's own."""
+        """The compiled acceleration of states; None without a kernel and in style ``legacy``."""
         return (
             None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
         )
@@ -256,7 +257,7 @@ class ConstrainedTree:
         return tuple(state(self, name, value) for name, value in states.items())
 
     def _place(self, data: Any, q: Array, *v: Array) -> None:
-        """Leave the places of the bodies in the caller's ``pinocchio.Data``."""
+        """Compute the places of bodies into the caller's ``pinocchio.Data``."""
         if not isinstance(data, pin.Data):
             raise TypeError(f"data is a pinocchio.Data of the model; got {data!r:.60}")
         pin.forwardKinematics(self.model, data, *self._checked(q=q), *v)
@@ -375,7 +376,7 @@ class ConstrainedTree:
 
     @contextmanager
     def massive_motion(self) -> Iterator[None]:
-        """``NoInertia`` with names in place of ``MasslessMotion``."""
+        """Turn ``MasslessMotion`` into ``NoInertia`` with the names of joints that move no mass."""
         try:
             yield
         except MasslessMotion as error:

@@ -25,7 +25,7 @@ SOURCES = Path(__file__).parent / "c"
 
 @cache
 def names(of: str) -> tuple[str, ...]:
-    """Return names in a list of ``tables.h``: SIZES, INTEGERS, REALS or WORKSPACE."""
+    """Return the names in a list of ``tables.h``: SIZES, INTEGERS, REALS or WORKSPACE."""
     begun = _header().split(f"#define {of}(X)")[1]
     # The list goes on where a line ends with a backslash.
     listed = re.split(r"(?<!\\)\n", begun, maxsplit=1)[0]
@@ -34,6 +34,7 @@ def names(of: str) -> tuple[str, ...]:
 
 @cache
 def _header() -> str:
+    """Return the text of ``tables.h``."""
     return (SOURCES / "tables.h").read_text(encoding="utf-8")
 
 
@@ -51,9 +52,9 @@ class Tables:
     @classmethod
     def of(cls, sizes: Mapping[str, int], sections: Mapping[str, ArrayLike]) -> Tables:
         """Make tables from sections by name; those that are not given are empty."""
-        known = {*names("INTEGERS"), *names("REALS")}
-        if not {*sections} <= known or not {*sizes} <= {*names("SIZES")}:
-            wrong = ({*sections} - known) | ({*sizes} - {*names("SIZES")})
+        names_of_sections = {*names("INTEGERS"), *names("REALS")}
+        if not {*sections} <= names_of_sections or not {*sizes} <= {*names("SIZES")}:
+            wrong = ({*sections} - names_of_sections) | ({*sizes} - {*names("SIZES")})
             raise KeyError(f"not in tables.h: {wrong}")
         counts = [{"one": 1, **sizes}.get(name, 0) for name in names("SIZES")]
         every: dict[str, ArrayLike] = {"size": counts, **sections}
@@ -69,7 +70,7 @@ class Tables:
 def _joined(
     sections: Mapping[str, ArrayLike], wanted: tuple[str, ...], dtype: np.dtype[Any]
 ) -> tuple[list[int], NDArray[Any]]:
-    """Return where each section starts, and all of them, never empty."""
+    """Return the start of each wanted section and all sections joined, never empty."""
     arrays = [np.asarray(sections.get(name, ()), dtype=dtype).reshape(-1) for name in wanted]
     lengths = [len(array) for array in arrays]
     starts = np.cumsum([0, *lengths[:-1]]).tolist()
@@ -180,6 +181,7 @@ def write_c(
 
 
 def _prototype(name: str, function: str) -> str:
+    """Return the C prototype of one of ``FUNCTIONS`` under a robot's name."""
     ins, outs, _ = FUNCTIONS[function]
     arguments = [
         *(f"const double *{x}" for x in ins.split()),
@@ -225,7 +227,7 @@ def workspace_length(tables: Tables) -> int:
 
 
 def _with_includes(file: str, done: set[str]) -> str:
-    """Return a source with the files that it includes in their places, each once."""
+    """Return a C source with its included files put in place, each once."""
     if file in done:
         return ""
     done.add(file)
@@ -234,6 +236,7 @@ def _with_includes(file: str, done: set[str]) -> str:
 
 
 def _array(kind: str, name: str, values: ArrayLike) -> str:
+    """Return a constant array of C."""
     texts = list(c_numbers(np.asarray(values)))
     lines = [", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"

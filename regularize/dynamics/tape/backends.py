@@ -91,6 +91,7 @@ def _place(key: str, suffix: str) -> Path:
 
 @cache
 def _own_folder() -> Path:
+    """Make the folder of this process for files that cannot be cached."""
     return Path(tempfile.mkdtemp(prefix="regularize-"))
 
 

@@ -149,7 +149,7 @@ class GeneratedC:
 
 
 def _with_turns(program: Program) -> list[str]:
-    """Return declarations in which sine and cosine of an angle are found together."""
+    """Return C declarations of a program's numbers; sine and cosine of an angle share a call."""
     result: list[str] = []
     angles: set[int] = set()
     for x in program.lines:
@@ -158,10 +158,9 @@ def _with_turns(program: Program) -> list[str]:
             (angle,) = x.arguments
             if angle not in angles:
                 angles.add(angle)
-                of = LANES.name(x.recording.numbers[angle])
-                result.append(
-                    f"    V s{angle}, c{angle};\n    sine_cosine({of}, &s{angle}, &c{angle}, &far);"
-                )
+                name = LANES.name(x.recording.numbers[angle])
+                result.append(f"    V s{angle}, c{angle};")
+                result.append(f"    sine_cosine({name}, &s{angle}, &c{angle}, &far);")
             text = f"{LANES.name(x)} = {x.operation[0]}{angle}"
         if text is not None:
             result.append(f"    const V {text};")
@@ -185,7 +184,7 @@ class RobotPrograms:
     joints: Array
 
     def _given(self) -> tuple[TracedTree, list[Vector]]:
-        """Return the tree in a new recording, and the inputs q, v and tau."""
+        """Begin a recording: return the tree's tables in it, and the inputs q, v and tau."""
         require_known(self.tree)
         recording = Recording()
         names = ("q", "v", "tau")
@@ -195,9 +194,9 @@ class RobotPrograms:
     @cached_property
     def acceleration(self) -> Program:
         """Program from q, v and tau to the acceleration, and its margins behind it."""
-        of, (q, v, tau) = self._given()
-        found = MotionEquations(PlacedLinks(of, q), v, tau)
-        return _checked(Program((*q, *v, *tau), (*found.a, *found.margins())))
+        tables, (q, v, tau) = self._given()
+        equations = MotionEquations(PlacedLinks(tables, q), v, tau)
+        return _checked(Program((*q, *v, *tau), (*equations.a, *equations.margins())))
 
     @cached_property
     def dynamics(self) -> Program:
@@ -207,12 +206,12 @@ class RobotPrograms:
     @cached_property
     def step(self) -> Program:
         """Program from q, v, tau and h to the next q and v, the error left, and margins."""
-        of, (q, v, tau) = self._given()
-        h = of.recording.variable("h", 1e-3)
-        found, margins = step(of, q, v, self._with_joints(of, q, v, tau), h)
-        return _checked(Program((*q, *v, *tau, h), (*found, *margins)))
+        tables, (q, v, tau) = self._given()
+        h = tables.recording.variable("h", 1e-3)
+        after, margins = step(tables, q, v, self._with_joints(tables, q, v, tau), h)
+        return _checked(Program((*q, *v, *tau, h), (*after, *margins)))
 
-    def _with_joints(self, of: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
+    def _with_joints(self, tables: TracedTree, q: Vector, v: Vector, tau: Vector) -> Vector:
         """Return joint forces with those of dampers and springs."""
         damping, stiffness, rest = self.joints
         result: list[Number] = [f - u * float(d) for f, u, d in zip(tau, v, damping, strict=True)]
