@@ -116,9 +116,7 @@ def _rewritten(
     try:
         file = rewriter(mechanism, place.parent)
         place.write_bytes(file.data)
-        found = _verified(
-            mechanism, place, adapter, reduction, file.options, like=Path(str(path))
-        )
+        found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
     except (ReadError, UnsupportedExport) as error:
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
