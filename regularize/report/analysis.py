@@ -172,15 +172,27 @@ class Analysis:
     def _needed(self, part: Block) -> int:
         """Return how many dependent equations of a part hold it at second order."""
         needed = part.proved and moves_less(self.reduction, part)
-        return max(part.surplus - max(part.topological, 0), 0) if needed else 0
+        return max(part.surplus - part.topological - part.related, 0) if needed else 0
+
+    @property
+    def related(self) -> int:
+        """Return the number of equations redundant for all lengths with these relations of axes.
+
+        They are counted as paradoxical in ``redundancy``.
+        """
+        return sum(part.related for part in self.reduction.parts if part.proved)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """Return each loop's class; ``shaky`` where its dependent equations are needed."""
+        """Return each loop's class: paradoxical ones may be ``shaky`` or ``related`` as well."""
         return {
-            loop.name: "shaky"
-            if loop.category == "paradoxical" and self._needed(loop.part)
-            else loop.category
+            loop.name: loop.category
+            if loop.category != "paradoxical"
+            else "shaky"
+            if self._needed(loop.part)
+            else "related"
+            if loop.part.related >= loop.part.surplus > 0
+            else "paradoxical"
             for loop in self.loops
         }
 
@@ -289,6 +301,7 @@ class Analysis:
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
                 "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
+                "same_relations": self.related,
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
                 "distinct_configurations": r.certificate.distinct,

@@ -260,16 +260,21 @@ def kinds(report: Analysis) -> str:
     """Return the redundant equations by class in words; empty where loops stay open."""
     if not report.reduction.assembly.closed:
         return ""
-    tried = any(part.lengths_tried for part in report.reduction.parts)
+    parts = report.reduction.parts
+    tried = any(part.lengths_tried for part in parts)
+    proved = f"; {_proved_words(report)}" if report.special else ""
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "topological": "topological (any lengths, unrelated axes)",
+        "related": f"by relations of the axes (all lengths tried{proved})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
-        + (f"; {_proved_words(report)})" if report.special else ")"),
+        + ("" if report.related else proved)
+        + ")",
     }
-    counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
-    return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
+    counts = report.redundancy | {"related": report.related}
+    counts["paradoxical"] -= report.needed + report.related
+    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
 
 
 def _proved_words(report: Analysis) -> str:
