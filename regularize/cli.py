@@ -168,6 +168,8 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         check_named(arguments)
         status = int(arguments.run(arguments))
+        if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
+            status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()
         return status
     except BrokenPipeError:

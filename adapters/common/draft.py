@@ -63,6 +63,7 @@ class Draft:
         *help: str,
         joints: Iterable[str] = (),
         severity: Severity = "note",
+        unread: bool = False,
     ) -> None:
         """Add a finding, about the whole file unless a place in it is given.
 
@@ -71,13 +72,13 @@ class Draft:
         """
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
-            Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
+            Diagnostic(code, severity, message, None, tuple(joints), where, help, unread)
         )
 
     #: Add a finding that needs a look.
     warn = partialmethod(note, severity="warning")
-    #: Warn of something that is not read although the mechanism depends on it.
-    unread = partialmethod(note, "REG013", severity="warning")
+    #: Warn that a joint, closure or coupling is not read: the mechanism is not complete.
+    unread = partialmethod(note, "REG013", severity="warning", unread=True)
     #: Note that something is not read, or not as it is written, which does no harm.
     skip = partialmethod(note, "REG013")
 

@@ -131,14 +131,19 @@ class Node(Located):
             node = None if node is None else node.child(tag)
         return node
 
+    def filled(self, *path: str) -> Node | None:
+        """Return the element at the end of a path of tags unless its text is empty."""
+        node = self.find(*path)
+        return node if node is not None and node.content else None
+
     def value(self, tag: str, default: float) -> float:
         """Return the number that a child element holds as text, or the default."""
-        child = self.child(tag)
+        child = self.filled(tag)
         return default if child is None else child.number(None)
 
     def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
         """Return numbers of an attribute, or of a child element as text, shape (count,)."""
-        child = self.child(name)
+        child = self.filled(name)
         if child is not None:
             return child.numbers(None, count)
         if self.get(name) is None and default is None:

@@ -206,7 +206,8 @@ class _Reader:
 
     def _add_relation(self, item: Object, kind: str, frames: list[Side]) -> None:
         if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
-            self.draft.unread(
+            self.draft.warn(
+                "REG013",
                 f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
                 "of one of its parts along the axis that is picked on that part",
                 item.source,

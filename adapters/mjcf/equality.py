@@ -139,7 +139,8 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return
-    model.unread(
+    model.warn(
+        "REG013",
         f"connects {listed(c.name for c in turned)} of bodies `{model.body_names[first]}` and "
         f"`{model.body_names[second]}` have their points at different distances on the two bodies: "
         "they cannot all hold",

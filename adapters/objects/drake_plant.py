@@ -1,8 +1,8 @@
-"""Drake's ``MultibodyPlant``: bodies, joints, and constraints as far as Python is told of them.
+"""Reader of Drake's ``MultibodyPlant``: bodies, joints and constraints.
 
-pydrake tells where distance constraints are. Of balls, welds and couplers it tells how many there
-are, so they are given once more, with the arguments that they were added with; a plant that has
-more of them than were given is refused.
+pydrake gives access to distance constraints. Of balls, welds and couplers it gives the number only,
+so the user passes their arguments again in ``constraints``; a plant with more constraints than were
+passed is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism
 
 LABEL = "<MultibodyPlant>"
-#: Kinds by Drake's types.
+#: Joint kind of this project for each joint type of Drake.
 KINDS = {
     "revolute": "revolute",
     "prismatic": "prismatic",
@@ -37,15 +37,15 @@ KINDS = {
     "quaternion_floating": "free",
     "rpy_floating": "free",
 }
-#: What gives the axis of a joint of one freedom.
+#: Method of Drake's joint that returns the axis, for kinds of one freedom.
 AXES = {"revolute": "revolute_axis", "prismatic": "translation_axis", "helical": "screw_axis"}
 
 
 def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanism:
     """Read a ``pydrake.multibody.plant.MultibodyPlant``, finalized or not."""
-    reading, given = _Reading(plant), [*constraints]
+    reading, arguments = _Reading(plant), [*constraints]
     rods = plant.GetDefaultDistanceConstraintParams()
-    missing = plant.num_constraints() - len(rods) - len(given)
+    missing = plant.num_constraints() - len(rods) - len(arguments)
     if missing > 0:
         raise ReadError(
             LABEL,
@@ -59,28 +59,28 @@ def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanis
     places = reading.places()
     for number, rod in enumerate(rods.values()):
         reading.keep_apart(f"distance_{number}", rod, places)
-    for number, each in enumerate(given):
-        reading.constrain(f"constraint_{number}", tuple(each), places)
+    for number, one in enumerate(arguments):
+        reading.constrain(f"constraint_{number}", tuple(one), places)
     return reading.mechanism("drake", np.array(plant.gravity_field().gravity_vector()))
 
 
 class _Reading(Draft):
-    """A plant while it is being read."""
+    """The mechanism under construction while a plant is read."""
 
     def __init__(self, plant: Any) -> None:
         super().__init__(None, "plant")
         from pydrake.multibody.tree import BodyIndex  # where there is a plant, there is Drake
 
         bodies = [plant.get_body(BodyIndex(i)) for i in range(plant.num_bodies())]
-        short = [body.name() for body in bodies]
+        plain_names = [body.name() for body in bodies]
         self.plant, self._names, self._bodies = plant, dict[int, str](), dict[str, Any]()
-        self._joined = dict[int, str]()
+        self._joint_names = dict[int, str]()  # by index in the plant
         self._motors = {
-            int(plant.get_joint_actuator(each).joint().index())
-            for each in plant.GetJointActuatorIndices()
+            int(plant.get_joint_actuator(index).joint().index())
+            for index in plant.GetJointActuatorIndices()
         }
         for body in bodies:
-            alone = short.count(body.name()) == 1 or int(body.index()) == 0
+            alone = plain_names.count(body.name()) == 1 or int(body.index()) == 0
             name = body.name() if alone else self.scoped(body)
             name = WORLD if int(body.index()) == 0 else unique(name, {WORLD, *self.bodies})
             self._names[int(body.index())] = name
@@ -89,7 +89,7 @@ class _Reading(Draft):
             self.bodies[name] = Body(name, inertia, source=self.place("body", body).source)
 
     def scoped(self, element: Any) -> str:
-        """Name of an element with its model instance."""
+        """Return the name of an element behind that of its model instance."""
         return f"{self.plant.GetModelInstanceName(element.model_instance())}::{element.name()}"
 
     def place(self, what: str, element: Any) -> FilePlace:
@@ -102,7 +102,7 @@ class _Reading(Draft):
         return np.array(pose.GetAsMatrix4())
 
     def join(self, joint: Any) -> None:
-        """Add a joint, closed where another one leads to its child already."""
+        """Add a joint; it closes a loop where another joint already leads to its child."""
         kind = KINDS.get(joint.type_name())
         if kind is None:
             self.unread(f"joint `{joint.name()}` is of a type that is not read")
@@ -124,7 +124,7 @@ class _Reading(Draft):
             limits = JointLimits(*map(np.array, ends))
             damping = np.array(joint.default_damping_vector())
             dynamics = JointDynamics(damping=damping) if np.any(damping) else dynamics
-        name = self._joined[int(joint.index())] = self.joint_name(joint.name())
+        name = self._joint_names[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
             name,
             parent,
@@ -144,21 +144,21 @@ class _Reading(Draft):
 
     def places(self) -> dict[str, Array]:
         """Return the pose of each body in the world at the default positions."""
-        found = {WORLD: IDENTITY}
+        poses = {WORLD: IDENTITY}
         tree = [joint for joint in self.joints.values() if not joint.closure]
-        while new := [j for j in tree if (j.parent in found) != (j.child in found)]:
+        while new := [j for j in tree if (j.parent in poses) != (j.child in poses)]:
             for joint in new:
                 T = relative_pose(joint, joint.position)
-                if joint.parent in found:
-                    found[joint.child] = found[joint.parent] @ T
+                if joint.parent in poses:
+                    poses[joint.child] = poses[joint.parent] @ T
                 else:
-                    found[joint.parent] = found[joint.child] @ inverse(T)
-        return found
+                    poses[joint.parent] = poses[joint.child] @ inverse(T)
+        return poses
 
     def keep_apart(self, name: str, rod: Any, places: dict[str, Array]) -> None:
-        """Add a distance constraint, unless it is a spring."""
+        """Add a rigid distance constraint as a rod; report one with a finite stiffness."""
         where = FilePlace(LABEL, name, None)
-        first, second = (self._names[int(each)] for each in (rod.bodyA(), rod.bodyB()))
+        first, second = (self._names[int(body)] for body in (rod.bodyA(), rod.bodyB()))
         if np.isfinite(rod.stiffness()):
             self.skip(f"the spring between `{first}` and `{second}` is not read", where.source)
             return
@@ -171,27 +171,27 @@ class _Reading(Draft):
         made = distance_joint(name, sides[0], sides[1], T, rod.distance(), where.source)
         self.add_joint(made, where)
 
-    def constrain(self, name: str, given: tuple[Any, ...], places: dict[str, Array]) -> None:
-        """Add a ball, a weld or a coupler, as it was added to the plant."""
+    def constrain(self, name: str, arguments: tuple[Any, ...], places: dict[str, Array]) -> None:
+        """Add a ball, weld or coupler from the arguments that it was added to the plant with."""
         where = FilePlace(LABEL, name, None)
         try:
-            first, other, second, last = (*given, None) if len(given) == 3 else given
+            first, other, second, last = (*arguments, None) if len(arguments) == 3 else arguments
             if isinstance(second, (int, float)):
                 names = [
-                    x if isinstance(x, str) else self._joined[int(x.index())]
+                    x if isinstance(x, str) else self._joint_names[int(x.index())]
                     for x in (first, other)
                 ]
                 ends = [(self.joint_named(x, where).name, 0) for x in names]
                 terms = (*ends[0], 1.0), (*ends[1], -float(second))
                 self.couple(name, "gear", terms, float(last or 0.0), where.source)
                 return
-            known = [
+            bodies = [
                 self.body_named(x if isinstance(x, str) else self._names[int(x.index())], where)
                 for x in (first, second)
             ]
             T_a, weld = _frame(other)
             if last is None:  # where they meet by default, as Drake takes it
-                T = inverse(places[known[1]]) @ places[known[0]] @ T_a
+                T = inverse(places[bodies[1]]) @ places[bodies[0]] @ T_a
                 T_b, same = transform(translation=T[:3, 3]), not weld
             else:
                 T_b, same = _frame(last)[0], _frame(last)[1] == weld
@@ -205,18 +205,18 @@ class _Reading(Draft):
                 element=name,
             )
         kind = "fixed" if weld else "spherical"
-        self.close(where, self.joint_name(name), kind, (known[0], T_a), (known[1], T_b))
+        self.close(where, self.joint_name(name), kind, (bodies[0], T_a), (bodies[1], T_b))
 
 
 def _frame(at: Any) -> tuple[Array, bool]:
-    """A point or a pose as a frame, and whether it is a pose."""
+    """Return a point or a pose as a frame (4, 4), and whether it is a pose."""
     if hasattr(at, "GetAsMatrix4"):
         return np.array(at.GetAsMatrix4()), True
     return transform(translation=np.asarray(at, dtype=float).reshape(3)), False
 
 
 def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
-    """Screws of a joint in its frame, and its coordinates at the default positions."""
+    """Return the screws of a joint in its frame, and its coordinates at the default positions."""
     q = np.array(joint.default_positions())
     if kind in AXES:
         pitch = joint.screw_pitch() / (2 * np.pi) if kind == "helical" else 0.0
@@ -237,7 +237,7 @@ def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
 
 
 def _inertia(spatial: Any) -> Inertia | None:
-    """Mass properties; bodies that state none have NaN."""
+    """Return mass properties of a ``SpatialInertia``; None where Drake has NaN for none."""
     mass = float(spatial.get_mass())
     if not mass > 0.0:
         return None

@@ -1,7 +1,7 @@
-"""Newton's ``ModelBuilder``: bodies, joints and equality constraints as they stand in its lists.
+"""Reader and patcher of Newton's ``ModelBuilder``, from its lists of bodies and joints.
 
-Joints outside of articulations close loops. Labels that are paths, as those from USD and MJCF, are
-called by their last part where that tells them apart.
+Joints outside of articulations close loops. Of labels that are paths, as those from USD and MJCF,
+the last part is the name where that is unambiguous.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from regularize.mechanism.joint import Joint, JointLimits
 from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism
 
-#: Kinds by the names of Newton's types, where these say all; of ``D6`` its axes do.
+#: Joint kind for each joint type of Newton but ``D6``, whose kind follows from its axes.
 KINDS = {
     "BALL": "spherical",
     "FIXED": "fixed",
@@ -36,14 +36,14 @@ KINDS = {
     "REVOLUTE": "revolute",
     "PRISMATIC": "prismatic",
 }
-#: What a joint can become: everything whose axes pass through one point, as those of ``D6`` do.
+#: Kinds that a closing joint can become: those whose axes meet in one point, as in ``D6``.
 HELD = (
     *("revolute", "prismatic", "universal", "cylindrical", "spherical", "fixed", "planar"),
     *("point_on_line", "point_on_plane"),
 )
-#: What other joints can become.
+#: Kinds that a tree joint can become, by its kind.
 TREE = {"revolute": HELD[2:5], "prismatic": ("cylindrical",), "universal": ("spherical",)}
-#: Lists of a builder by what they have an entry of.
+#: Lists of a builder that have an entry for each degree of freedom, coordinate or constraint.
 PER = {
     "dof": (
         *("joint_axis", "joint_qd", "joint_f", "joint_act", "joint_armature", "joint_damping"),
@@ -54,11 +54,11 @@ PER = {
     "coord": ("joint_q", "joint_target_q", "joint_rest_q", "_joint_rest_q_authored"),
     "constraint": ("joint_cts",),
 }
-#: Kinds by how many axes turn, all of them through one point.
+#: Kind of a joint of so many rotations about axes through one point.
 NAMES = {2: "universal", 3: "spherical"}
-SINGLE = 6  # digits that Warp's numbers have for sure
-ROUNDED = 1e-6  # of products of its unit vectors
-UNLIMITED = 1e9  # coordinates beyond which Newton's limits stand for none
+SINGLE = 6  # decimal digits of single precision, in which Warp keeps numbers
+ROUNDED = 1e-6  # error of products of unit vectors in single precision
+UNLIMITED = 1e9  # a limit beyond this stands for none in Newton
 
 
 def read(builder: Any) -> Mechanism:
@@ -71,22 +71,22 @@ def read(builder: Any) -> Mechanism:
 
 
 def _names(labels: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Last parts of labels, or the whole of them where several end alike."""
+    """Return the last part of each label, or the whole label where several end alike."""
     short = [label.rpartition("/")[2] or label for label in labels]
-    found: list[str] = []
+    names: list[str] = []
     for name, label in zip(short, labels, strict=True):
         wanted = name if short.count(name) == 1 else label.strip("/")
-        found.append(unique(wanted, {*taken, *found}))
-    return found
+        names.append(unique(wanted, {*taken, *names}))
+    return names
 
 
 def _pose(value: Any) -> Array:
-    x = [float(each) for each in value]
+    x = [*map(float, value)]  # position, and quaternion x, y, z, w
     return transform(rotation_quaternion(*x[3:7]), x[:3])
 
 
 class _Reading(Draft):
-    """A builder while it is being read."""
+    """The mechanism under construction while a builder is read."""
 
     def __init__(self, builder: Any) -> None:
         super().__init__(None, "builder")
@@ -129,7 +129,7 @@ class _Reading(Draft):
         return replace(made, digits=SINGLE)
 
     def _join(self, j: int) -> bool:
-        """Add a joint; False where its type is not read."""
+        """Add joint number j; return False where its type is not read."""
         from newton import JointType  # where there is a builder, there is Newton
 
         b, kind = self.builder, JointType(int(self.builder.joint_type[j])).name
@@ -144,11 +144,11 @@ class _Reading(Draft):
         screws = np.zeros((6, linear + angular))
         if len(axes):
             screws[:3, :linear], screws[3:, linear:] = axes[:linear].T, axes[linear:].T
-        known, several = KINDS.get(kind), kind in ("BALL", "FREE")  # with a quaternion
-        q = position = np.array(b.joint_q[at : at + linear + angular + several])
-        if known == "spherical":
-            screws, position = joint_screws(known), log_rotation(rotation_quaternion(*q))
-        elif known == "free":
+        plain_kind, quaternions = KINDS.get(kind), int(kind in ("BALL", "FREE"))
+        q = position = np.array(b.joint_q[at : at + linear + angular + quaternions])
+        if plain_kind == "spherical":
+            screws, position = joint_screws(plain_kind), log_rotation(rotation_quaternion(*q))
+        elif plain_kind == "free":
             screws, position = np.eye(6), log(_pose(q))
         where = self.place("joint", b.joint_label[j])
         motors = [int(mode) for mode in b.joint_target_mode[first : first + linear + angular]]
@@ -156,13 +156,13 @@ class _Reading(Draft):
             self.joint_names[j],
             self.body_names[b.joint_parent[j]],
             self.body_names[b.joint_child[j]],
-            known or _kind(screws, position),
+            plain_kind or _kind(screws, position),
             screws,
             _pose(b.joint_X_p[j]),
             _pose(b.joint_X_c[j]),
             position=position,
             limits=None
-            if known in ("spherical", "free", "fixed")
+            if plain_kind in ("spherical", "free", "fixed")
             else self._limits(first, len(axes)),
             actuated=any(motors) if any(b.joint_target_mode) else None,
             closure=b.joint_articulation[j] < 0 and self._has_tree(j),
@@ -172,7 +172,7 @@ class _Reading(Draft):
         return True
 
     def _has_tree(self, j: int) -> bool:
-        """Whether another joint, of an articulation, leads to the child of a joint already."""
+        """Whether an earlier or an articulated joint leads to the child of joint j too."""
         b = self.builder
         return any(
             b.joint_child[k] == b.joint_child[j] and (b.joint_articulation[k] >= 0 or k < j)
@@ -181,15 +181,15 @@ class _Reading(Draft):
         )
 
     def _limits(self, first: int, count: int) -> JointLimits | None:
-        b, those = self.builder, slice(first, first + count)
-        lower, upper = (np.array(x[those]) for x in (b.joint_limit_lower, b.joint_limit_upper))
+        b, freedoms = self.builder, slice(first, first + count)
+        lower, upper = (np.array(x[freedoms]) for x in (b.joint_limit_lower, b.joint_limit_upper))
         lower[lower < -UNLIMITED], upper[upper > UNLIMITED] = -np.inf, np.inf
         limits = JointLimits(lower, upper)
         return limits if limits.bounded else None
 
 
 def _kind(screws: Array, q: Array) -> str:
-    """Kind of joint that the axes of a ``D6`` make up; a series of single freedoms else."""
+    """Return the kind of a ``D6`` with these screws; ``composite`` where no other fits."""
     slides, turns = (part[:, np.any(part, axis=0)] for part in (screws[:3], screws[3:]))
     counts = slides.shape[1], turns.shape[1]
     if sum(counts) < 2:
@@ -207,7 +207,7 @@ def _kind(screws: Array, q: Array) -> str:
 
 
 class BuilderPatcher(Patcher):
-    """Makes a copy of a builder in which some joints are others."""
+    """Makes a copy of a builder in which the kinds of some joints are changed."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -215,7 +215,7 @@ class BuilderPatcher(Patcher):
         self._numbers = {name: j for j, name in enumerate(_names(source.joint_label))}
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Kinds that joint types of Newton can hold; free and driven joints stay what they are."""
+        """Return the kinds that a joint can become; none for free and for driven joints."""
         if joint.name not in self._numbers or joint.kind == "free" or joint.actuated:
             return ()
         return HELD if joint.closure else TREE.get(joint.kind, ())
@@ -238,9 +238,9 @@ class BuilderPatcher(Patcher):
 
 
 def _replace(builder: Any, j: int, joint: Joint) -> None:
-    """Replace a joint, and shift all arrays that are indexed by freedoms."""
-    alone = type(builder)()
-    for _ in range(2):  # the bodies of the one joint
+    """Replace joint j by another joint, and shift the lists that are indexed by freedoms."""
+    alone = type(builder)()  # holds the new joint and its two bodies alone
+    for _ in range(2):
         alone.add_link()
     config = type(builder).JointDofConfig
     slides, turns = (
@@ -265,18 +265,19 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
         "coord": (builder.joint_q_start, builder.joint_coord_count),
         "constraint": (builder.joint_cts_start, builder.joint_constraint_count),
     }
-    for what, names in PER.items():
-        starts, total = old[what]
+    for unit, names in PER.items():
+        starts, total = old[unit]
         end = starts[j + 1] if j + 1 < len(starts) else total
-        more = getattr(alone, f"joint_{what}_count") - (end - starts[j])
+        more = getattr(alone, f"joint_{unit}_count") - (end - starts[j])
         for name in names:
             getattr(builder, name)[starts[j] : end] = getattr(alone, name)
         starts[j + 1 :] = [start + more for start in starts[j + 1 :]]
-        setattr(builder, f"joint_{what}_count", total + more)
-        for each in builder.custom_attributes.values():
-            if getattr(each.frequency, "name", "") == f"JOINT_{what.upper()}" and each.values:
-                kept = ((k, v) for k, v in each.values.items() if not starts[j] <= k < end)
-                each.values = {k + more * (k >= end): value for k, value in kept}
+        setattr(builder, f"joint_{unit}_count", total + more)
+        for attribute in builder.custom_attributes.values():
+            frequency = getattr(attribute.frequency, "name", "")
+            if frequency == f"JOINT_{unit.upper()}" and attribute.values:
+                kept = ((k, v) for k, v in attribute.values.items() if not starts[j] <= k < end)
+                attribute.values = {k + more * (k >= end): value for k, value in kept}
     for name in ("joint_type", "joint_X_p", "joint_X_c", "joint_dof_dim"):
         getattr(builder, name)[j] = getattr(alone, name)[0]
 

@@ -129,6 +129,13 @@ class SdfDraft(Draft):
         self.frames.add(element.name, frame)
         self.elements.append(element)
 
+    def add_frame(self, node: Node, scope: Scope) -> None:
+        """Add a ``<frame>``, by default attached to its model and placed in what carries it."""
+        attached, pose = node.get("attached_to"), node.child("pose")
+        carrier = scope.full(attached) if attached else scope.frame
+        frame = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, node)
+        self.frames.add(scope.full(node.text("name")), frame)
+
     def side(self, node: Node, scope: Scope) -> Side:
         """Return the link (or ``world``) that carries a named frame, and the frame's pose on it."""
         name = self.frames.known(scope.full(node.text()), node)

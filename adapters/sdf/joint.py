@@ -147,16 +147,15 @@ def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
 
 def axis(element: JointElement, tag: str, draft: SdfDraft) -> Direction:
     """Return an axis as a unit vector in the joint frame, whatever frame the file gives it in."""
-    node, xyz = element.node.child(tag), element.node.find(tag, "xyz")
+    node, xyz = element.node.child(tag), element.node.filled(tag, "xyz")
     direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.direction(xyz.numbers(None, 3))
-    if draft.version >= (1, 7):
-        name = None if xyz is None else xyz.get("expressed_in")
-        base = element.scope.full(name) if name else None
-    elif draft.version <= (1, 4) or (node is not None and node.says("use_parent_model_frame")):
+    name = None if xyz is None else xyz.get("expressed_in")
+    in_model = draft.version <= (1, 4) or (node and node.says("use_parent_model_frame"))
+    if name:
+        base = element.scope.full(name)
+    elif draft.version < (1, 7) and in_model:
         base = element.scope.frame
-    else:
-        base = None
-    if base is None:  # the joint frame
+    else:  # the joint frame
         return direction
     draft.frames.known(base, xyz or element.node)
     return draft.frames.relative(element.name, base)[:3, :3] @ direction
@@ -164,7 +163,7 @@ def axis(element: JointElement, tag: str, draft: SdfDraft) -> Direction:
 
 def thread_pitch(node: Node) -> float:
     """Return metres per radian; the old element counts radians per metre, left-handed."""
-    new, old = node.child("screw_thread_pitch"), node.child("thread_pitch")
+    new, old = node.filled("screw_thread_pitch"), node.filled("thread_pitch")
     if new is not None:
         return new.number(None) / (2 * math.pi)
     if old is None:
@@ -279,7 +278,7 @@ def dynamics(node: Node, kind: str) -> JointDynamics:
 
 def _per_axis(node: Node, kind: str, *path: str) -> Array | None:
     """Return a number of every axis, shape (axes,), NaN where it is not given; None without any."""
-    numbers = [node.find(tag, *path) for tag in AXES[: KINDS[kind].axes]]
+    numbers = [node.filled(tag, *path) for tag in AXES[: KINDS[kind].axes]]
     if not any(numbers):
         return None
     return np.array([math.nan if n is None else n.number(None, finite=False) for n in numbers])

@@ -70,7 +70,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     for other in worlds[1:]:
-        draft.unread("only the first <world> is read", other.source)
+        draft.warn("REG013", "only the first <world> is read", other.source)
     if reader.silent:
         draft.note(
             "REG014",
@@ -79,7 +79,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
             "write an <inertial> with <mass> and <inertia>",
         )
     draft.report_ignored()
-    gravity = worlds[0].child("gravity") if worlds else None
+    gravity = worlds[0].filled("gravity") if worlds else None
     usual = np.array(WORLD_GRAVITY) if worlds else STANDARD_GRAVITY
     return draft.mechanism("sdf", usual if gravity is None else gravity.numbers(None, 3))
 
@@ -284,11 +284,7 @@ class ModelReader:
             frames.add(name, entry)
             self._add_link(link, name)
         for inner in node.children("frame"):
-            name, pose = scope.full(inner.text("name")), inner.child("pose")
-            attached = inner.get("attached_to")
-            carrier = scope.full(attached) if attached else scope.frame
-            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
-            frames.add(name, entry)
+            self.draft.add_frame(inner, scope)
         for joint in node.children("joint"):
             self.draft.declare(joint, scope)
         for element in node.children():
@@ -362,8 +358,8 @@ def find_included(uri: str, path: str) -> str | None:
 
 def _friction(shape: Node) -> float | None:
     """Return the coefficient of friction of a ``<collision>``, from ODE's or Bullet's element."""
-    ode = shape.find("surface", "friction", "ode", "mu")
-    coefficient = ode or shape.find("surface", "friction", "bullet", "friction")
+    ode = shape.filled("surface", "friction", "ode", "mu")
+    coefficient = ode or shape.filled("surface", "friction", "bullet", "friction")
     return None if coefficient is None else coefficient.number(None)
 
 
@@ -371,7 +367,7 @@ def _density(shape: Node, inertial: Node | None) -> float | None:
     """Return the density for computed mass properties: the shape's, the link's, or water's."""
     if shape.tag != "collision":
         return None
-    density = shape.child("density") or (inertial and inertial.child("density"))
+    density = shape.filled("density") or (inertial and inertial.filled("density"))
     return WATER if density is None else density.number(None)
 
 
@@ -379,7 +375,7 @@ def _inertia(node: Node | None) -> Inertia | None:
     """Read mass properties in the axes of the link; None where mass or inertia is not given."""
     if node is None or is_true(node.get("auto")):
         return None
-    mass, inertia = node.child("mass"), node.child("inertia")
+    mass, inertia = node.filled("mass"), node.child("inertia")
     if mass is None or inertia is None:
         return None
     return read_inertia(mass.number(None), inertia, pose_of(node.child("pose")), 0.0)

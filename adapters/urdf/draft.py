@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.quantities import rotation_rpy
+from regularize.adapters.common.quantities import rotation_between, rotation_rpy
 from regularize.adapters.common.serial import JointKind, KindTable
 from regularize.adapters.common.values import Located
 from regularize.adapters.common.xml import Node
 from regularize.escape import listed, unique
-from regularize.lie.arrays import Direction, Transform
+from regularize.lie.arrays import Direction, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import DisjointSets
@@ -48,10 +48,25 @@ class UrdfDraft(Draft):
 
     def named_frame(self, name: str, at: Node) -> Side:
         """Return link and pose of a link's own frame or of a Drake ``<frame>``."""
-        frames = {frame.get("name"): frame for frame in self.root.children("frame", "drake:frame")}
-        if name not in self.bodies and name in frames:
-            return self.link(frames[name].text("link"), frames[name]), pose(frames[name])
-        return self.link(name, at), IDENTITY
+        frame = self.frames.get(name)
+        if frame is None or name in self.bodies:
+            return self.link(name, at), IDENTITY
+        return self.link(frame.text("link"), frame), pose(frame)
+
+    @property
+    def frames(self) -> dict[str, Node]:
+        """The elements of Drake's frames by their names."""
+        return {f.get("name") or "": f for f in self.root.children("frame", "drake:frame")}
+
+    def marks(self) -> dict[str, Side]:
+        """Return link and pose there of each Drake ``<frame>`` that no element of Drake's names."""
+        elements = (
+            e for top in self.root.nodes if top.tag.startswith("drake:") for e in top.walk()
+        )
+        named = {
+            e.get(key) for e in elements if e.tag != "drake:frame" for key in ("name", "frame")
+        }
+        return {n: self.named_frame(n, f) for n, f in self.frames.items() if n and n not in named}
 
     def chain(self, link: str) -> list[Joint]:
         """Return the tree joints from a link up to its root."""
@@ -126,16 +141,17 @@ def pose(node: Node | None) -> Transform:
 
 
 #: Every kind of URDF and its dialects. Places are ``tree``, a joint of plain URDF; ``extended``, a
-#: joint of the tree that plain URDF does not know; ``loop``, a closing element; ``plus``, a closing
-#: element that is written; ``data``, an entry of ``robot_data.yaml``.
+#: joint of the tree that plain URDF does not know; ``drake``, a ``<drake:joint>``; ``loop``, a
+#: closing element; ``plus``, one that is written; ``data``, an entry of ``robot_data.yaml``.
 KINDS = KindTable(
     JointKind("revolute", ("revolute", "continuous"), 1, ("tree", "loop", "plus", "data")),
     JointKind("prismatic", ("prismatic",), 1, ("tree", "loop", "plus", "data")),
     JointKind("fixed", ("fixed",), 0, ("tree", "loop", "plus", "data")),
-    JointKind("planar", ("planar",), 1, ("tree", "loop", "data")),
+    JointKind("planar", ("planar",), 1, ("tree", "drake", "loop", "data")),
     JointKind("free", ("floating",), 0, ("tree",)),
-    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "loop", "plus", "data")),
-    JointKind("universal", ("universal",), 2, ("loop", "plus")),
+    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "drake", "loop", "plus", "data")),
+    JointKind("universal", ("universal",), 2, ("drake", "loop", "plus")),
+    JointKind("helical", ("screw",), 1, ("drake",)),
     JointKind("cylindrical", ("cylindrical",), 1, ("extended", "loop", "plus", "data")),
     JointKind("point_on_line", ("point_on_line",), 1, ("loop", "data")),
     JointKind("line_in_plane", ("line_in_plane",), 2, ("loop",)),
@@ -145,6 +161,8 @@ KINDS = KindTable(
 #: Closures of Gepetto YAML.
 GEPETTO = {"spherical": "3d", "fixed": "6d"}
 TREE, LOOP = KINDS.at("tree", "extended"), KINDS.at("loop")
+#: Joints of the tree, plain ones and Drake's own, with the kinds that each can be.
+JOINTS = {"joint": TREE, "drake:joint": KINDS.at("drake")}
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 BOUNDS = ("lower", "upper", "velocity", "effort")
 #: What command interfaces of ros_control and ros2_control command.
@@ -153,7 +171,7 @@ COMMANDS = {"effort": "motor", "position": "position", "velocity": "velocity"}
 
 def read_joints(draft: UrdfDraft) -> None:
     """Add every ``<joint>``, then the motors that transmissions name."""
-    nodes = [*draft.root.children("joint")]
+    nodes = draft.root.children(*JOINTS)
     for node in nodes:
         draft.add_joint(_joint(node, draft), node)
     _report_silent_limits(draft, nodes)
@@ -180,8 +198,9 @@ def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
-    name, kind = node.text("name"), TREE.read[node.one_of(node.text("type"), TREE.read)]
-    if "extended" in KINDS[kind].places:
+    name, kinds = node.text("name"), JOINTS[node.tag]
+    kind = kinds.read[node.one_of(node.text("type"), kinds.read)]
+    if node.tag == "joint" and "extended" in KINDS[kind].places:
         what = "a ball joint of 3 freedoms" if kind == "spherical" else f"{kind} all the same"
         draft.skip(
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
@@ -196,13 +215,20 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
         draft.link(parent.text("link"), parent),
         draft.link(child.text("link"), child),
         kind,
-        joint_screws(kind, axis(node.child("axis")) if KINDS[kind].axes else DEFAULT_AXIS),
+        _screws(node, kind),
         pose(node.child("origin")),
         actuated=None if independent is None else independent in ("true", "True", "1"),
         limits=limits(node, kind),
         source=node.source,
         dynamics=dynamics(node, kind),
     )
+
+
+def _screws(node: Node, kind: str) -> Space:
+    """Return a joint's screws; Drake's universal joint turns about X of parent and Y of child."""
+    turn = node.need("drake:screw_thread_pitch").number("value") if kind == "helical" else 0.0
+    direction = axis(node.child("axis")) if KINDS[kind].axes == 1 else DEFAULT_AXIS
+    return joint_screws(kind, direction, pitch=turn / (2 * np.pi))
 
 
 def axis(node: Node | None) -> Direction:
@@ -227,8 +253,15 @@ def limits(node: Node, kind: str) -> JointLimits | None:
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
-    """Read damping and friction of a joint of one freedom, as far as the file gives them."""
+    """Read damping and friction of a joint of one freedom, and damping of any joint of Drake's."""
     element = node.child("dynamics")
+    if element is not None and node.tag == "drake:joint" and element.get("damping"):
+        damping = element.numbers("damping", 3 if kind == "planar" else 1)
+        screws = _screws(node, kind)
+        if kind == "planar":  # Drake counts along X and Y of the plane that Z is turned out of
+            R = rotation_between(np.eye(3)[2], screws[3:, 2])
+            damping[:2] = np.square(screws[:3, :2].T @ R[:, :2]) @ damping[:2]
+        return JointDynamics(damping=np.broadcast_to(damping, screws.shape[1]))
     if element is None or kind not in ("revolute", "prismatic"):
         return JointDynamics()
     keys = [key for key in ("damping", "friction") if element.get(key)]
@@ -237,7 +270,7 @@ def dynamics(node: Node, kind: str) -> JointDynamics:
 
 def read_mimics(draft: UrdfDraft) -> None:
     """Add ``q - multiplier * q_other = offset`` for every ``<mimic>``."""
-    for node in draft.root.children("joint"):
+    for node in draft.root.children(*JOINTS):
         mimic = node.child("mimic")
         if mimic is None:
             continue

@@ -387,7 +387,8 @@ def _gepetto(path: str) -> LoopFile:
 def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
     """Warn of further files of closing joints, of which only the first is read."""
     for file in files[1:]:
-        draft.unread(
+        draft.warn(
+            "REG013",
             f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
             f"`{os.path.basename(files[0].path)}` is",
             Source(file.path),

@@ -29,13 +29,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from regularize.adapters.common.draft import Side, joint_between
-from regularize.adapters.common.loops import DRAKE, Attachment, read_drake
+from regularize.adapters.common.edits import tidy
+from regularize.adapters.common.loops import DRAKE, Marks, read_drake
 from regularize.adapters.common.quantities import rotation_between
+from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import (
     KINDS,
@@ -47,7 +48,8 @@ from regularize.adapters.urdf.draft import (
     limits,
     pose,
 )
-from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
+from regularize.adapters.urdf.gazebo import read_gazebo
+from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
@@ -77,7 +79,8 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     screws, turn = _motion(node, written)
     axial = kind in KINDS and KINDS[kind].axes
     if node.tag == "loop_joint" and axial and not node.child("axis", "parent_axis"):
-        draft.unread(
+        draft.warn(
+            "REG013",
             f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
             "default of URDF",
             node.source,
@@ -232,41 +235,6 @@ def _branches(
     return one[shared:], other[shared:]
 
 
-def read_gazebo(node: Node, draft: UrdfDraft) -> None:
-    """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
-    for joint in node.children("joint"):
-        # Loaded where there is SDF in a URDF file.
-        from regularize.adapters.sdf import joint as sdf
-        from regularize.adapters.sdf.draft import pose_of
-
-        kind = sdf.KINDS.read[joint.one_of(joint.text("type"), sdf.KINDS.read)]
-        ends = map(joint.need, ("parent", "child"))
-        parent, child = (draft.link(end.text(), end) for end in ends)
-        T_child = pose_of(joint.child("pose"))
-        sides = (parent, draft.between(parent, child, joint) @ T_child), (child, T_child)
-        R = (draft.rest_pose(child)[1] @ T_child)[:3, :3]
-        screws = sdf.screws(joint, kind, partial(_gazebo_axis, joint, R))
-        name, bounds = joint.text("name"), sdf.limits(joint, kind)
-        draft.close(joint, name, kind, *sides, screws=screws, limits=bounds)
-    for plugin in filter(None, map(Attachment.of, node.children("plugin"))):
-        between = partial(draft.between, at=plugin.node)
-        plugin.close(draft, [plugin.first], [plugin.second], between)
-
-
-def _gazebo_axis(node: Node, R_model_joint: Rotation, tag: str) -> Direction:
-    """Return an axis in the joint frame, which lies on the child."""
-    xyz = node.find(tag, "xyz")
-    if xyz is None:
-        return np.array([0.0, 0.0, 1.0])
-    direction = xyz.direction(xyz.numbers(None, 3))
-    from regularize.adapters.sdf.draft import MODEL
-
-    in_model = node.need(tag).says("use_parent_model_frame")
-    if in_model or xyz.get("expressed_in") == MODEL:
-        return np.asarray(R_model_joint.T @ direction)
-    return direction
-
-
 def read_bushing(node: Node, draft: UrdfDraft) -> None:
     """Add a ``drake:linear_bushing_rpy`` as the joint whose freedoms have no stiffness."""
     from regularize.adapters.common.serial import GENERIC, joint_of_freedoms  # few files have one
@@ -317,16 +285,26 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         )
 
 
-def closing_lines(first: str, second: str, axis: bool) -> tuple[str, ...]:
-    """Return words and URDF elements that close a loop between two coinciding links."""
-    name = f"{first}-{second}"
+def closing_lines(marks: Marks, first: str, second: str, axis: bool) -> tuple[str, ...]:
+    """Return words and URDF elements that close a loop between two coinciding links or frames."""
+
+    def ends(*tags: str) -> str:
+        """Return the elements that name the two links, and where the frames are on them."""
+        elements = []
+        for tag, end in zip(tags, (first, second), strict=True):
+            link, T = marks.get(end, (end, IDENTITY))
+            place = f'xyz="{numbers(tidy(T[:3, 3]))}" rpy="{numbers(tidy(rpy(T[:3, :3])))}"'
+            origin = f"><origin {place}/></{tag}>" if end in marks else "/>"
+            elements.append(f'<{tag} link="{link}"{origin}')
+        return "".join(elements)
+
     hinge = (
-        f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '
-        f'link="{first}"/><successor link="{second}"/><axis xyz="0 0 1"/></loop>'
+        f'a hinge about their axis Z: <loop name="{first}-{second}" type="revolute">'
+        f'{ends("predecessor", "successor")}<axis xyz="0 0 1"/></loop>'
     )
     ball = (
-        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{first}"/>'
-        f'<link2 link="{second}"/></loop_joint>'
+        f'a ball joint: <loop_joint name="{first}-{second}" type="spherical">'
+        f"{ends('link1', 'link2')}</loop_joint>"
     )
     return (hinge, ball) if axis else (ball,)
 

@@ -30,7 +30,7 @@ from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf import sidecar_patch
-from regularize.adapters.urdf.draft import KINDS, LOOP, pose
+from regularize.adapters.urdf.draft import JOINTS, KINDS, LOOP, pose
 from regularize.adapters.urdf.loop_files import GEPETTO_KEY
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
@@ -89,7 +89,9 @@ class UrdfPatcher(SlackPatcher):
         place = self.element(joint) if inside else None
         if place is None:
             return False, False
-        if place.tag == "joint" and not _in_gazebo(place):
+        if _in_gazebo(place):
+            return False, False
+        if place.tag in JOINTS:
             return True, False
         closing = joint.closure and ends_of(place) is not None
         return closing, closing
@@ -272,7 +274,7 @@ def axes_of(wanted: WantedKind) -> list[Direction]:
 def _origin_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
     """Yield the edits of origins that move a joint's frames."""
     holders = [(place, place.child("origin"))]
-    if place.tag != "joint":
+    if place.tag not in JOINTS:
         holders = [(end, origin_of(place, end)) for end in ends_of(place) or ()]
     for (end, origin), shift in zip(holders, wanted.shifts, strict=False):
         if still(shift):

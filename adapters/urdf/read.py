@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
@@ -12,7 +13,14 @@ from regularize.adapters.common.loops import close_named, report_loop_candidates
 from regularize.adapters.common.quantities import is_zero
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
-from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose, read_joints, read_mimics
+from regularize.adapters.urdf.draft import (
+    JOINTS,
+    UrdfDraft,
+    mark_closures,
+    pose,
+    read_joints,
+    read_mimics,
+)
 from regularize.adapters.urdf.loop_files import add_tolerances
 from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
 from regularize.escape import listed
@@ -22,14 +30,15 @@ from regularize.mechanism.mechanism import Mechanism
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
 QUIET = frozenset(
     {
-        *("link", "joint", "material", "transmission", "gazebo", "ros2_control", "frame"),
+        *("link", *JOINTS, "material", "transmission", "gazebo", "ros2_control"),
+        *("frame", "drake:frame"),
         *("sensor", "fixed_frame", "mujoco", "xacro:property", "xacro:arg", "plugin"),
         *("drake:collision_filter_group", "collision_filter_group", "disable_collisions"),
         *("group", "group_state", "end_effector", "virtual_joint", "passive_joint"),
     }
 )
 #: Elements under ``<robot>`` that join links in a way that is not read.
-UNREAD = frozenset({"drake:joint", "drake:tendon_constraint"})
+UNREAD = frozenset({"drake:tendon_constraint"})
 
 
 def read(
@@ -90,9 +99,11 @@ def read_root(
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)
+    marks = draft.marks()
     if close is not None:
-        close_named(draft, lambda name: draft.rest_pose(name)[1], close)
-    report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
+        close_named(draft, lambda name: draft.rest_pose(name)[1], close, marks)
+    lines = partial(closing_lines, marks)
+    report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], lines, marks)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)

@@ -295,6 +295,11 @@ class Mechanism(Frozen):
         return {joint.name: joint for joint in self.joints}
 
     @property
+    def complete(self) -> bool:
+        """Whether every joint, closure and coupling of the model was read."""
+        return not any(finding.unread for finding in self.findings)
+
+    @property
     def freedoms(self) -> int:
         """Sum of the freedoms of all joints."""
         return sum(joint.freedoms for joint in self.joints)
