@@ -50,6 +50,7 @@ ANALYSIS = """
 --stiffness T,R|TABLE:several  of the joints: gives the forces that the misfit causes; for all
     joints as 50N/um,2000Nm/rad, or a CSV, JSON or YAML file with joint, translation, rotation; or
     several of these
+--limit FORCE  largest force that a joint may bear by lack of fit, as 200N: it binds or it fits
 -j --jobs N:some  models checked at a time
 """
 

@@ -16,12 +16,14 @@ import numpy as np
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.arrays import Array
 from regularize.lie.screw import cross_matrix
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Model
-from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
+from regularize.mechanism.quantity import FORCES, STIFFNESS, TOLERANCE, value_of
 from regularize.reduction.cuts import independent_rows, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
 from regularize.repair.statics.lack_of_fit import (
+    LackOfFit,
     LoadedJoint,
     closing_forces,
     compliance_of,
@@ -30,7 +32,7 @@ from regularize.repair.statics.lack_of_fit import (
 )
 from regularize.repair.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
 from regularize.report.loop_report import LoopReport, loop_reports
-from regularize.words import Direction, listed
+from regularize.words import Direction, listed, three_digits
 
 #: A direction, what the states do on it, and the same with lengths scaled.
 _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
@@ -172,6 +174,47 @@ def misfit_where_asked(
                 per_joint(given, quantity, reduction.mechanism)
         return None
     return misfit_of(reduction, loops, tolerance, stiffness)
+
+
+def fit_where_asked(
+    reduction: Reduction,
+    tolerance: PerJoint | Iterable[PerJoint] | None,
+    stiffness: PerJoint | Iterable[PerJoint] | None,
+) -> LackOfFit | None:
+    """Return errors and stiffnesses of all joints if tolerances are given or stated.
+
+    Stiffnesses that are not given are taken as those of a bearing.
+    """
+    if tolerance is None and stated_tolerances(reduction.mechanism):
+        tolerance = OWN
+    if tolerance is None or not reduction.redundant or not reduction.assembly.closed:
+        return None
+    errors = per_joint(tolerance, TOLERANCE, reduction.mechanism)
+    given = STIFFNESS.example if stiffness is None else stiffness
+    return LackOfFit(reduction, errors, per_joint(given, STIFFNESS, reduction.mechanism))
+
+
+def binding(reduction: Reduction, fit: LackOfFit | None, limit: float | str) -> Diagnostic:
+    """Return the finding that lack of fit binds a joint beyond a limit in N, or that it fits."""
+    most = value_of(str(limit), FORCES)
+    if most <= 0.0:
+        raise ModelError(f"limit {limit!r} is no positive force; write it as 200N")
+    if not reduction.redundant:
+        return Diagnostic("REG239", "note", "fits: nothing is redundant, so nothing binds")
+    if fit is None:
+        raise ModelError("limit needs a tolerance, such as 0.05mm,0.1deg, and loops that close")
+    loads = fit.loads()
+    if loads is None:
+        raise ModelError("limit: the forces of lack of fit are not known here: see `stiffness`")
+    load = max(loads, key=lambda load: load.force_std)
+    binds = load.force_std > most
+    bears = f"`{load.joint}` bears {three_digits(load.force_std)} N (1σ) by lack of fit"
+    return Diagnostic(
+        "REG239",
+        "warning" if binds else "note",
+        f"{'binds' if binds else 'fits'}: joint {bears}, and the limit is {most:g} N",
+        joints=(load.joint,),
+    )
 
 
 def misfit_of(

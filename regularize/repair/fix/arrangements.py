@@ -120,6 +120,10 @@ def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
             changes = independent_changes(stress.cell(cell), options)
             if {change.joint for change in changes} == new:
                 yield entry.name, changes
+        others = [e.index for e in reversed(edges[1:]) if e.joint.name not in driven]
+        loose = independent_changes(stress.cell(cell), stress.changes(others, (CLEARANCE,)))
+        if loose:
+            yield CLEARANCE, loose
 
 
 def arrangement_of(reduction: Reduction, changes: Sequence[JointChange]) -> str | None:

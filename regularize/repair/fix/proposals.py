@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from regularize.adapters.registry import GUESTS
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.arrangements import (
@@ -21,9 +23,10 @@ from regularize.repair.fix.arrangements import (
     several,
 )
 from regularize.repair.statics.cure import Cure, Ranks, left_after
-from regularize.repair.statics.joint_changes import COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.joint_changes import CLEARANCE, COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
-from regularize.tolerances import VANISHING
+from regularize.tolerances import NEGLIGIBLE, VANISHING
 from regularize.words import listed
 
 #: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
@@ -44,6 +47,10 @@ SEVERAL = {
     "cylindrical": ((), ("line_in_plane", "point_on_line")),
 }
 
+#: Shares of the force before that are told from each other.
+STEPS = (0.2, 0.5)
+#: Closure equations up to which forces are looked at unasked.
+FORCES = 150
 #: The two loads of an entry.
 LOAD = ("before", "after")
 
@@ -127,11 +134,23 @@ def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
     """Return the proposal, of those that the file can hold, that removes most; None without."""
     if not reduction.assembly.closed or not reduction.redundant:
         return None
-    return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
+    entries = ranked(reduction, proposals(reduction, (), held, [held]), held)
+    holdable = (e for e in entries if all(c.after in held.get(c.joint, ()) for c in e.changes))
+    return next(holdable, None)
 
 
-def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
-    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first."""
+def designed(mechanism: Mechanism) -> bool:
+    """Return whether designers of parts wrote a model, who think of forces, not of equations."""
+    return mechanism.format in GUESTS
+
+
+def ranked(
+    reduction: Reduction, found: Sequence[Advice], held: Kinds, fit: LackOfFit | None = None
+) -> list[Advice]:
+    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first.
+
+    With ``fit``, and where designers wrote the model, the force that lack of fit causes leads.
+    """
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
     driven = driven_joints(reduction)
@@ -154,6 +173,8 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
         )
 
     entries = sorted(found, key=key)
+    if fit is not None or (designed(reduction.mechanism) and few(reduction)):
+        return _by_force(reduction, entries, held, fit)
     # The standard solution is seen where it is not the smallest, and what takes most away.
     place = next((i for i, entry in enumerate(entries) if usual(entry)), 0)
     if place > 1:
@@ -162,6 +183,46 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
     if most > 2:
         entries.insert(2, entries.pop(most))
     return entries
+
+
+def few(reduction: Reduction) -> bool:
+    """Return whether a model has so few equations that its self-stress is known at once."""
+    return sum(cell.equations for cell in reduction.cells) <= FORCES
+
+
+def _by_force(
+    reduction: Reduction, entries: Sequence[Advice], held: Kinds, fit: LackOfFit | None
+) -> list[Advice]:
+    """Sort proposals by the share of force that they leave, then by the joints that they change.
+
+    A change that leaves a fifth of it is as good as one that takes all; joints are left loose, and
+    become what is no part to buy, last.
+    """
+    forces = LackOfFit.nominal(reduction) if fit is None else fit
+    before = forces.largest_force()
+    if not before:
+        return list(entries)
+    driven = driven_joints(reduction)
+    keyed = []
+    for place, entry in enumerate(entries):
+        after = forces.largest_force(entry.changes)
+        share = 1.0 if after is None else after / before
+        if fit is not None and after is not None:
+            entry = replace(entry, load=(before, 0.0 if share < NEGLIGIBLE else after))
+        kinds = {change.after for change in entry.changes}
+        named = entry.arrangement is not None
+        key = (
+            any(change.joint in driven for change in entry.changes),
+            kinds == {CLEARANCE},
+            sum(share > step for step in STEPS),
+            not named and not kinds.isdisjoint(ODD),
+            not named,
+            not all(change.after in held.get(change.joint, ()) for change in entry.changes),
+            len(entry.changes),
+            place,
+        )
+        keyed.append((key, entry))
+    return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def proposals(
@@ -221,7 +282,8 @@ def _candidates(
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
-        sources = [standard, *([held] if any(held.values()) else []), every]
+        parts = {name: tuple(k for k in kinds if k != CLEARANCE) for name, kinds in held.items()}
+        sources = [standard, *([parts] if any(parts.values()) else []), every]
     usual = [{n: tuple(k for k in ks if k not in ODD) for n, ks in s.items()} for s in sources]
     sources = [*usual, *sources]
     for i, kinds in enumerate(sources):

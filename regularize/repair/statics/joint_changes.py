@@ -163,7 +163,11 @@ def _looser(
     if joint.kind == "spherical":
         for along in forces:
             yield "point_on_line", joint_screws("point_on_line", along), IDENTITY, along
-        for normal in forces:
+        # Where the forces lie in a plane, nothing but that ball holds across it, and it has to.
+        across = (
+            np.linalg.svd(forces)[2][np.linalg.matrix_rank(forces, 1e-6) :] if forces.size else ()
+        )
+        for normal in across:
             yield "point_on_plane", joint_screws("point_on_plane", normal), IDENTITY, normal
         return
     if joint.kind == "planar":

@@ -9,6 +9,7 @@ import numpy as np
 
 from regularize.lie import screw
 from regularize.lie.arrays import Array
+from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
 from regularize.repair.statics.joint_changes import JointChange
@@ -38,7 +39,7 @@ def compliance_of(stressed: StressedJoints, springs: Pairs) -> Array:
     """Return the gaps in redundant directions by forces in these, shape (states, states)."""
     wrenches = np.moveaxis(stressed.wrenches, 2, 0)
     soft = 1.0 / six_values(stressed.names, springs, np.inf)
-    return np.einsum("ajk,bjk->ab", wrenches * soft, wrenches)
+    return np.asarray(np.einsum("ajk,bjk->ab", wrenches * soft, wrenches))
 
 
 def closing_forces(compliance: Array, gaps: Array) -> Array | None:
@@ -73,20 +74,25 @@ class LackOfFit:
 
     @classmethod
     def nominal(cls, reduction: Reduction) -> LackOfFit:
-        """Take the same error of a micrometre, and the same stiffness, for all joints."""
-        names, size = [joint.name for joint in reduction.mechanism.joints], reduction.loops.length
-        errors = dict.fromkeys(names, (UNNOTICED, UNNOTICED / size))
-        return cls(reduction, errors, dict.fromkeys(names, (1.0 / UNNOTICED, size**2 / UNNOTICED)))
+        """Take the same error and the same stiffness, of usual bearings, for all joints."""
+        usual = (q.pair(q.example) for q in (TOLERANCE, STIFFNESS))
+        names = [joint.name for joint in reduction.mechanism.joints]
+        return cls(reduction, *(dict.fromkeys(names, pair) for pair in usual))
 
     def largest_force(self, changes: Iterable[JointChange] = ()) -> float | None:
         """Return the largest force in a joint, one standard deviation in N, after some changes.
 
         None where it is not known, or a joint that does not give way would take any force.
         """
+        loads = self.loads(changes)
+        return None if loads is None else max([load.force_std for load in loads], default=0.0)
+
+    def loads(self, changes: Iterable[JointChange] = ()) -> list[LoadedJoint] | None:
+        """Return the loads of all joints in redundant loops after some changes; None if unknown."""
         if not self.known:
             return None
         added = {change.joint: change.added for change in changes}
-        loads = [0.0]
+        loads: list[LoadedJoint] = []
         for stressed in self._stressed:
             work = [np.zeros((stressed.states, 0))]
             for name, place, wrench in zip(
@@ -103,5 +109,5 @@ class LackOfFit:
             forces = closing_forces(compliance_of(left, self.springs), gaps)
             if forces is None:
                 return None
-            loads += [load.force_std for load in joint_loads(left, forces)]
-        return max(loads)
+            loads += joint_loads(left, forces)
+        return loads
