@@ -30,8 +30,9 @@ from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
 from regularize.report.misfit import Misfit, fit_where_asked, misfit_where_asked
 from regularize.report.mobility_findings import held_entries, motion_components
-from regularize.report.motion import BodyMotion, PlatformMotion, moving, platforms
+from regularize.report.motion import BodyMotion, moving
 from regularize.report.nearly import BindingJoint, as_designed, binding_joints
+from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
@@ -320,6 +321,10 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "platform": [
+                next((p.as_dict() for p in self.platforms if p.component == k), None)
+                for k in range(1, 1 + len(r.components))
+            ],
             "platforms": [platform.as_dict() for platform in self.platforms],
             "why": [reason.as_dict() for reason in self.reasons],
             "passive": [
