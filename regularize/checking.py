@@ -99,7 +99,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
-    limit: float | str | None = None,
+    load_limit: float | str | None = None,
     trials: bool = False,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
@@ -117,7 +117,7 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
-        limit: Largest force that a joint may bear by lack of fit, in N, or a text such as
+        load_limit: Largest force that a joint may bear by lack of fit, in N, or a text such as
             ``"200N"``: whether it binds or fits is a finding then (REG239).
         trials: Whether to try what the report proposes on copies of the model's file, written to a
             temporary folder and read by the format's own program too: the joint changes, and the
@@ -142,9 +142,9 @@ def check(
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
-    if limit is not None:
+    if load_limit is not None:
         found = tuple(
-            by_severity([*report.diagnostics, binding(report.reduction, report.fit, limit)])
+            by_severity([*report.diagnostics, binding(report.reduction, report.fit, load_limit)])
         )
         report = replace(report, diagnostics=found)
     if trials:

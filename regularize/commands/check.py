@@ -54,7 +54,6 @@ ANALYSIS = """
 --stiffness T,R|TABLE:several  of the joints: gives the forces that the misfit causes; for all
     joints as 50N/um,2000Nm/rad, or a CSV, JSON or YAML file with joint, translation, rotation; or
     several of these
---limit FORCE  largest force that a joint may bear by lack of fit, as 200N: it binds or it fits
 -j --jobs N:some  models checked at a time
 """
 
@@ -82,6 +81,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("analysis")
     options(group, BRANCH)
     options(group, ANALYSIS)
+    words = "largest force that a joint may bear by lack of fit, as 200N: it binds or it fits"
+    option(group, "--limit FORCE", words, dest="load_limit")
 
 
 def size(text: str) -> float:

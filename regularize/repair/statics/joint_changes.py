@@ -16,7 +16,7 @@ from regularize.lie.screw import IDENTITY, leading_component
 from regularize.mechanism.joint import Joint, body_jacobian, changed_joint, joint_position, motion
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import VANISHING
+from regularize.tolerances import UNNOTICED, VANISHING
 from regularize.words import Direction, axis_words, directions
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
@@ -164,10 +164,8 @@ def _looser(
         for along in forces:
             yield "point_on_line", joint_screws("point_on_line", along), IDENTITY, along
         # Where the forces lie in a plane, nothing but that ball holds across it, and it has to.
-        across = (
-            np.linalg.svd(forces)[2][np.linalg.matrix_rank(forces, 1e-6) :] if forces.size else ()
-        )
-        for normal in across:
+        rank = int(np.linalg.matrix_rank(forces, UNNOTICED)) if forces.size else 3
+        for normal in np.linalg.svd(forces)[2][rank:]:
             yield "point_on_plane", joint_screws("point_on_plane", normal), IDENTITY, normal
         return
     if joint.kind == "planar":

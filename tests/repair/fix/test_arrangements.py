@@ -42,12 +42,12 @@ def test_the_first_advice_is_the_books(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("limit, word, status", [("200N", "binds", 1), (1e5, "fits", 1)])
 def test_a_limit_says_whether_it_binds(limit: float | str, word: str, status: int) -> None:
     door = assembly(ROWS[0]["joints"])
-    report = rg.check(door, limit=limit, **FIT)  # type: ignore[arg-type]
+    report = rg.check(door, load_limit=limit, **FIT)  # type: ignore[arg-type]
     (found,) = [d for d in report.diagnostics if d.code == "REG239"]
     assert found.message.startswith(f"{word}: joint") and "1770 N" in found.message
     assert report.exit_status() == status
     with pytest.raises(rg.ModelError, match="limit needs a tolerance"):
-        rg.check(door, limit="200N")
+        rg.check(door, load_limit="200N")
 
 
 def test_clearance_takes_joints_out_of_files(tmp_path: Path) -> None:
