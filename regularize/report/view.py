@@ -17,6 +17,7 @@ from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.repeated import repeated_words
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -74,6 +75,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
         return "error", f"{which} cannot be closed: the model contradicts itself."
+    twice = repeated_words(report.repeated) if report.repeated else ""
+    if not report.loops and twice:
+        return "warning", f"No loops between bodies; {twice}."
     if not report.loops:
         sure = ", so nothing can be redundant" if report.mechanism.complete else ""
         return "good", f"No kinematic loops{sure}."
@@ -82,7 +86,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     if r.redundant == 0:
         return "good", "No redundant constraints."
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
-    if r.finite_mobility == 0:
+    if twice and sum(entry.count for entry in report.repeated) == r.redundant:
+        sentence, twice = f"{twice}, consistent: ", ""
+    if r.finite_mobility == 0 and r.freedoms:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
@@ -103,7 +109,8 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
-    return "warning", sentence + more_on_branches(r)
+    also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
+    return "warning", f"{sentence}{also}{more_on_branches(r)}"
 
 
 def counts(report: Analysis) -> str:
@@ -249,6 +256,7 @@ def kinds(report: Analysis) -> str:
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
+        "repeated": "repeated (said twice between the same bodies)",
         "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
         + (f"; {_proved_words(report)})" if report.special else ")"),
