@@ -145,6 +145,26 @@ def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str
     return f"{', '.join(entries[:-1])} {last} {entries[-1]}"
 
 
+def gathered(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines; of more than two that differ in backquoted names alone, the first and a count.
+
+    Example:
+        >>> list(gathered(["`a` is lost", "`b` is lost", "`c` is lost"]))
+        ['`a` is lost', '  likewise 2 more: `b` and `c`']
+    """
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        alike.setdefault(re.sub("`[^`]*`", "`", line), []).append(line)
+    for first, *rest in alike.values():
+        yield first
+        if len(rest) < 2:
+            yield from rest
+            continue
+        told = set(re.findall("`([^`]*)`", first))
+        quoted = ([n for n in re.findall("`([^`]*)`", line) if n not in told] for line in rest)
+        yield f"  likewise {len(rest)} more: {names([n[0] for n in quoted if n])}"
+
+
 def names(entries: Iterable[str], most: int = LISTED) -> str:
     """List names in backquotes, shortened where there are many."""
     return listed([f"`{entry}`" for entry in entries], most)

@@ -28,6 +28,10 @@ AMOUNT = """
 --top N:count  loops shown in full (as many as fit into 60 lines)
 --color WHEN:auto|always|never=auto  colours of the text: auto, always, never (auto)
 """
+ONLY = """
+--only FORMAT  pass over files whose content is no model of this format, as hooks need that are
+    given all XML files
+"""
 FINDINGS = """
 --select CODES:codes  report only these; codes or their beginnings, such as REG2,REG104
 --ignore CODES:codes  leave these out; codes or their beginnings, such as REG2,REG104
@@ -63,6 +67,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     words = "model file, pattern, or folder with any number of models"
     option(parser, "files FILE", words, nargs="+")
     add_model_options(parser)
+    options(parser, ONLY)
     group = parser.add_argument_group("report")
     options(group, REPORT)
     detail = group.add_mutually_exclusive_group()
@@ -121,6 +126,12 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     from regularize.report.suppression import baseline
 
     paths, folders = expanded(arguments.files)
+    if arguments.only is not None:
+        from regularize.adapters.repository import of_format
+
+        paths = of_format(paths, arguments.only)
+        if not paths:
+            return 0, []
     if arguments.proof is not None and len(paths) > 1:
         raise RegularizeError("--proof FILE holds the proof of one model: check one at a time")
     checking = Checking.of(arguments, folders, single=len(paths) == 1)

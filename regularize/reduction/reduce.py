@@ -312,18 +312,27 @@ class Reduction:
         Raises:
             ModelError: There are not so many.
         """
-        count = math.prod(len(cell.components) for cell in self.cells)
+        q = np.array(self.q)
+        for cell, place in zip(self.cells, self.branch_places(number), strict=True):
+            if cell.branches:
+                q[self.graph.columns(cell.edges)] = cell.branches[place].ends[0]
+        return q
+
+    def branch_places(self, number: int) -> list[int]:
+        """Return the place of a component's branch in each coupled component; see ``on_branch``."""
+        count, rest = math.prod(len(cell.components) for cell in self.cells), number - 1
         if not 1 <= number <= count:
+            found = "was one found" if count == 1 else f"were {count} found"
+            certain = "is one alone" if count == 1 else f"are {count}"
             raise ModelError(
                 f"branch {number} of the motions at the assembled pose: there "
-                + ("is one alone" if count == 1 else f"are {count}")
+                + (certain if self.components_complete else f"{found}, and there may be others")
             )
-        q, rest = np.array(self.q), number - 1
+        places = list[int]()
         for cell in reversed(self.cells):
-            rest, which = divmod(rest, len(cell.components))
-            if cell.branches:
-                q[self.graph.columns(cell.edges)] = cell.branches[which].ends[0]
-        return q
+            rest, place = divmod(rest, len(cell.components))
+            places.insert(0, place)
+        return places
 
     @property
     def finite_evidence(self) -> Evidence:

@@ -36,7 +36,7 @@ from regularize.dynamics.pinocchio.tree_states import (
     TreeStates,
     require_mass,
 )
-from regularize.dynamics.step.compiled import Tables, compiled, which
+from regularize.dynamics.step.compiled import Tables, compiled
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.errors import ModelError
@@ -147,7 +147,12 @@ class ConstrainedTree:
     @cached_property
     def kernel(self) -> Any:
         """The compiled step; None where there is none."""
-        return None if which() == "Python" else compiled(self.tables)
+        return self._table_kernel
+
+    @cached_property
+    def _table_kernel(self) -> Any:
+        """The compiled step that goes through tables; None where there is none."""
+        return compiled(self.tables)
 
     @cached_property
     def states(self) -> TreeStates:
