@@ -225,7 +225,11 @@ def nearness_words(distance: float) -> str:
 
 
 def gap_words(translation: float, rotation: float) -> str:
-    """Write a gap in millimetres and degrees."""
+    """Write a gap in millimetres and degrees, without the one of them that is zero."""
+    if degrees(rotation) == degrees(0.0):
+        return millimetres(translation)
+    if millimetres(translation) == millimetres(0.0):
+        return degrees(rotation)
     return f"{millimetres(translation)} and {degrees(rotation)}"
 
 

@@ -51,7 +51,7 @@ VERSION = SCHEMAS["mechanism"]
 Record = TypeVar("Record")
 #: Attributes that are left out where they are empty.
 SILENT: Mapping[type, tuple[str, ...]] = {
-    Joint: ("dynamics", "tolerance"),
+    Joint: ("dynamics", "tolerance", "repeated"),
     Body: ("elastic",),
     Geometry: ("friction",),
     Actuator: ("motor",),
@@ -120,7 +120,7 @@ def plain(value: Any) -> Any:
     return {
         key: member
         for key, member in members.items()
-        if key not in silent or member not in (None, False, [], {})
+        if key not in silent or member not in (None, 0, False, [], {})
     }
 
 
@@ -260,7 +260,7 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "moments": lambda value: tuple(value.numbers(2).tolist()),
     "elastic": _elastic,
     **dict.fromkeys(("control", "position", "velocity"), Value.number),
-    **dict.fromkeys(("line", "freedom"), Value.integer),
+    **dict.fromkeys(("line", "freedom", "repeated"), Value.integer),
     **dict.fromkeys(("collision", "closure", "actuated", "unread"), Value.flag),
     **dict.fromkeys(("T_body_geometry",), lambda value: value.numbers(4, 4)),
     **dict.fromkeys(("T_parent_joint", "T_child_joint"), _frame),

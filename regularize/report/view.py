@@ -18,6 +18,7 @@ from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.repeated import repeated_words
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -76,6 +77,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
         return "error", f"{which} cannot be closed: the model contradicts itself."
+    twice = repeated_words(report.repeated) if report.repeated else ""
+    if not report.loops and twice:
+        return "warning", f"No loops between bodies; {twice}."
     if not report.loops:
         sure = ", so nothing can be redundant" if report.mechanism.complete else ""
         return "good", f"No kinematic loops{sure}."
@@ -84,7 +88,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     if r.redundant == 0:
         return "good", "No redundant constraints."
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
-    if r.finite_mobility == 0:
+    if twice and sum(entry.count for entry in report.repeated) == r.redundant:
+        sentence, twice = f"{twice}, consistent: ", ""
+    if r.finite_mobility == 0 and r.freedoms:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
@@ -105,7 +111,8 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
-    return "warning", sentence + more_on_branches(r)
+    also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
+    return "warning", f"{sentence}{also}{more_on_branches(r)}"
 
 
 def counts(report: Analysis) -> str:
@@ -272,6 +279,7 @@ def kinds(report: Analysis) -> str:
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
+        "repeated": "repeated (said twice between the same bodies)",
         "topological": "topological (any lengths, unrelated axes)",
         "related": f"by relations of the axes (all lengths tried{proved})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
@@ -280,7 +288,7 @@ def kinds(report: Analysis) -> str:
     }
     counts = report.redundancy | {"related": report.related}
     counts["paradoxical"] -= report.needed + report.related
-    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
+    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts.get(kind))
 
 
 def _proved_words(report: Analysis) -> str:

@@ -309,7 +309,7 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
     """Choose changes by gain, as long as each new freedom takes self-stress away."""
     stress, chosen = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    for cell in reduction.curable:
         options = stress.changes(reversed(cell.edges), kinds)
         options.sort(key=lambda option: -option.gain)
         chosen += independent_changes(stress.cell(cell), options)

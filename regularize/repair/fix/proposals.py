@@ -274,7 +274,7 @@ def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
     """Yield sets of joint changes to try: standard ones, the fewest, those that the file holds."""
-    cells = [cell for cell in reduction.cells if cell.redundant]
+    cells = reduction.curable
     if not cells:
         return
     stress, driven = MechanismStress.of(reduction), driven_joints(reduction)

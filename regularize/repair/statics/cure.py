@@ -114,7 +114,7 @@ def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
     """Judge some changes by the changed mechanism at one pose."""
-    if left_here(reduction, mechanism) == 0:  # then nothing more has to be known
+    if left_here(reduction, mechanism) == reduction.idle_rows:  # then nothing more has to be known
         return Cure(ordered, reduction.mobility, (), reduction)
     after, finite = _analysed(reduction, mechanism), reduction.finite_mobility
     if not after.assembly.closed:
@@ -127,7 +127,7 @@ def _judged(
         spin = f", of which {len(idle)} are bodies that spin idly" if idle else ""
         wanted = "what is not known" if finite is None else finite
         return NoCure(ordered, f"mobility would be {after.mobility} instead of {wanted}{spin}")
-    if after.redundant:
+    if after.redundant > after.idle_rows:
         verb = "stays" if after.redundant == 1 else "stay"
         return NoCure(
             ordered, f"{after.redundant} of {reduction.redundant} redundant equations {verb}"
@@ -219,7 +219,8 @@ def left_here(
         rank += ranks[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
-    return 6 * graph.loops + len(graph.couplings) - rank
+    repeated = sum(joint.repeated for joint in mechanism.joints)
+    return 6 * graph.loops + len(graph.couplings) + repeated - rank
 
 
 def closure_rank(loops: LoopKinematics, state: State, rtol: float) -> int:

@@ -75,10 +75,11 @@ def cures(
     elif free := freeing(reduction, limit=limit, keep=keep):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
-    if not reduction.redundant or not reduction.assembly.closed or shaky:
+    cells = reduction.curable
+    if not cells or not reduction.assembly.closed or shaky:
         return ()
     whole, per_cell = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    for cell in cells:
         stress, candidates = whole.cell(cell), list[tuple[JointChange, ...]]()
         if stress.count > cell.redundant and not idle:
             return ()  # one freedom for each would be more than what is redundant elsewhere
