@@ -33,7 +33,7 @@ STRUT = ({"spherical"}, {"spherical", "universal"})
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class NamedArrangement:
     """An entry of the catalogue; the file says what its fields are."""
 
     name: str
@@ -57,11 +57,11 @@ class Arrangement:
 
 
 @cache
-def catalogue() -> tuple[Arrangement, ...]:
+def catalogue() -> tuple[NamedArrangement, ...]:
     """Read the catalogue."""
     text = files("regularize.repair.fix").joinpath("arrangements.toml").read_text("utf-8")
     entries = tomllib.loads(text)["arrangement"]
-    return tuple(Arrangement(**{**e, "places": tuple(e["places"])}) for e in entries)
+    return tuple(NamedArrangement(**{**e, "places": tuple(e["places"])}) for e in entries)
 
 
 def driven_joints(reduction: Reduction) -> set[str]:
