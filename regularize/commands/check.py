@@ -83,6 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("analysis")
     options(group, BRANCH)
     options(group, ANALYSIS)
+    words = "largest force that a joint may bear by lack of fit, as 200N: it binds or it fits"
+    option(group, "--limit FORCE", words, dest="load_limit")
 
 
 def size(text: str) -> float:
