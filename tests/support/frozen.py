@@ -294,10 +294,10 @@ def help_texts() -> dict[str, str]:
     """The help of every verb, a hundred columns wide."""
     columns, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
     try:
-        _, overall = _command("--help")
+        _, overall = _command("--help-all")
         (_, below) = overall.split("VERB\n", 1)
         verbs = re.findall(r"^    (\w+)", below, re.MULTILINE)
-        return {"": overall} | {verb: _command(verb, "--help")[1] for verb in verbs}
+        return {"": overall} | {verb: _command(verb, "--help-all")[1] for verb in verbs}
     finally:
         if columns is None:
             del os.environ["COLUMNS"]
