@@ -13,6 +13,7 @@ from pathlib import Path
 from lxml import etree
 
 from regularize.adapters.registry import Adapter
+from regularize.escape import as_utf8
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.mechanism import Mechanism
 
@@ -148,7 +149,7 @@ def _root(file: str) -> etree._Element | None:
         parser = etree.XMLParser(
             resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
         )
-        return etree.parse(file, parser).getroot()
+        return etree.parse(as_utf8(file), parser).getroot()
     except (OSError, etree.XMLSyntaxError):
         return None
 
