@@ -60,12 +60,19 @@ class Report(Analysis):
 
         return text.render(self)
 
+    @property
+    def verdict(self) -> str:
+        """Say in a few sentences what is redundant and what moves, as the report begins."""
+        from regularize.report.view import counts, verdict  # for who looks at it
+
+        return f"{verdict(self)[1]} {counts(self)}"
+
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a table of verdict and findings, and the page."""
-        from regularize.report.view import headline, verdict  # for who looks at it
+        from regularize.report.view import headline  # for who looks at it
 
         findings = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(": ".join(headline(self)), {"verdict": verdict(self)[1], **findings})
+        table = table_html(": ".join(headline(self)), {"verdict": self.verdict, **findings})
         return table + str(guest("page.html").frame(self))
 
 

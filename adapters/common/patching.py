@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from regularize.adapters.common.edits import (
@@ -211,6 +212,28 @@ class XmlPatcher(Patcher):
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Yield the spans of an element's references to other files."""
         return iter(())
+
+
+def led_back(
+    text: EditedText,
+    references: Iterable[FileReference],
+    old: Path,
+    new: Path,
+    places: Mapping[Path, Path] | None = None,
+) -> list[Edit]:
+    """Return edits that rewrite relative references for another folder of the model.
+
+    Files that move as well are told with their new places.
+    """
+    edits, (old, new) = [], (old.resolve(), new.resolve())
+    for start, end, reference in references:
+        aim = (old / reference).resolve()
+        led = os.path.relpath((places or {}).get(aim, aim), new).replace(os.sep, "/")
+        if reference.endswith("/"):
+            led += "/"
+        if os.path.normpath(reference) != os.path.normpath(led):
+            edits.append(Edit(text.path, start, end, led))
+    return edits
 
 
 #: Elements that hold what belongs to a mass, in attributes or as text.

@@ -242,7 +242,7 @@ def unread_values(m: Any) -> dict[str, bool]:
 
 def actuated_joints(m: Any) -> set[int]:
     """Return numbers of the joints that an actuator moves, directly or by a fixed tendon."""
-    return {joint for i in range(m.nu) for joint, _, _ in _moved(m, i)}
+    return {joint for i in range(m.nu) for joint, _, _ in moved(m, i)}
 
 
 def read_actuators(model: Model) -> None:
@@ -250,8 +250,8 @@ def read_actuators(model: Model) -> None:
     m, texts = model.m, model.compiled.texts
     stated = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
-        moved, own, motor = _moved(m, i), m.actuator(i).name, ""
-        for k, (joint, freedom, gear) in enumerate(moved):
+        coordinates, own, motor = moved(m, i), m.actuator(i).name, ""
+        for k, (joint, freedom, gear) in enumerate(coordinates):
             taken = {a.name for a in model.actuators} | (stated - ({own} if k == 0 else set()))
             name = unique(own or f"{model.joint_names[joint]}_actuator", taken)
             motor = name if k == 0 else motor
@@ -266,7 +266,7 @@ def read_actuators(model: Model) -> None:
                     _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
                     _gains(m, i),
                     next((texts[tag, own].source for tag in TAGS if (tag, own) in texts), None),
-                    motor if len(moved) > 1 else None,
+                    motor if len(coordinates) > 1 else None,
                 )
             )
 
@@ -274,15 +274,15 @@ def read_actuators(model: Model) -> None:
 def with_states(m: Any) -> list[str]:
     """Return names of actuators with activation states that move joints."""
     filtered = np.flatnonzero(m.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
-    return [m.actuator(int(i)).name or f"actuator[{i + 1}]" for i in filtered if _moved(m, int(i))]
+    return [m.actuator(int(i)).name or f"actuator[{i + 1}]" for i in filtered if moved(m, int(i))]
 
 
 def not_of_joints(m: Any) -> list[str]:
     """Return names of actuators on sites, bodies or spatial tendons."""
-    return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not _moved(m, i)]
+    return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not moved(m, i)]
 
 
-def _moved(m: Any, i: int) -> list[tuple[int, int, float]]:
+def moved(m: Any, i: int) -> list[tuple[int, int, float]]:
     """Return (joint number, freedom, gear) of each coordinate that actuator i acts on."""
     target, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[i]
     if int(m.actuator_trntype[i]) in DIRECT:

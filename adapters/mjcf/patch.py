@@ -233,7 +233,8 @@ class MjcfPatcher(XmlPatcher):
         if not slide and pos is not None:
             attributes["pos"] = pos
         attributes["axis"] = axis
-        attributes |= self._neutral(place)
+        scopes = (scope.get("childclass") for scope in place.above())
+        attributes |= self.neutral(next(filter(None, scopes), None))
         text = "<joint " + " ".join(f'{key}="{value}"' for key, value in attributes.items()) + "/>"
         yield place.before(text) if first else place.after(text)
         yield from self._longer_keys(number, first)
@@ -263,12 +264,13 @@ class MjcfPatcher(XmlPatcher):
         }
         return next((use for use, used in needs.items() if used), "")
 
-    def _neutral(self, place: Node) -> dict[str, str]:
-        """Return attributes that override default springs and limits for an added joint."""
-        scope: Node | None = place.parent
-        while scope is not None and scope.get("childclass") is None:
-            scope = scope.parent
-        name = None if scope is None else scope.get("childclass")
+    @property
+    def keys(self) -> list[str]:
+        """Names of the keyframes."""
+        return [name for i in range(self.m.nkey) if (name := self.m.key(i).name)]
+
+    def neutral(self, name: str | None) -> dict[str, str]:
+        """Return attributes of an added joint against springs and limits of a default class."""
         default = (self.spec.find_default(name) if name else self.spec.default).joint
         attributes = {}
         for attribute, none in NEUTRAL.items():

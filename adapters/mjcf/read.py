@@ -67,10 +67,7 @@ def _read(
 ) -> Mechanism:
     """Return the mechanism of a compiled model at a keyframe, its loops closed by sites."""
     m, path = source.model, source.path
-    written = [m.body(i).name for i in range(m.nbody)]
-    bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
-    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
-    joints = _named([m.joint(i).name for i in range(m.njnt)], stems)
+    bodies, joints = element_names(m)
     q, shown = _reference(m, path, keyframe)
     model = Model(
         path,
@@ -100,6 +97,13 @@ def _read(
 def _model_name(m: Any) -> str:
     name: str = m.names[: m.names.index(b"\0")].decode()
     return name if name != "MuJoCo Model" else ""
+
+
+def element_names(m: Any) -> tuple[list[str], list[str]]:
+    """Return names of all bodies and joints, those of unnamed ones made of numbers and bodies."""
+    bodies = _named([m.body(i).name for i in range(m.nbody)], (f"body_{i}" for i in range(m.nbody)))
+    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
+    return bodies, _named([m.joint(i).name for i in range(m.njnt)], stems)
 
 
 def _named(names: list[str], stems: Iterable[str]) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,16 +23,8 @@ from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
-#: Sections, and what the attributes of their elements name in the new file.
-SECTIONS = {
-    "contact": {"body1": "body", "body2": "body"},
-    "sensor": {"joint": "joint", "actuator": "actuator", "body": "body"},
-}
-KINDS = {"contact": ("exclude",)}
 #: What ``solref`` and ``solimp`` are where nothing is said.
 USUAL = {"solref": [0.02, 1.0], "solimp": [0.9, 0.95, 0.001, 0.5, 2.0]}
-#: Attributes that are no names; an element with any other attribute is not understood.
-PLAIN = frozenset({"name", "noise", "cutoff", "user", "nsample", "interval"})
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -59,7 +50,7 @@ def written(mechanism: Mechanism, target: str, *, welds: bool = True) -> BodyTre
         root.remove(assets)
     _drive(tree)
     tree.refuse_massless()
-    pass_through(mechanism, root)
+    _keep_softness(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree
@@ -197,28 +188,10 @@ def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[st
     add(group, "joint", name=coupling.name, joint1=follower, joint2=leader, polycoef=row)
 
 
-def pass_through(mechanism: Mechanism, root: Any) -> None:
-    """Copy solver options, softness of loops, contact exclusions and sensors from the source."""
-    if mechanism.format != "mjcf" or mechanism.path is None:
-        return
-    _keep_softness(mechanism, root)
-    for source in _roots(mechanism):
-        for option in source.iterfind("option"):
-            for name, value in option.attrib.items():
-                if name != "gravity":
-                    find_or_add(root, "option").set(name, value)
-            for flag in option.iterfind("flag"):
-                find_or_add(root, "option").append(deepcopy(flag))
-        for section, names in SECTIONS.items():
-            for element in source.iterfind(f"{section}/*"):
-                if element.tag in KINDS.get(section, (element.tag,)) and _there(
-                    element, names, root
-                ):
-                    find_or_add(root, section).append(deepcopy(element))
-
-
 def _keep_softness(mechanism: Mechanism, root: Any) -> None:
     """Copy ``solref`` and ``solimp`` of the source's constraints to those written for them."""
+    if mechanism.format != "mjcf" or mechanism.path is None:
+        return
     from regularize.adapters.mjcf.compiled import compiled  # with MuJoCo, which has read the file
 
     try:
@@ -235,31 +208,6 @@ def _keep_softness(mechanism: Mechanism, root: Any) -> None:
             for key, values in (("solref", m.eq_solref[i]), ("solimp", m.eq_solimp[i])):
                 if element.get("name") in own and [*values] != USUAL[key]:
                     element.set(key, numbers([*values]))
-
-
-def _roots(mechanism: Mechanism) -> Iterator[Any]:
-    """Yield root elements of the source file and of those that it includes."""
-    parser = etree.XMLParser(
-        resolve_entities=False, remove_comments=True, no_network=True, huge_tree=True
-    )
-    for file in (mechanism.path, *mechanism.files):
-        try:
-            yield etree.parse(str(file), parser).getroot()
-        except (OSError, etree.XMLSyntaxError):
-            continue
-
-
-def _there(element: Any, names: dict[str, str], root: Any) -> bool:
-    """Return whether all bodies, joints and actuators that an element names are written."""
-    given = {key: value for key, value in element.attrib.items() if key in names}
-    if not given or {*element.attrib} - {*given} - PLAIN:
-        return False
-    places = {"actuator": "actuator/*", "body": "worldbody//body", "joint": "worldbody//joint"}
-    return all(
-        (value == "world" and names[key] == "body")
-        or value in {element.get("name") for element in root.iterfind(places[names[key]])}
-        for key, value in given.items()
-    )
 
 
 #: Equations that Drake does not read.

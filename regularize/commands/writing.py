@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TARGETS = """
 -o OUT  write the changed model there; FOLDER/ for a folder
 --in-place  change the files themselves
---diff  print what would change, write nothing
+--diff  print what would change, write nothing (done where none of these is given)
 """
 #: Kinds of joints with the words of formats for them.
 KINDS = (
@@ -50,6 +50,8 @@ KINDS = (
     "slotted (pin_slot), parallel"
 )
 CHANGES = f"""
+--advice N  make the Nth change that `regularize check` advises: 1, or 1@3fa2, which is refused
+    where the file was changed since
 --joint NAME=KIND …  make a joint another kind, in the words of any format: {KINDS}; where a
     direction or a pitch matters it follows, as reports propose it: point_on_line:0,0,1 or
     point_on_line:Z, in axes of the ground; helical:METRES_PER_TURN
@@ -73,7 +75,7 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     )
     option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
-    options(parser.add_mutually_exclusive_group(required=True), TARGETS)
+    options(parser.add_mutually_exclusive_group(), TARGETS)
     options(parser, CHANGES)
 
 
@@ -89,7 +91,7 @@ def run_fix(arguments: argparse.Namespace) -> int:
         if name in joints:
             raise RegularizeError(f"--joint names {name!r} twice; give it one kind")
         joints[name] = kind
-    allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is")}
+    allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is", "advice")}
     fixed = fix(
         arguments.file,
         joints or None,
@@ -99,13 +101,16 @@ def run_fix(arguments: argparse.Namespace) -> int:
         **reading_options(arguments),
     )
     lines = _changes(fixed)
-    if arguments.diff:
+    diff = arguments.diff or not (arguments.in_place or arguments.out)
+    if diff:
         sys.stdout.write(fixed.diff)
+        if fixed.diff and not arguments.diff:
+            lines.append("nothing is written: add --in-place, or -o OUT")
     else:
         written = fixed.write(arguments.file if arguments.in_place else arguments.out)
         same = arguments.in_place and not fixed.diff
         lines.append(f"{'left as it is' if same else 'wrote'} {written}")
-    stream = sys.stderr if arguments.diff else sys.stdout
+    stream = sys.stderr if diff else sys.stdout
     stream.writelines(f"{line}\n" for line in lines)
     for finding in fixed.findings:
         sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")

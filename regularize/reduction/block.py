@@ -22,6 +22,7 @@ from regularize.reduction.mobility import CellMobility, loop_equations, singular
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
+    from regularize.reduction.generic_rank import GenericRank
     from regularize.reduction.propagation import Propagation
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
@@ -50,12 +51,14 @@ class Block:
     #: Equations beyond the dimension of each short loop's own motion algebra, see
     #: ``classification``.
     trivial: int = 0
-    topological: int = 0  # redundancy between loops that other lengths do not change
-    #: Number of mechanisms with other lengths and the same relations of the axes that were counted
-    #: to tell topological from paradoxical; 0 where none was.
+    topological: int = 0  # redundancy between loops that their graph has for unrelated axes too
+    #: Rank of the graph for unrelated axes, where that was asked.
+    generic: GenericRank | None = None
+    #: Redundancy that mechanisms of the same finite mobility with other lengths and the same
+    #: relations of the axes have too, and their number; 0 where none was made.
+    related: int = 0
     lengths_tried: int = 0
-    #: Joints whose axes are parallel by design, several groups, where these relations were kept in
-    #: that test and all that is left over is topological.
+    #: Joints whose axes are parallel by design, several groups, where all that is left is related.
     parallel: tuple[tuple[str, ...], ...] = ()
     #: Loops that are taken for parallelograms, which must not go flat.
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()

@@ -16,12 +16,11 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import advise
+from regularize.repair.fix.advice import advise, verified_cures
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics.cure import Cure
-from regularize.repair.statics.cures import TRIES, cures, freeing
 from regularize.repair.statics.joint_changes import JointChange
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
@@ -36,17 +35,15 @@ from regularize.report.reasons import Reason, reasons
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import LISTED, SLIGHT, counted
+from regularize.words import SLIGHT, counted
+
+#: Characters of a command that is printed: more is not read, and hard to copy.
+COMMAND = 120
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from regularize.repair.fix.advice import Trials
-
-#: Changes of joint types that are proposed.
-CURES = 3
-#: Joints up to which they are looked for: the number of combinations grows fast.
-MOST_JOINTS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +101,7 @@ class Analysis:
         loops = tuple(loop_reports(reduction, special))
         loads = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(passive_bodies(reduction))
-        # More changes than a list names are no help.
-        few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
-        search = cures if few else freeing
-        changes = search(reduction, limit=CURES, tries=TRIES)
+        changes = verified_cures(reduction)
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
         reported = findings(reduction, loops, loads, changes, passive, near, special)
@@ -178,15 +172,27 @@ class Analysis:
     def _needed(self, part: Block) -> int:
         """Return how many dependent equations of a part hold it at second order."""
         needed = part.proved and moves_less(self.reduction, part)
-        return max(part.surplus - max(part.topological, 0), 0) if needed else 0
+        return max(part.surplus - part.topological - part.related, 0) if needed else 0
+
+    @property
+    def related(self) -> int:
+        """Return the number of equations redundant for all lengths with these relations of axes.
+
+        They are counted as paradoxical in ``redundancy``.
+        """
+        return sum(part.related for part in self.reduction.parts if part.proved)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """Return each loop's class; ``shaky`` where its dependent equations are needed."""
+        """Return each loop's class: paradoxical ones may be ``shaky`` or ``related`` as well."""
         return {
-            loop.name: "shaky"
-            if loop.category == "paradoxical" and self._needed(loop.part)
-            else loop.category
+            loop.name: loop.category
+            if loop.category != "paradoxical"
+            else "shaky"
+            if self._needed(loop.part)
+            else "related"
+            if loop.part.related >= loop.part.surplus > 0
+            else "paradoxical"
             for loop in self.loops
         }
 
@@ -295,6 +301,7 @@ class Analysis:
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
                 "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
+                "same_relations": self.related,
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
                 "distinct_configurations": r.certificate.distinct,
@@ -365,11 +372,13 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
     """Keep only those commands of a finding that work on the model's file."""
     if finding.code != "REG218":
         return finding
-    held = [" ".join(map(shlex.quote, entry.arguments)) for entry in entries]
-    kept = (
-        line if any(words in line for words in held) else line.partition(": regularize ")[0]
-        for line in finding.help
-    )
+    kept = []
+    for line in finding.help:
+        words, _, command = line.partition(": regularize ")
+        works = [e.command for e in entries if shlex.join(e.arguments) in line]
+        if works and len(command) > COMMAND:
+            line = f"{words}: {works[0]}"
+        kept.append(line if works else words)
     return replace(finding, help=tuple(kept))
 
 

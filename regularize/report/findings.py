@@ -184,6 +184,11 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     )
 
 
+def _equations_are(count: int, where: str, noun: str = "equation") -> str:
+    """Return the beginning of a sentence, such as ``2 equations of `L1` are``."""
+    return f"{counted(count, noun)} of {where} {'is' if count == 1 else 'are'}"
+
+
 def moves_less(reduction: Reduction, part: Block) -> bool:
     """Whether the motions of a part are known, and are not all that its velocities allow."""
     cell = reduction.cell_at[part.edges[0]]
@@ -202,40 +207,44 @@ def _part_findings(
     joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
+    special_proved = bool({loop.closing for loop in loops} & known)
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "numerical evidence may do to remove them: `numerical=True`"
     if part.proved and topological:
-        reason = "redundant for any lengths: the graph and the joint types make it so"
-        if part.lengths_tried:
-            tried = counted(part.lengths_tried, "set")
-            reason = (
-                f"redundant for all lengths tried ({tried}, with the same relations of the axes): "
-                "kept, for the joint axes alone do not prove it"
-            )
-        yield Diagnostic(
-            "REG210",
-            "warning",
-            f"{counted(topological, 'equation')} of {where} "
-            f"{'is' if topological == 1 else 'are'} {reason}",
-            joints=joints,
-            source=source,
-            help=(numerical,) if part.lengths_tried else (),
+        generic = ""
+        if part.generic is not None:
+            generic = f" (exact: rank {part.generic.rank} of {part.generic.equations} there)"
+        text = (
+            f"redundant for any lengths and unrelated axes{generic}: the graph and the joint types"
         )
-    paradoxical = left - topological
-    if part.proved and paradoxical > 0 and not {loop.closing for loop in loops} & known:
-        noun = "more equation" if topological else "equation"
-        tried = counted(part.lengths_tried, "other set")
-        reason = f"not with {tried} of lengths and the same relations of the axes"
-        if not part.lengths_tried:
-            reason = "other lengths were not tried, for gears or the like tie the joints together"
-        shaky = moves_less(reduction, part)
+        message = f"{_equations_are(topological, where)} {text} make it so"
+        yield Diagnostic("REG210", "warning", message, joints=joints, source=source)
+    shaky = moves_less(reduction, part)
+    if part.proved and part.related and not shaky and not special_proved:
+        tried = counted(part.lengths_tried, "set")
+        text = (
+            f"redundant for all lengths tried ({tried}), which move alike with the same relations "
+            "of the axes: kept, for the joint axes alone do not prove it"
+        )
+        message = f"{_equations_are(part.related, where)} {text}"
+        help = (numerical,)
+        yield Diagnostic("REG238", "warning", message, joints=joints, source=source, help=help)
+    paradoxical = left - topological - part.related
+    if part.proved and paradoxical > 0 and not special_proved:
+        noun = "more equation" if topological or part.related else "equation"
+        reason = "other lengths were not tried, for gears or the like tie the joints together"
+        if part.lengths_tried:
+            tried = counted(part.lengths_tried, "other set")
+            reason = f"not with {tried} of lengths and the same relations of the axes"
+        elif part.generic is not None:
+            independent = min(part.generic.rank - part.rank, paradoxical)
+            reason = f"for unrelated axes {independent} more would be independent"
         owed = f"owed to special dimensions ({reason})"
-        noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(
             "REG235" if shaky else "REG202",
             "warning",
-            noun_is
+            f"{_equations_are(paradoxical, where, noun)} "
             + (
                 f"dependent at first order and needed, {owed}: not redundant, for the mechanism is "
                 "held at second order"

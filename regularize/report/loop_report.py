@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -306,4 +306,5 @@ class Component:
             "kept": self.part.kept,
             "removed": self.part.constraints - self.part.kept,
             "redundant": self.redundant,
+            "generic": None if self.part.generic is None else asdict(self.part.generic),
         }

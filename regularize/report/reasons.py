@@ -189,8 +189,9 @@ def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Rea
         groups = [names(group) for group in part.parallel]
         rows = counted(count, "closure equation")
         text = (
-            f"whatever the lengths, {rows} {'depends' if count == 1 else 'depend'} on the others "
-            f"as long as axes stay parallel: those of {'; of '.join(groups)}"
+            f"for all lengths tried {rows} {'depends' if count == 1 else 'depend'} on the others "
+            "as long as the axes keep all their relations, among them parallel: those of "
+            f"{'; of '.join(groups)}"
         )
         yield Reason("moves", joints, text)
         return

@@ -24,8 +24,6 @@ WIDTH = 100
 INDENT = (0, 0, 0, 2)
 #: Lines of a report: what somebody reads, and what one screen or two hold.
 LINES = 59
-#: Characters of a command up to which it is printed: a screen full of joints says nothing.
-COMMAND = 1500
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
-        yield from _ways("What to change", view.advice(report), verbosity)
+        yield from _ways("What to change", view.ways(report))
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
@@ -113,7 +111,6 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         few = min(detail.names, 5)
         yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
-        yield from _ways("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
         yield from _loops(report, detail, verbosity)
     yield _footer(report, detail)
@@ -246,17 +243,16 @@ def _named(
     yield from _section(title, pairs)
 
 
-def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterator[RenderableType]:
-    """Yield proposals in words, each with its command unless that is too long to copy."""
+def _ways(title: str, ways: Sequence[view.Way]) -> Iterator[RenderableType]:
+    """Yield proposals in words, numbered as ``fix --advice`` counts them, each with its command."""
     if not ways:
         return
     yield Text(title, "bold")
-    for words, command in ways:
-        long = len(command) > COMMAND and verbosity <= 0
-        words += " (its command is long: -v and the JSON report have it)" if long else ""
-        yield Padding(Text(f"{words}:" if command and not long else words), INDENT)
-        if command and not long:
-            yield Text(f"    {command}", "green", no_wrap=True)
+    for words, command, number in ways:
+        words += ":" if command else ""
+        yield Padding(_labelled(f"{number}. ", words) if number else Text(words), INDENT)
+        if command:
+            yield Text(f"    {' ' * bool(number)}{command}", "green", no_wrap=True)
     yield Text()
 
 

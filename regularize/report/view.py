@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
@@ -207,7 +208,20 @@ def _redundant(number: int) -> str:
     return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
-def advice(report: Analysis) -> list[tuple[str, str]]:
+class Way(NamedTuple):
+    """Something to do about a model: words, the command if there is one, its number as advice."""
+
+    words: str
+    command: str = ""
+    number: int = 0
+
+
+def ways(report: Analysis) -> list[Way]:
+    """Return all that can be done: joint changes, the best first, then equations to drop."""
+    return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
+
+
+def advice(report: Analysis) -> list[Way]:
     """Return joint changes, the best first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
@@ -219,12 +233,13 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             command = release_command(r, free[entry.changes]) if own else entry.command
             words = f"make {entry.words}, which gives mobility {entry.mobility}"
             more = counted(entry.left, "redundant equation") if entry.left else ""
-            found.append((f"{words}, and leaves {more}" if more else words, command))
+            words += f", and leaves {more}" if more else ""
+            found.append(Way(words, command, entry.number))
             continue
         words = f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
-        found.append((words, entry.command))
+        found.append(Way(words, entry.command, entry.number))
     held = {c.after for each in report.advice if each.in_file for c in each.changes}
     if found and not held and not free:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
@@ -232,7 +247,7 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             instead = "none of these can be written into this file without loss"
             if untried_files(r):
                 instead = "whether the file can hold these was not tried for so many equations"
-        found += [(instead, "")] if instead else []
+        found += [Way(instead)] if instead else []
     return found
 
 
@@ -245,16 +260,21 @@ def kinds(report: Analysis) -> str:
     """Return the redundant equations by class in words; empty where loops stay open."""
     if not report.reduction.assembly.closed:
         return ""
-    tried = any(part.lengths_tried for part in report.reduction.parts)
+    parts = report.reduction.parts
+    tried = any(part.lengths_tried for part in parts)
+    proved = f"; {_proved_words(report)}" if report.special else ""
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "topological": "topological (any lengths, unrelated axes)",
+        "related": f"by relations of the axes (all lengths tried{proved})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
-        + (f"; {_proved_words(report)})" if report.special else ")"),
+        + ("" if report.related else proved)
+        + ")",
     }
-    counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
-    return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
+    counts = report.redundancy | {"related": report.related}
+    counts["paradoxical"] -= report.needed + report.related
+    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
 
 
 def _proved_words(report: Analysis) -> str:

@@ -197,7 +197,7 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
         shapes = tuple(
             replace(g, T_body_geometry=T @ g.T_body_geometry) for b, T in parts for g in b.geometry
         )
-        inertia = Inertia.total(inertias) if inertias else None
+        inertia = Inertia.total(inertias) if parts and inertias else body.inertia
         grounded = body.name == mechanism.ground and body.inertia is None
         inertia = None if grounded else inertia
         bodies.append(replace(body, inertia=inertia, geometry=body.geometry + shapes))

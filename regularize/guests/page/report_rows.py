@@ -29,7 +29,6 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
     """Yield the report's sections as HTML, changes of joints first."""
     yield from section("What to change", _advice(report, references))
     yield _numbers(report)
-    yield from section("What to do", (_way(*way) for way in view.remedies(report)))
     yield from section("Findings", _findings(report, references))
     yield from section("Loops", _loops(report, drawing, references))
     named = (
@@ -110,12 +109,12 @@ def _numbers(report: Report) -> str:
 
 
 def _advice(report: Report, references: References) -> Iterator[str]:
-    """Yield the ways to change joints, each with a table of its changes."""
-    ways = view.advice(report)
-    if ways:
-        yield '<p class="quiet">Point at a way: the picture moves the freedoms that it gives.</p>'
-    entries = [entry.changes for entry in report.advice]
-    for k, (words, command) in enumerate(ways):
+    """Yield what can be done, joint changes with a table each; the first is open."""
+    ways = view.ways(report)
+    if any(way.number for way in ways):
+        yield '<p class="quiet">Point at a change: the picture moves what it sets free.</p>'
+    for k, (words, command, number) in enumerate(ways):
+        changes = report.advice[number - 1].changes if number else ()
         rows = [
             (
                 references.element(change.joint),
@@ -123,19 +122,20 @@ def _advice(report: Report, references: References) -> Iterator[str]:
                 escape(change.words),
                 escape(directions_words(change.freedoms, "slide", "turn")),
             )
-            for change in (entries[k] if k < len(entries) else ())
+            for change in changes
         ]
         cells = "\n".join(table(("joint", "before", "after", "gains"), rows)) if rows else ""
         if len(rows) > MOST_NAMES:
             cells = folded(f"all {len(rows)} joints", cells)
-        yield f'<div class="way" data-advice="{k}" tabindex="0">{_way(words, command)}{cells}</div>'
-
-
-def _way(words: str, command: str) -> str:
-    """Return HTML of a remedy: a sentence, and its command below."""
-    text = escape(words[0].upper() + words[1:])
-    code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
-    return f"<p>{text}{':' if code else '.'}</p>{code}"
+        title = escape(f"{number}. {words}" if number else words[0].upper() + words[1:])
+        copy = '<button type="button" data-copy>Copy</button>'
+        code = f'<p class="command"><code>{escape(command)}</code>{copy}</p>' if command else ""
+        if not code and not cells:
+            yield f"<p>{title}.</p>"
+            continue
+        place = f' data-advice="{number - 1}"' if number else ""
+        yield f'<details class="way"{place}{" open" * (k == 0)}><summary>{title}</summary>'
+        yield f"{code}{cells}</details>"
 
 
 def _findings(report: Report, references: References) -> Iterator[str]:

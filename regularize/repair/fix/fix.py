@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters import Adapter, adapters, read
+from regularize.adapters import Adapter, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
-from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
@@ -24,8 +23,9 @@ from regularize.lie import screw
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism, Model, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
@@ -34,22 +34,16 @@ from regularize.repair.fix.changed_files import (
     read_changed,
     unwanted,
 )
-from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
-from regularize.repair.fix.proposals import Advice
+from regularize.repair.fix.plan import FixPlan, plan
+from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised, idealise
-from regularize.repair.statics.cure import Cure, left_here
-from regularize.repair.statics.cures import TRIES, cures, freeing
+from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
-from regularize.validation import FLAG, TEXT, instance, named, validated
+from regularize.validation import FLAG, TEXT, WHOLE, instance, named, validated
 from regularize.words import gap_words, names
 
-#: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
-EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
-#: Formats whose readers take all text from ``read_bytes``, so that no file is needed to try one.
-IN_MEMORY = ("urdf", "sdf", "mjcf", "json", "freecad", "asmt")
-#: Joint by which the root of a URDF file floats where its reader is asked to let it.
-FLOATING = "floating_base"
 #: Numbers that are the same but for the last digit.
 EXACT = 1e-15
 
@@ -130,6 +124,7 @@ class Fix:
     remove=FLAG,
     slack=FLAG,
     as_is=FLAG,
+    advice=WHOLE | TEXT,
 )
 def fix(
     source: Model,
@@ -140,6 +135,7 @@ def fix(
     remove: bool = False,
     slack: bool = False,
     as_is: bool = False,
+    advice: int | str | None = None,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -158,15 +154,25 @@ def fix(
         slack: Let links be put in where other kinds of joints do not suffice.
         as_is: Leave the softness of an MJCF's loops alone; by default connects that lose others
             beside them become as much stiffer as both were together, which is measured.
+        advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
+            as ``"1@3fa2"``, which is refused where the file was changed since.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
-        ModelError: A joint cannot become what it should, or the changed files do not read as meant.
+        ModelError: A joint cannot become what it should, the changed files do not read as meant, or
+            there is no such advice.
         UnsupportedExport: The file cannot hold what would be needed.
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
     more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
+    if advice is not None:
+        if joints is not None or remove or any(more.values()):
+            raise ModelError("advice says what changes: leave joints and other changes out")
+        if isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source)):
+            joints = numbered(read(source, **options), advice)
+        else:
+            joints = numbered(as_mechanism(source), advice)
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
         adapter = adapter_of(source)
         if adapter is None:
@@ -175,8 +181,8 @@ def fix(
             return _changed_object(source, adapter, joints, any(more.values()), options)
         again = partial(fix, joints=joints, remove=remove, as_is=as_is, **more)
         return _changed_document(source, adapter, again, options)
-    before, label, options = _loaded(source, options)
-    patcher = _patcher(before, joints)
+    before, label, options = loaded(source, options)
+    patcher = patcher_of(before, joints)
     absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before = absorbed.mechanism
     if as_designed:
@@ -263,84 +269,6 @@ def _changed_object(
     return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
 
 
-def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
-    """Read a mechanism's file anew; return its patcher and the options of the reader."""
-    _, path, options = _loaded(mechanism, {})
-    return _patcher(read(path, **options), {}), options
-
-
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
-    """Edit a copy of the file as an entry of advice says, read it back, and compare.
-
-    With ``engine`` the text goes through a temporary file, which the format's own program reads
-    too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
-    """
-    before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
-    wanted = wanted_kinds(before, entry.changes)
-    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=expected)
-    patch = patcher.patch(wanted)
-    for finding in patch.findings:
-        if finding.severity != "note":
-            raise UnsupportedExport(f"{before.path}: {finding.message}")
-    placing = Placing(patcher, patch.edits)
-
-    def check(after: Mechanism) -> None:
-        # Ranks tell most of them; nobody asks here which rows go.
-        """Raise ``ModelError`` where the changed model differs from the plan."""
-        sure = entry.verified and entry.mobility == reduction.mobility and not engine
-        counted = expected if sure else left_here(reduction, after)
-        is_known = counted is not None and counted <= expected
-        _refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
-
-    if engine:
-        with read_changed(placing, options) as after:
-            check(after)
-    elif before.format in IN_MEMORY:
-        with replaced_content(placing.files(Path(placing.main))):
-            after = read(placing.main, **{**options, "format": before.format})
-        check(after)
-
-
-def _loaded(
-    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
-) -> tuple[Mechanism, str, dict[str, Any]]:
-    """Return the mechanism of a source, its path, and the options that read it again."""
-    reading = dict(options)
-    if not isinstance(source, Mechanism):
-        return read(source, **reading), fspath(source), reading
-    if source.path is None or source.format not in adapters():
-        raise ModelError(
-            f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
-        )
-    if source.format in ("urdf", "xacro"):
-        reading.setdefault("loops", source.files[0] if source.files else False)
-        reading.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
-    return source, source.path, reading
-
-
-def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    """Return the patcher of a mechanism's file; raises an error that names another way."""
-    adapter = adapters()[mechanism.format]
-    make = adapter.load_patcher()
-    if make is not None:
-        patcher: Patcher = make(mechanism)
-        return patcher
-    where = EXPORTS.get(mechanism.format)
-    if where is None:
-        raise UnsupportedExport(
-            f"{mechanism.path}: {adapter.title} cannot be edited in place; write it anew with "
-            "`regularize reduce`"
-        )
-    kinds = joints.kinds if isinstance(joints, Cure) else joints
-    if kinds is None:
-        kinds = next((cure.kinds for cure in cures(reduce(mechanism), limit=1)), None)
-    by_hand = " and ".join(f"joint `{name}` {kind}" for name, kind in (kinds or {}).items())
-    raise UnsupportedExport(
-        f"{mechanism.path}: is an export of {where}, which would not read it back; "
-        f"{f'make {by_hand}' if by_hand else 'change the joints'} in {where} and export it again"
-    )
-
-
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
     """Warn if the changed model cannot move, and name a change that frees the original model."""
     if not after.cells or after.finite_mobility != 0:
@@ -364,17 +292,8 @@ def _verified(
                 wrong.append(f"the mobility is {reduction.finite_mobility}")
         else:
             wrong = unwanted(before, after, planned, reduction)
-        _refuse(placing, wrong)
+        refuse(placing, wrong)
         return replace(after, path=before.path, files=before.files), reduction
-
-
-def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
-    """Raise ``ModelError`` that lists differences, if there are any."""
-    if wrong:
-        raise ModelError(
-            f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
-            "nothing is written"
-        )
 
 
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:

@@ -57,6 +57,9 @@ class Advice:
     #: Whether the changed mechanism was looked at; of large ones what is left is counted from the
     #: self-stress that changes take away.
     verified: bool = True
+    #: Its place in the list of a report, the first being 1, and a hash of the file and the changes.
+    number: int = 0
+    key: str = ""
 
     @property
     def words(self) -> str:
@@ -71,8 +74,13 @@ class Advice:
         """The command line that makes the changes in the file; empty where it cannot hold them."""
         if not self.in_file:
             return ""
-        words = ("regularize", "fix", *self.model, "-o", "fixed/", *self.arguments)
-        return shlex.join(words)
+        advice = ("--advice", self.id) if self.number else self.arguments
+        return shlex.join(("regularize", "fix", *self.model, "-o", "fixed/", *advice))
+
+    @property
+    def id(self) -> str:
+        """Number and hash, such as ``1@3fa2``, by which ``fix`` finds it while the file stays."""
+        return f"{self.number}@{self.key}"
 
     @property
     def arguments(self) -> list[str]:
@@ -82,6 +90,8 @@ class Advice:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
+            "number": self.number,
+            "id": self.id,
             "changes": [
                 {"joint": c.joint, "from": c.before, "to": c.argument[len(c.joint) + 1 :]}
                 for c in self.changes

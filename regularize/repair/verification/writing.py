@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from lxml import etree
 
@@ -80,17 +82,12 @@ def write_verified(
     place = temporary(target, target.suffix)
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
-        model, findings = prepared(mechanism, adapter, target.parent)
-        try:
-            findings += adapter.load_writer()(model, place)
-        except ValueError as error:  # of lxml
-            raise UnsupportedExport(
-                f"the model has text that cannot be written: {error}"
-            ) from error
-        # Meshes are named from the place of the file from now on.
-        placed = replace(model, path=os.fspath(place))
-        findings += _verified(placed, place, adapter, reduction)
-        findings += left_behind(mechanism, adapter.label, place)
+        findings, why = _rewritten(mechanism, adapter, place, reduction)
+        if why is not None:
+            findings = _written_anew(mechanism, adapter, place, target.parent, reduction)
+            if why:
+                message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
+                findings.insert(0, Diagnostic("REG302", "warning", message))
         written = [*_written(place, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         write_all({new: old.read_bytes() for old, new in written}, known)
@@ -109,6 +106,40 @@ def write_verified(
     return tuple(findings)
 
 
+def _rewritten(
+    mechanism: Mechanism, adapter: Adapter, place: Path, reduction: Reduction | None
+) -> tuple[list[Diagnostic], str | None]:
+    """Write the owner's file with the changes of the model; else return why not, or nothing."""
+    path, rewriter = mechanism.path, adapter.load_rewriter()
+    if rewriter is None or mechanism.format != adapter.name or not os.path.isfile(path or ""):
+        return [], ""
+    try:
+        file = rewriter(mechanism, place.parent)
+        place.write_bytes(file.data)
+        found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
+    except (ReadError, UnsupportedExport) as error:
+        return [], str(error).replace(str(place), Path(str(path)).name)
+    # Meshes are called by their files, which programs tell in more than one way.
+    found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
+    if worse := [each.message for each in found if each.severity != "note"]:
+        return [], worse[0].removeprefix(f"{adapter.label}: ")
+    return [*file.findings, *found], None
+
+
+def _written_anew(
+    mechanism: Mechanism, adapter: Adapter, place: Path, folder: Path, reduction: Reduction | None
+) -> list[Diagnostic]:
+    """Write a model by its format's writer; return what the file does not hold of it."""
+    model, findings = prepared(mechanism, adapter, folder)
+    try:
+        findings += adapter.load_writer()(model, place)
+    except ValueError as error:  # of lxml
+        raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
+    # Meshes are named from the place of the file from now on.
+    findings += _verified(replace(model, path=os.fspath(place)), place, adapter, reduction)
+    return [*findings, *left_behind(mechanism, adapter.label, place)]
+
+
 def replaceable(path: str | os.PathLike[str]) -> Path:
     """Return the file that is to be replaced: a link is followed, a device is refused."""
     target = Path(os.path.realpath(path))
@@ -125,11 +156,19 @@ def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _verified(
-    mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
+    mechanism: Mechanism,
+    path: Path,
+    adapter: Adapter,
+    reduction: Reduction | None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    like: Path | None = None,
 ) -> list[Diagnostic]:
-    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine."""
+    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
+
+    The format's program need not read what is made of a file (``like``) that it does not read.
+    """
     known = adapter.reader and adapter.of_files
-    after = read(path, format=adapter.name if known else None)
+    after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
     found = differences(mechanism, after, target=adapter.label, reduction=reduction)
     for finding in found:
@@ -138,6 +177,9 @@ def _verified(
     try:
         try_engine(path, adapter.name)
     except UnsupportedExport as error:
+        if like is not None and (why := refusal(like, adapter.name)):
+            message = f"{adapter.label}: as of {like.name}, {why}"
+            return [*found, Diagnostic("REG302", "note", message)]
         if adapter.reader:
             raise
         # An extension of another format, whose own program need not know it.
@@ -250,6 +292,15 @@ def try_engine(path: Path, format: str) -> str | None:
             said = f"{error} {words()}".replace(str(path), path.name)
             raise UnsupportedExport(f"{name} refuses it: {' '.join(said.split())[:300]}") from error
     return name
+
+
+def refusal(path: Path, format: str) -> str:
+    """Return why the format's own program refuses a file; nothing where it does not."""
+    try:
+        try_engine(path, format)
+    except UnsupportedExport as error:
+        return str(error)
+    return ""
 
 
 @contextmanager
