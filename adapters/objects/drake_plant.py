@@ -302,7 +302,7 @@ class _Reading(Draft):
 
 def _both(lower: Any, upper: Any) -> Array:
     """Return the larger of two opposite bounds of each freedom."""
-    return np.maximum(-np.array(lower), np.array(upper))
+    return np.asarray(np.maximum(-np.array(lower), np.array(upper)))
 
 
 def _frame(at: Any) -> tuple[Array, bool]:

@@ -7,7 +7,7 @@ the last part is the name where that is unambiguous.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,7 +63,7 @@ UNRATED = 1e6  # Newton's default for rates and efforts that nothing limits
 #: What drives are controlled by, by Newton's ``JointTargetMode``.
 DRIVES = {1: "position", 2: "velocity", 3: "position", 4: "motor"}
 #: Kind of each of Newton's shapes, and its size of Newton's scale, which has half lengths.
-SHAPES = {
+SHAPES: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "SPHERE": ("sphere", lambda s: s[:1]),
     "BOX": ("box", lambda s: 2 * s),
     "CAPSULE": ("capsule", lambda s: s[:2] * [1, 2]),
@@ -142,10 +142,8 @@ class _Reading(Draft):
                 terms = ((pair[0], 0, 1.0), (pair[1], 0, -factor))
                 self.couple(f"mimic {pair[0]}", "mimic", terms, offset, None)
         for k, enabled in enumerate(b.constraint_mimic_enabled):
-            pair = [
-                self.joint_names[x[k]]
-                for x in (b.constraint_mimic_joint0, b.constraint_mimic_joint1)
-            ]
+            one, two = b.constraint_mimic_joint0[k], b.constraint_mimic_joint1[k]
+            pair = self.joint_names[one], self.joint_names[two]
             terms = ((pair[0], 0, 1.0), (pair[1], 0, -float(b.constraint_mimic_coef1[k])))
             offset = float(b.constraint_mimic_coef0[k])
             if enabled and all(name in self.joints for name in pair):
@@ -177,7 +175,7 @@ class _Reading(Draft):
 
         b, unread = self.builder, []
         for i in b.body_shapes.get(body, ()):
-            kind, flags = GeoType(int(b.shape_type[i])).name, ShapeFlags(int(b.shape_flags[i]))
+            kind, flags = GeoType(int(b.shape_type[i])).name, int(b.shape_flags[i])
             if flags & ShapeFlags.SITE:
                 continue
             if kind not in SHAPES:
@@ -374,11 +372,10 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
     for unit, names in PER.items():
         starts, total = old[unit]
         end = starts[j + 1] if j + 1 < len(starts) else total
-        kept = names[1:] if unit == "dof" else names[2:]
-        if unit == "dof" or (unit == "coord" and len(alone.joint_q) == alone.joint_dof_count):
-            for name in kept:
-                for new, before in same.items():
-                    getattr(alone, name)[new] = getattr(builder, name)[starts[j] + before]
+        plain = len(alone.joint_q) == alone.joint_dof_count  # no quaternion among coordinates
+        for name in {"dof": names[1:], "coord": names[2:] if plain else ()}.get(unit, ()):
+            for new, before in same.items():
+                getattr(alone, name)[new] = getattr(builder, name)[starts[j] + before]
         more = getattr(alone, f"joint_{unit}_count") - (end - starts[j])
         for name in names:
             getattr(builder, name)[starts[j] : end] = getattr(alone, name)
