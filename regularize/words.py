@@ -127,6 +127,11 @@ LISTED = 6
 ROUNDING = 1e-9
 
 
+def three_digits(value: float) -> str:
+    """Return a number with three digits, in full where that is short."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
@@ -143,6 +148,26 @@ def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str
     if len(entries) < 2:
         return "".join(entries)
     return f"{', '.join(entries[:-1])} {last} {entries[-1]}"
+
+
+def gathered(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines; of more than two that differ in backquoted names alone, the first and a count.
+
+    Example:
+        >>> list(gathered(["`a` is lost", "`b` is lost", "`c` is lost"]))
+        ['`a` is lost', '  likewise 2 more: `b` and `c`']
+    """
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        alike.setdefault(re.sub("`[^`]*`", "`", line), []).append(line)
+    for first, *rest in alike.values():
+        yield first
+        if len(rest) < 2:
+            yield from rest
+            continue
+        told = set(re.findall("`([^`]*)`", first))
+        quoted = ([n for n in re.findall("`([^`]*)`", line) if n not in told] for line in rest)
+        yield f"  likewise {len(rest)} more: {names([n[0] for n in quoted if n])}"
 
 
 def names(entries: Iterable[str], most: int = LISTED) -> str:
@@ -200,7 +225,11 @@ def nearness_words(distance: float) -> str:
 
 
 def gap_words(translation: float, rotation: float) -> str:
-    """Write a gap in millimetres and degrees."""
+    """Write a gap in millimetres and degrees, without the one of them that is zero."""
+    if degrees(rotation) == degrees(0.0):
+        return millimetres(translation)
+    if millimetres(translation) == millimetres(0.0):
+        return degrees(rotation)
     return f"{millimetres(translation)} and {degrees(rotation)}"
 
 

@@ -203,16 +203,18 @@ def reads_model(arguments: argparse.Namespace) -> bool:
 
 def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
     """Add the option on which findings give exit status 1."""
-    words = "lowest severity that gives exit status 1: error, warning, never (warning)"
+    words = "lowest severity of findings that gives exit status 1: error, warning, never (warning)"
     severities = ("error", "warning", "never")
     option(parser, "--fail-on SEVERITY", words, choices=severities, default=default)
 
 
 def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
-    """Print findings to standard error; return the exit status."""
+    """Print findings to standard error, alike ones together; return the exit status."""
+    from regularize.words import gathered  # with NumPy, which ``--version`` must not load
+
     findings = list(findings)
-    for finding in findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
+    lines = (f"{f.severity}[{f.code}]: {displayed(f.message)}" for f in findings)
+    sys.stderr.writelines(f"{line}\n" for line in gathered(lines))
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
 

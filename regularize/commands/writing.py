@@ -77,6 +77,7 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
     options(parser.add_mutually_exclusive_group(), TARGETS)
     options(parser, CHANGES)
+    add_fail_on(parser)
 
 
 def run_fix(arguments: argparse.Namespace) -> int:
@@ -112,20 +113,19 @@ def run_fix(arguments: argparse.Namespace) -> int:
         lines.append(f"{'left as it is' if same else 'wrote'} {written}")
     stream = sys.stderr if diff else sys.stdout
     stream.writelines(f"{line}\n" for line in lines)
-    for finding in fixed.findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
-    return int(any(finding.severity != "note" for finding in fixed.findings))
+    return report_findings(fixed.findings, arguments.fail_on)
 
 
 def _changes(fixed: Fix) -> list[str]:
     """Describe the changes of a fix in words, one line each."""
-    from regularize.words import gap_words
+    from regularize.words import gap_words, listed
 
-    lines = [
-        f"{change.joint.name}: "
-        + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
-        for change in fixed.changes
-    ]
+    alike: dict[str, list[str]] = {}
+    for change in fixed.changes:
+        same = change.kind == change.joint.kind
+        words = "moved" if same else f"{change.joint.kind} to {change.kind}"
+        alike.setdefault(words, []).append(displayed(change.joint.name))
+    lines = [f"{listed(joints)}: {words}" for words, joints in alike.items()]
     for link in fixed.slack.links:
         slack = ", ".join(joint.name for joint in link.joints)
         lines.append(f"{link.joint.name}: on slack links at {link.carrier} ({slack})")
@@ -193,6 +193,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
         write_isostatic,
         written_as,
     )
+    from regularize.words import gathered
 
     mechanism, folder = load_model(arguments.file, arguments), arguments.out
     target = arguments.to or written_as(mechanism)
@@ -212,7 +213,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
         f"mobility: {_known_mobility(before)} before, {_known_mobility(after)} after",
-        *(f"  {change}" for change in report.changes),
+        *(f"  {line}" for line in gathered(map(str, report.changes))),
         f"wrote {displayed(str(path))}  ({target})",
         f"wrote {displayed(str(document))}",
     ]

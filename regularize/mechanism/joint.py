@@ -177,6 +177,7 @@ class Joint(Frozen):
         dynamics: Damping, friction, springs and rotor inertia.
         tolerance: How far it may be off in every direction, metres and radians, or None where the
             model states nothing; texts with units are taken too.
+        repeated: Equations that the model states for it more than once, as several mates do.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Joint(Frozen):
     source: Source | None = None
     dynamics: JointDynamics = field(default_factory=JointDynamics)
     tolerance: tuple[float, float] | None = None
+    repeated: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

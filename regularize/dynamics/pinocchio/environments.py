@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,12 +17,17 @@ from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
 if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.generated import Coder
     from regularize.dynamics.pinocchio.solvers import ConstrainedTree
     from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
+    from regularize.dynamics.tape.jit import Code
 
 #: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
 #: step may leave.
 CLOSED, BORNE = 1e-13, 1e-9
+#: States of a call and numbers of calls from which code for a robot pays, as in ``module.c``, and
+#: steps of a call.
+MANY, HUNDREDTH, LONG = 64, 100, 20_000
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
 #: Configurations (N, nq), velocities (N, nv), joint forces (N, 1 or steps, nv).
@@ -75,8 +81,10 @@ class Environments:
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool  #: whether damping, springs and dry friction of joints act
     drives: tuple[str, ...] = ()
-    #: Whether a step's beginning has to be recorded, too.
-    _begins: ClassVar[bool] = False
+    coder: Coder | None = None  #: what makes code of the steps, where some is wanted
+    #: Calls so far, and the code of one step and of several side by side.
+    _calls: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
+    _codes: dict[bool, Code | None] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def _kernel(self) -> Any:
@@ -146,7 +154,7 @@ class Environments:
         single = single_state and (np.ndim(tau) == 1 or of_steps)
         inputs = self._inputs(q, v, [tau] if of_steps else tau, steps)
         count = len(inputs[0])
-        both = count, steps + (first or self._begins)
+        both = count, steps + first
         states = np.empty((*both, robot.nq)), np.empty((*both, robot.nv))
         result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.empty(both))
         self._move(inputs, result, h, threads, self._targets(drive, count, steps, single))
@@ -202,10 +210,39 @@ class Environments:
         options, (q, v, tau) = self._options.copy(), inputs
         options[0] = h
         records = (states.q, states.v, states.residual, states.ok)
-        _, steps, drives = targets.shape
+        count, steps, drives = targets.shape
+        code = self._code(count, steps)
         self._kernel.rollout(
-            tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)
+            *(tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)),
+            *(() if code is None else (code.address, code.lanes)),
         )
+
+    def _code(self, count: int, steps: int) -> Code | None:
+        """Return code of so many robots' steps, made once that pays; None without any."""
+        if self.coder is None or self.drives or not count * steps:
+            return None
+        self._calls[0] += 1
+        pays = count >= MANY or count * steps >= LONG or self._calls[0] > HUNDREDTH
+        many = count > 1
+        if many not in self._codes and (pays or self.coder.eager):
+            self._codes[many] = None
+            with suppress(UnsupportedExport):
+                programs = self.coder.programs(self._joint_values())
+                self._codes[many] = self.coder.code(programs.step, self.coder.lanes if many else 1)
+        return self._codes.get(many)
+
+    def _joint_values(self) -> Array:
+        """Return damping, stiffness and rest of springs (3, nv); raise where more acts."""
+        from regularize.dynamics.tape.robot_programs import joints_of  # loaded where wanted
+
+        assert self._laws is not None
+        laws, closing, _ = self._laws
+        return joints_of(laws.reshape(7, -1), closing.reshape(4, -1), self.robot.multibody[0])
+
+    @property
+    def coded(self) -> bool:
+        """Whether there is code of steps."""
+        return any(code is not None for code in self._codes.values())
 
     def _move_one_by_one(self, inputs: Inputs, states: SteppedStates, h: float, steps: int) -> None:
         """Fill in the states after every step by dense algebra, one robot after the other."""

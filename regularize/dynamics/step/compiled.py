@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import UnsupportedExport
-from regularize.escape import in_comment
+from regularize.escape import as_utf8, in_comment
 from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
@@ -93,11 +93,15 @@ def which() -> str:
     return "Python" if Kernel is None else "compiled"
 
 
-def compiled(tables: Tables) -> Any:
-    """Return the compiled kernel on tables, or None where there is none."""
+def compiled(tables: Tables, coder: Callable[[str, int], Any] | None = None) -> Any:
+    """Return the compiled kernel on tables, or None where there is none.
+
+    Of the name of an entry, and whether it computes many states, a coder makes code for this tree
+    as ``module.c`` says, or None.
+    """
     if Kernel is None:
         return None
-    return Kernel(tables.integers, tables.reals, numbers)
+    return Kernel(tables.integers, tables.reals, numbers, *(() if coder is None else (coder,)))
 
 
 #: Functions that are offered: what goes in, what comes out, and what they do.
@@ -208,7 +212,8 @@ def _table_code(tables: Tables, name: str) -> str:
 def identifier(name: str) -> str:
     """Return the name if C can have it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+        words = "is no C identifier; use letters, digits and underscores"
+        raise UnsupportedExport(f"{as_utf8(name)!r} {words}")
     return name
 
 

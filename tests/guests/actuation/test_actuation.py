@@ -623,7 +623,10 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert np.allclose(m.joints(table["theta"]), table["q"], atol=1e-9)
     told = json.loads((tmp_path / "map.json").read_text())
     assert np.allclose(m.joints(told["theta"]), told["q"], atol=1e-9)
-    assert main(["twin", model, "-o", str(tmp_path / "twin.xml")]) == 0
+    assert main(["twin", model, "-o", str(tmp_path / "twin.xml"), "--fail-on", "error"]) == 0
+    crank = str(Path(__file__).parents[3] / "assets" / "slider_crank.urdf")
+    assert main(["twin", crank, "-o", str(tmp_path / "far.json")]) == 1
+    assert "REG342" in capsys.readouterr().err
     assert rg.check(str(tmp_path / "twin.xml")).as_dict()["model"]["loops"] == 0
     assert main(["states", model, "-n", "50", "-o", str(tmp_path / "s.npz")]) == 0
     assert len(np.load(tmp_path / "s.npz")["q"]) == 50
