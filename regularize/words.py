@@ -127,6 +127,11 @@ LISTED = 6
 ROUNDING = 1e-9
 
 
+def three_digits(value: float) -> str:
+    """Return a number with three digits, in full where that is short."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
@@ -220,7 +225,11 @@ def nearness_words(distance: float) -> str:
 
 
 def gap_words(translation: float, rotation: float) -> str:
-    """Write a gap in millimetres and degrees."""
+    """Write a gap in millimetres and degrees, without the one of them that is zero."""
+    if degrees(rotation) == degrees(0.0):
+        return millimetres(translation)
+    if millimetres(translation) == millimetres(0.0):
+        return degrees(rotation)
     return f"{millimetres(translation)} and {degrees(rotation)}"
 
 

@@ -80,7 +80,7 @@ def _merge_pair(
         return None
     T_parent_child = poses[group.index(members[0])]
     name = unique("+".join(member.name for member in members), taken)
-    joint = _joint_of(algebra, name, members[0], T_parent_child, center, length)
+    joint = _joint_of(algebra, name, members, T_parent_child, center, length)
     return joint, members, _finding(joint, members)
 
 
@@ -122,7 +122,12 @@ def _algebra(joint: Joint, parent: str, center: Array, length: float) -> Array |
 
 
 def _joint_of(
-    algebra: Array, name: str, mate: Joint, T_parent_child: Array, center: Array, length: float
+    algebra: Array,
+    name: str,
+    members: Sequence[Joint],
+    T_parent_child: Array,
+    center: Array,
+    length: float,
 ) -> Joint:
     """Return the joint whose freedoms are an algebra, with coordinates zero at this pose."""
     motions = motion_type(algebra, RTOL)
@@ -151,7 +156,7 @@ def _joint_of(
     frame = transform(np.column_stack([first, second, direction]), center + point)
     on_child = inverse(T_parent_child) @ frame
     return replace(
-        mate,
+        members[0],
         name=name,
         kind=kind,
         screws=screws,
@@ -159,13 +164,13 @@ def _joint_of(
         T_child_joint=on_child,
         position=np.zeros(screws.shape[1]),
         limits=None,
+        repeated=sum(6 - member.freedoms for member in members) - (6 - screws.shape[1]),
     )
 
 
 def _finding(joint: Joint, members: Sequence[Joint]) -> Diagnostic:
     """Return the finding that mates amount to one joint, with their superfluous equations."""
-    rows = sum(6 - member.freedoms for member in members)
-    spare = rows - (6 - joint.freedoms)
+    rows, spare = sum(6 - member.freedoms for member in members), joint.repeated
     what = f"{joint.freedoms}-freedom joint" if joint.kind == "composite" else f"{joint.kind} joint"
     count = NUMBERS[len(members)] if len(members) < len(NUMBERS) else str(len(members))
     names = ", ".join(f"`{member.name}`" for member in members)

@@ -118,6 +118,14 @@ class Patcher(ABC):
             "by hand, for others do what they do"
         )
 
+    def removable(self, joint: Joint) -> bool:
+        """Return whether the file lets a joint be taken out, or switched off."""
+        try:
+            self.slack(WantedSlack(removed=(joint,)))
+        except UnsupportedExport:
+            return False
+        return True
+
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Yield the relative references to other files in the text of a file; none by default."""
         return iter(())

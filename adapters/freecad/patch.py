@@ -8,12 +8,12 @@ import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
-from regularize.adapters.common.edits import EditedText, Patch, WantedKind, decode
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind, WantedSlack, decode
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.xml import Node
 from regularize.adapters.freecad.document import DAMAGED, MEMBER, member
 from regularize.adapters.freecad.read import TYPES as NAMES
-from regularize.errors import ReadError
+from regularize.errors import ReadError, UnsupportedExport
 from regularize.mechanism.joint import Joint
 
 #: Type that FreeCAD has for a kind.
@@ -61,24 +61,53 @@ class FreecadPatcher(XmlPatcher):
             patch.edits.append(place.with_attribute("value", str(number)))
         return patch
 
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Return the edits that suppress joints; links are not put in."""
+        if wanted.links:
+            return super().slack(wanted)
+        patch = Patch()
+        for joint in wanted.removed:
+            switch = self._switch_of(joint)
+            if switch is None:
+                raise UnsupportedExport(
+                    f"joint `{joint.name}` cannot be suppressed in this file: save it with a newer "
+                    "FreeCAD, or suppress it there"
+                )
+            place, value = switch
+            patch.edits.append(place.with_attribute("value", value))
+        return patch
+
+    def _switch_of(self, joint: Joint) -> tuple[Node, str] | None:
+        """Return the element that switches a joint off, and its value then; None without one."""
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            off = {"Suppressed": "true", "Activated": "false"}.get(place.get("name") or "")
+            value = place.child("Bool") if place.tag == "Property" and off else None
+            if value is not None and off is not None:
+                return value, off
+        return None
+
     def _type_of(self, joint: Joint) -> Node | None:
         """Return the element with a joint's type; None for a set of merged mates."""
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            if place.tag == "Property" and place.get("name") == "JointType":
+                number = place.child("Integer")
+                if number is None:
+                    return None
+                known = self._names(number)[int(number.get("value") or 0)]
+                return number if known == TYPES.get(joint.kind) else None
+        return None
+
+    def _object_of(self, joint: Joint) -> Node | None:
+        """Return the element with the properties of a joint; None for a set of merged mates."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
             return None
         data = self.document(source.path).root.child("ObjectData")
-        for item in [] if data is None else data.children("Object"):
-            if item.get("name") != match[1]:
-                continue
-            for place in item.walk():
-                if place.tag == "Property" and place.get("name") == "JointType":
-                    number = place.child("Integer")
-                    if number is None:
-                        return None
-                    known = self._names(number)[int(number.get("value") or 0)]
-                    return number if known == TYPES.get(joint.kind) else None
-        return None
+        items = [] if data is None else data.children("Object")
+        return next((item for item in items if item.get("name") == match[1]), None)
 
     def _names(self, number: Node) -> Sequence[str]:
         """Return the names of the types, in the order of their numbers."""

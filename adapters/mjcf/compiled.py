@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import Edit
 from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.errors import ReadError
-from regularize.escape import displayed, listed
+from regularize.escape import as_utf8, displayed, listed
 from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
@@ -33,8 +33,8 @@ _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
 _MASSLESS = "mass and inertia of moving bodies"
 
 
-#: A mesh that a geom shows: its file and its scale.
-MeshShape = tuple[str, tuple[float, float, float]]
+#: A mesh that a geom shows, its file and its scale; None for a height field.
+MeshShape = tuple[str, tuple[float, float, float]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,13 @@ class Compiled:
     files: tuple[str, ...]  # further files that were read
     lost: tuple[str, ...]  # features that were taken out before compiling, in words
     warnings: tuple[str, ...]  # what MuJoCo warned of
+
+    @property
+    def unshaped(self) -> dict[int, str]:
+        """Planes and height fields, which no mechanism holds, by geom number."""
+        fields = {g: "hfield" for g, mesh in self.meshes.items() if mesh is None}
+        planes = np.flatnonzero(self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+        return {**{int(g): "plane" for g in planes}, **fields}
 
     def source(self, tag: str, name: str) -> Source:
         """Return the place of the element of a tag and name in the user's files."""
@@ -193,10 +200,11 @@ def loaded(path: str) -> Any:
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """Load a ``mujoco.MjSpec``; return it with the plugins left out, in words."""
     path, content = roots[0].path, dict[str, bytes]()
-    named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
+    # MuJoCo doubles relative names of included files' meshes, and takes names as UTF-8.
+    named = as_utf8(os.path.abspath(path))
     for root in roots:
         if (data := replacement(root.path)) is not None:
-            content[os.path.abspath(root.path)] = data
+            content[as_utf8(os.path.abspath(root.path))] = data
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
         named = f"{named}.xml"
         content[named] = read_bytes(path)
@@ -279,7 +287,7 @@ def _without_files(spec: Any) -> list[str]:
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
     """Replace meshes by 1 mm spheres; return geoms with their meshes, and spheres with mass."""
     files = {mesh.name: mesh for mesh in spec.meshes}
-    pairs, weighing, kept = [], [], set[str]()
+    pairs, weighing, kept = list[tuple[Any, MeshShape]](), [], set[str]()
     low, high = spec.compiler.inertiagrouprange
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     never = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
@@ -293,6 +301,8 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
                 uri = os.path.join(spec.meshdir, mesh.file)
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
             pairs.append((geom, (uri, (x, y, z))))
+        else:
+            pairs.append((geom, None))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)

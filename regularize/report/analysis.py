@@ -22,17 +22,19 @@ from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
 from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
-from regularize.report.misfit import Misfit, misfit_where_asked
+from regularize.report.misfit import Misfit, fit_where_asked, misfit_where_asked
 from regularize.report.mobility_findings import held_entries, motion_components
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.nearly import BindingJoint, as_designed, binding_joints
 from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
+from regularize.report.repeated import Repeated, repeated_equations
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
@@ -66,6 +68,7 @@ class Analysis:
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
     trials: Trials | None = None
+    fit: LackOfFit | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
@@ -122,6 +125,7 @@ class Analysis:
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
+            fit=fit_where_asked(reduction, tolerance, stiffness),
             binding=binding,
             special=special,
         )
@@ -149,17 +153,26 @@ class Analysis:
         Those of loops that stay open are ``unclassified``.
         """
         r = self.reduction
-        proved, unproved = r.removed - self.seen, r.remaining + self.seen
+        proved, unproved = r.removed - r.repeated - self.seen, r.remaining + self.seen
         trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
         topological = min(max(unproved, 0), sum(p.topological for p in r.parts if p.proved))
         unknown = min(unproved - topological, sum(part.surplus for part in open_parts(r)))
+        twice = min(proved, sum(entry.count for entry in self.repeated if not entry.merged))
+        trivial, exceptional = trivial - min(trivial, twice), proved - max(trivial, twice)
+        said = r.repeated + twice
         return {
             "trivial": trivial,
-            "exceptional": proved - trivial,
+            "exceptional": exceptional,
+            **({"repeated": said} if said else {}),
             "topological": topological,
             "paradoxical": unproved - topological - unknown,
             **({} if r.assembly.closed else {"unclassified": unknown}),
         }
+
+    @cached_property
+    def repeated(self) -> tuple[Repeated, ...]:
+        """Return the equations that are stated twice between the same two bodies."""
+        return tuple(repeated_equations(self.reduction))
 
     @cached_property
     def needed(self) -> int:
@@ -200,7 +213,9 @@ class Analysis:
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Return the joint changes, the best first, and whether the model file can hold them."""
-        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
+        if self.trials is not None:
+            return self.trials.advice
+        return advise(self.reduction, self.cures, fit=self.fit)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -361,12 +376,13 @@ class Analysis:
 def model_entry(reduction: Reduction) -> dict[str, Any]:
     """Return the entry ``model`` of the JSON report: file, format, name and counts."""
     graph, mechanism = reduction.graph, reduction.mechanism
+    welds = len(graph.rigid_loops)  # which close loops though nothing marks them
     return {
         "path": mechanism.path,
         "format": mechanism.format,
         "name": mechanism.name,
         "bodies": sum(bool(members) for members in graph.members),
-        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints) + welds,
         "loops": graph.loops,
         "couplings": len(graph.couplings),
         "complete": mechanism.complete,

@@ -24,6 +24,7 @@ from regularize.report.loop_report import LoopReport, closure_error
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
+from regularize.report.repeated import held_already, reading_findings
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
     axis_words,
@@ -65,7 +66,8 @@ def findings(
         result += _special_finding(reduction, loops, proved)
     result += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
     result += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
-    return by_severity([*result, *_reaction_findings(reactions), *reduction.mechanism.findings])
+    read = reading_findings(reduction)
+    return by_severity([*result, *_reaction_findings(reactions), *read])
 
 
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -116,9 +118,8 @@ def _assembly_findings(reduction: Reduction, loops: Sequence[LoopReport]) -> Ite
         yield from open_loops(reduction, loops)
     elif max(before) > UNNOTICED:  # metres and radians
         yield _saved_open(reduction)
-    for joint in reduction.graph.rigid_loops:
-        text = f"fixed joint `{joint.name}` joins bodies that other fixed joints join already"
-        yield Diagnostic("REG216", "warning", text, joints=(joint.name,), source=joint.source)
+    for joint in reduction.idle_joints:
+        yield held_already(reduction, joint)
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
@@ -151,8 +152,8 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
 
 def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
     """Report the redundant equations of a loop."""
-    if not loop.redundant:
-        return
+    if not loop.redundant or loop.cut.edge.joint in reduction.idle_joints:
+        return  # of the latter another finding tells
     special = loop.category == "paradoxical"
     shaky = special and moves_less(reduction, loop.part)
     if special and not shaky:
@@ -359,11 +360,15 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
     if turned > CLOSED:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
+    edge = loop.cut.edge
+    body = reduction.graph.nodes[edge.parent]
+    if edge.joint in reduction.idle_joints:
+        body = edge.joint.parent
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"
         f"{', which does not matter for the motion' if idle else ''}: move that on "
-        f"`{reduction.graph.nodes[loop.cut.edge.parent]}` {listed([move for _, move in ways])} "
+        f"`{body}` {listed([move for _, move in ways])} "
         f"(axes of the ground), or relax `{loop.closing}` there"
         f"{'' if idle else '; then see whether the loop moves as it should'}"
     )

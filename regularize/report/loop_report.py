@@ -212,6 +212,9 @@ def loop_reports(
         center = motion.point if motion.name == "spherical" else None
         point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
         joints = tuple(graph.edges[e].joint.name for e in edges)
+        bodies = tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes))
+        if cut.edge.joint in reduction.idle_joints:
+            bodies = (cut.edge.joint.parent, cut.edge.joint.child)
         trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
         is_open = not (part.proved or reduction.assembly.closed)
         flat = [", ".join(graph.edges[e].name for e in loop) for loop in part.parallelograms]
@@ -221,7 +224,7 @@ def loop_reports(
             part=part,
             cut=cut,
             joints=joints,
-            bodies=tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes)),
+            bodies=bodies,
             category="open" if is_open else _category(part, cut, algebra),
             motion=motion,
             point=point,

@@ -69,7 +69,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         text = f"{'bodies' if several else 'body'} {names(row.bodies)} {verb} "
         text += f"{axis_words(row.axis)} {place} without moving anything else"
         yield Diagnostic("REG207", "note", text, joints=row.joints)
-    if reduction.cells and reduction.finite_mobility == 0:
+    if reduction.freedoms and reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
 
 

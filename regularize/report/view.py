@@ -18,6 +18,7 @@ from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.repeated import repeated_words
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -29,6 +30,7 @@ from regularize.words import (
     model_argument,
     noise_words,
     plural,
+    three_digits,
 )
 
 #: What to do about files that are not edited, where none of the changes can be made in them.
@@ -75,6 +77,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
         return "error", f"{which} cannot be closed: the model contradicts itself."
+    twice = repeated_words(report.repeated) if report.repeated else ""
+    if not report.loops and twice:
+        return "warning", f"No loops between bodies; {twice}."
     if not report.loops:
         sure = ", so nothing can be redundant" if report.mechanism.complete else ""
         return "good", f"No kinematic loops{sure}."
@@ -83,7 +88,9 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     if r.redundant == 0:
         return "good", "No redundant constraints."
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
-    if r.finite_mobility == 0:
+    if twice and sum(entry.count for entry in report.repeated) == r.redundant:
+        sentence, twice = f"{twice}, consistent: ", ""
+    if r.finite_mobility == 0 and r.freedoms:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
@@ -104,7 +111,8 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
-    return "warning", sentence + more_on_branches(r)
+    also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
+    return "warning", f"{sentence}{also}{more_on_branches(r)}"
 
 
 def counts(report: Analysis) -> str:
@@ -236,7 +244,12 @@ def advice(report: Analysis) -> list[Way]:
             words += f", and leaves {more}" if more else ""
             found.append(Way(words, command, entry.number))
             continue
-        words = f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
+        name = f"{entry.arrangement}: " if entry.arrangement else ""
+        words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
+        words += ", same motion"
+        if entry.load is not None:
+            before, after = map(three_digits, entry.load)
+            words += f", {before} → {after} N by lack of fit"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
         found.append(Way(words, entry.command, entry.number))
@@ -266,6 +279,7 @@ def kinds(report: Analysis) -> str:
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
+        "repeated": "repeated (said twice between the same bodies)",
         "topological": "topological (any lengths, unrelated axes)",
         "related": f"by relations of the axes (all lengths tried{proved})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
@@ -274,7 +288,7 @@ def kinds(report: Analysis) -> str:
     }
     counts = report.redundancy | {"related": report.related}
     counts["paradoxical"] -= report.needed + report.related
-    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
+    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts.get(kind))
 
 
 def _proved_words(report: Analysis) -> str:
@@ -378,18 +392,13 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
         words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
         if entry.force_std is not None and entry.force_worst is not None:
             unit = "N m" if entry.angular else "N"
-            words += f"; {_three_digits(entry.force_std)} {unit}"
-            words += f", at most {_three_digits(entry.force_worst)} {unit}"
+            words += f"; {three_digits(entry.force_std)} {unit}"
+            words += f", at most {three_digits(entry.force_worst)} {unit}"
             words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
         pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
     for load in found.loads[:3]:
-        usual = f"{_three_digits(load.force_std)} N and {_three_digits(load.moment_std)} N m (1σ)"
-        most = f"{_three_digits(load.force_worst)} N and {_three_digits(load.moment_worst)} N m"
+        usual = f"{three_digits(load.force_std)} N and {three_digits(load.moment_std)} N m (1σ)"
+        most = f"{three_digits(load.force_worst)} N and {three_digits(load.moment_worst)} N m"
         words = f"{usual}, at most {most}"
         pairs.append((f"joint {load.joint} then bears", words))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
-
-
-def _three_digits(value: float) -> str:
-    """Return a number with three digits, in full where that is short."""
-    return f"{float(f'{value:.3g}'):g}"

@@ -21,11 +21,11 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpend
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.proposals import Kinds, best_held
+from regularize.repair.fix.proposals import Kinds, best_held, designed, few
 from regularize.repair.statics.cure import Cure, changed, closure_rank
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
-from regularize.repair.statics.joint_changes import JointChange, with_joints
+from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
@@ -61,9 +61,9 @@ def plan(
     """Plan the changes of a model: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
-        return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
+        return as_said(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
-        return FixPlan(reduction, named_kinds(reduction, joints), isostatic=False)
+        return as_said(reduction, named_kinds(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
@@ -72,7 +72,7 @@ def plan(
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
-    planned = _by_kinds(reduction, kinds)
+    planned = _as_designers_do(reduction, patcher, kinds, remove) or _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)
     if planned is None and slack:
@@ -91,6 +91,32 @@ def plan(
     )
     findings = (Diagnostic("REG202", "warning", message),) if left else ()
     return FixPlan(reduction, wanted, isostatic=True, findings=findings, left=left)
+
+
+def _as_designers_do(
+    reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool
+) -> FixPlan | None:
+    """Plan an arrangement that designers have a name for, where they wrote the model."""
+    if not designed(reduction.mechanism) or not few(reduction):
+        return None
+    if remove:
+        kinds = {
+            joint.name: (*kinds[joint.name], *((CLEARANCE,) if patcher.removable(joint) else ()))
+            for joint in reduction.mechanism.joints
+        }
+    best = best_held(reduction, kinds)
+    if best is None or best.arrangement in (None, CLEARANCE):
+        return None
+    wanted = wanted_kinds(reduction.mechanism, best.changes)
+    findings: tuple[Diagnostic, ...] = ()
+    if best.left:
+        message = (
+            f"{counted(best.left, 'redundant equation')} {'stays' if best.left == 1 else 'stay'}: "
+            f"{best.arrangement} takes away what binds most; `regularize check` lists changes that "
+            "take more"
+        )
+        findings = (Diagnostic("REG202", "note", message),)
+    return as_said(reduction, wanted, isostatic=True, findings=findings, left=best.left)
 
 
 def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
@@ -116,21 +142,17 @@ def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
 
 def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> FixPlan | None:
     """Plan to remove closing joints that others imply, then other kinds of joints."""
-
-    def removable(joint: Joint) -> bool:
-        """Say whether the file lets a joint be taken out."""
-        try:
-            patcher.slack(WantedSlack(removed=(joint,)))
-        except UnsupportedExport:
-            return False
-        return True
-
-    smaller, removed = without_implied(reduction, kinds, removable)
+    smaller, removed = without_implied(reduction, kinds, patcher.removable)
     if not removed:
         return None
     planned = (
         _by_kinds(smaller, kinds) if smaller.redundant else FixPlan(smaller, (), isostatic=True)
     )
+    if planned is None and designed(reduction.mechanism):
+        message = f"{counted(smaller.redundant, 'redundant equation')} of what is left stay"
+        finding = Diagnostic("REG202", "warning", message)
+        left = smaller.redundant
+        planned = FixPlan(smaller, (), isostatic=True, findings=(finding,), left=left)
     if planned is None:
         return None
     expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
@@ -210,6 +232,19 @@ def _special(left: int) -> tuple[Diagnostic, ...]:
     return (Diagnostic("REG202", "warning", message),) if left else ()
 
 
+def as_said(reduction: Reduction, wanted: Collection[WantedKind], **more: Any) -> FixPlan:
+    """Plan joints of other kinds; those that become clearance are taken out."""
+    kinds = tuple(each for each in wanted if each.kind != CLEARANCE)
+    loose = tuple(each.joint for each in wanted if each.kind == CLEARANCE)
+    planned = FixPlan(reduction, kinds, **more)
+    if not loose:
+        return planned
+    mechanism = with_joints(reduction.mechanism, (each.replacement for each in kinds))
+    for joint in loose:
+        mechanism = _without(mechanism, joint)
+    return replace(planned, slack=WantedSlack(removed=loose), expected=mechanism)
+
+
 def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:
     """Convert joint changes of a mechanism to the wanted kinds that patchers take."""
     return tuple(
@@ -274,7 +309,7 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
     """Choose changes by gain, as long as each new freedom takes self-stress away."""
     stress, chosen = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    for cell in reduction.curable:
         options = stress.changes(reversed(cell.edges), kinds)
         options.sort(key=lambda option: -option.gain)
         chosen += independent_changes(stress.cell(cell), options)
@@ -379,7 +414,8 @@ def without_implied(
     joints = reduction.mechanism.joints[::-1]
     for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+        closes = joint.closure or designed(mechanism)
+        if not closes or reduction.removed < count or _referred(mechanism, joint):
             continue
         without = _without(placed, joint)
         if not removable(joint) or _freedoms(without, reduction.rtol) > free:

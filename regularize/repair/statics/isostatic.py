@@ -38,7 +38,7 @@ KINDS = ("prismatic", "revolute")
 
 @dataclass(frozen=True)
 class ClosureChange:
-    """A closing joint that becomes a ball (``lowered``), or gets slack joints beside it."""
+    """A closing joint that becomes a ball (``lowered``), goes, or gets slack joints beside it."""
 
     joint: str
     kind: str
@@ -52,6 +52,8 @@ class ClosureChange:
         """One sentence, starting in lower case."""
         if self.kind == "lowered":
             return f"joint `{self.joint}` becomes {self.after} instead of {self.before}"
+        if self.kind == "removed":
+            return f"joint `{self.joint}` is left out: fixed joints hold its bodies together"
         return (
             f"joint `{self.joint}` holds `{self.after}`, which slack joints "
             f"{', '.join(f'`{name}`' for name in self.added)} tie to `{self.before}`"
@@ -112,8 +114,12 @@ def isostatic(
             "the loops are open, so what is redundant depends on how they are closed; "
             "see `regularize check`"
         )
+    stated, idle = original, list[ClosureChange]()
+    if original.idle_rows:
+        mechanism, idle = _without_idle_rows(original)
+        original = reduce(mechanism, seed=seed)
     if original.redundant == 0:
-        return Isostatic(mechanism, original, (), original, ())
+        return Isostatic(mechanism, stated, tuple(idle), original, ())
     unheld = _beyond(original, coupled)
     again = partial(reduce, seed=seed, groups=not unheld)
     if unheld:
@@ -121,7 +127,7 @@ def isostatic(
     changed, changes, reduction = _lowered(mechanism, original, again, points)
     shaky = not original.followed
     numerical = reduction.remaining > 0 and not shaky
-    basis = original
+    basis = stated
     if numerical:
         reduction = basis = reduce(changed, seed=seed, numerical="anyway", groups=False)
         if changes:
@@ -133,7 +139,7 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
-    report = Isostatic(changed, basis, tuple(changes), result, ())
+    report = Isostatic(changed, basis, (*idle, *changes), result, ())
     if numerical:
         message = (
             f"{original.remaining} redundant constraints follow from special dimensions, not from "
@@ -153,6 +159,19 @@ def isostatic(
             )
         findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
+
+
+def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
+    """Leave out joints within rigid bodies that nothing refers to, and rows that mates repeat."""
+    mechanism = reduction.mechanism
+    needed = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
+    needed |= {actuator.joint for actuator in mechanism.actuators}
+    needed |= {motion.joint for motion in mechanism.motions}
+    idle = [joint.name for joint in reduction.idle_joints if joint.name not in needed]
+    kept = (joint for joint in mechanism.joints if joint.name not in idle)
+    joints = tuple(replace(joint, repeated=0) for joint in kept)
+    changes = [ClosureChange(name, "removed", "", "") for name in idle]
+    return replace(mechanism, joints=joints), changes
 
 
 def same_motion(one: Reduction, other: Reduction) -> bool:
