@@ -55,6 +55,8 @@ class Patcher(ABC):
 
     #: Whether references in included files are relative to the model's own folder.
     central = True
+    #: Whether any joint can be taken out, since none carries a body and the owner can undo it.
+    suppresses = False
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -104,6 +106,10 @@ class Patcher(ABC):
             "edited there; write the model anew with `regularize export MODEL --as-designed --to "
             "FORMAT`"
         )
+
+    def mates(self, joint: Joint) -> tuple[Joint, ...]:
+        """Return the joints of the file that a merged joint stands for; none where it is one."""
+        return ()
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Return the edits that insert slack links and delete idle closing joints; refused here."""

@@ -8,12 +8,13 @@ import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
-from regularize.adapters.common.edits import EditedText, Patch, WantedKind, decode
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind, WantedSlack, decode
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.xml import Node
 from regularize.adapters.freecad.document import DAMAGED, MEMBER, member
 from regularize.adapters.freecad.read import TYPES as NAMES
-from regularize.errors import ReadError
+from regularize.adapters.freecad.read import read_unmerged
+from regularize.errors import ReadError, UnsupportedExport
 from regularize.mechanism.joint import Joint
 
 #: Type that FreeCAD has for a kind.
@@ -36,6 +37,7 @@ class FreecadPatcher(XmlPatcher):
     """Edits joint types in the document of an assembly; the rest of the archive stays."""
 
     central = False
+    suppresses = True
 
     def text(self, path: str) -> EditedText:
         """Return ``Document.xml`` of an archive."""
@@ -61,23 +63,53 @@ class FreecadPatcher(XmlPatcher):
             patch.edits.append(place.with_attribute("value", str(number)))
         return patch
 
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Return the edits that suppress joints; links are not inserted."""
+        if wanted.links:
+            return super().slack(wanted)
+        patch = Patch()
+        for joint in wanted.removed:
+            for name, value in (("Suppressed", "true"), ("Activated", "false")):
+                place = self._property(joint, name)
+                if place is not None:
+                    patch.edits.append(place.with_attribute("value", value))
+                    break
+            else:
+                raise UnsupportedExport(f"joint {joint.name!r} cannot be suppressed in the file")
+        return patch
+
+    def mates(self, joint: Joint) -> tuple[Joint, ...]:
+        """Return the mates that were merged into a joint, whose name lists theirs."""
+        if not joint.repeated:
+            return ()
+        draft = read_unmerged(self.path, self.mechanism.name)
+        rest, members, pair = joint.name, list[Joint](), {joint.parent, joint.child}
+        for mate in (draft.joints[name] for name in draft.mates):
+            if {mate.parent, mate.child} == pair and f"{rest}+".startswith(f"{mate.name}+"):
+                members.append(mate)
+                rest = rest[len(mate.name) + 1 :]
+        return tuple(members)
+
     def _type_of(self, joint: Joint) -> Node | None:
         """Return the element with a joint's type; None for a set of merged mates."""
+        number = self._property(joint, "JointType")
+        if number is None:
+            return None
+        known = self._names(number)[int(number.get("value") or 0)]
+        return number if known == TYPES.get(joint.kind) else None
+
+    def _property(self, joint: Joint, name: str) -> Node | None:
+        """Return the element with the value of a property of a joint's object, if it has one."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
             return None
         data = self.document(source.path).root.child("ObjectData")
         for item in [] if data is None else data.children("Object"):
-            if item.get("name") != match[1]:
-                continue
-            for place in item.walk():
-                if place.tag == "Property" and place.get("name") == "JointType":
-                    number = place.child("Integer")
-                    if number is None:
-                        return None
-                    known = self._names(number)[int(number.get("value") or 0)]
-                    return number if known == TYPES.get(joint.kind) else None
+            if item.get("name") == match[1]:
+                for place in item.walk():
+                    if place.tag == "Property" and place.get("name") == name:
+                        return place.child("Integer", "Bool")
         return None
 
     def _names(self, number: Node) -> Sequence[str]:
