@@ -18,6 +18,7 @@ from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import reactions
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
+from regularize.report.misfit import binding
 from regularize.services import guest
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import SLIGHT, counted, listed
@@ -50,6 +51,8 @@ class Report(Analysis):
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        fit: Errors and stiffnesses of the joints, by which changes are ordered; None without
+            tolerances.
         trials: What came of trying joint changes and reductions on copies of the model's file; None
             where that was not asked for.
     """
@@ -96,6 +99,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    load_limit: float | str | None = None,
     trials: bool = False,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
@@ -113,6 +117,8 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        load_limit: Largest force that a joint may bear by lack of fit, in N, or a text such as
+            ``"200N"``: whether it binds or fits is a finding then (REG239).
         trials: Whether to try what the report proposes on copies of the model's file, written to a
             temporary folder and read by the format's own program too: the joint changes, and the
             commands that drop redundant equations, which are printed then. Without, whether the
@@ -136,12 +142,17 @@ def check(
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
+    if load_limit is not None:
+        found = tuple(
+            by_severity([*report.diagnostics, binding(report.reduction, report.fit, load_limit)])
+        )
+        report = replace(report, diagnostics=found)
     if trials:
         from regularize.repair.fix.advice import tried_all  # what writes files
 
         if progress is not None:
             progress(0.8)
-        report = replace(report, trials=tried_all(report.reduction, report.cures))
+        report = replace(report, trials=tried_all(report.reduction, report.cures, report.fit))
     return report
 
 

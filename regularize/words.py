@@ -127,6 +127,11 @@ LISTED = 6
 ROUNDING = 1e-9
 
 
+def three_digits(value: float) -> str:
+    """Return a number with three digits, in full where that is short."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:

@@ -55,8 +55,6 @@ class Patcher(ABC):
 
     #: Whether references in included files are relative to the model's own folder.
     central = True
-    #: Whether any joint can be taken out, since none carries a body and the owner can undo it.
-    suppresses = False
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -123,6 +121,14 @@ class Patcher(ABC):
             f"closing joints are not taken out of {self.mechanism.format} files: take out {names} "
             "by hand, for others do what they do"
         )
+
+    def removable(self, joint: Joint) -> bool:
+        """Return whether the file lets a joint be taken out, or switched off."""
+        try:
+            self.slack(WantedSlack(removed=(joint,)))
+        except UnsupportedExport:
+            return False
+        return True
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
         """Yield the relative references to other files in the text of a file; none by default."""

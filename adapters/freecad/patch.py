@@ -37,7 +37,6 @@ class FreecadPatcher(XmlPatcher):
     """Edits joint types in the document of an assembly; the rest of the archive stays."""
 
     central = False
-    suppresses = True
 
     def text(self, path: str) -> EditedText:
         """Return ``Document.xml`` of an archive."""
@@ -64,18 +63,19 @@ class FreecadPatcher(XmlPatcher):
         return patch
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """Return the edits that suppress joints; links are not inserted."""
+        """Return the edits that suppress joints; links are not put in."""
         if wanted.links:
             return super().slack(wanted)
         patch = Patch()
         for joint in wanted.removed:
-            for name, value in (("Suppressed", "true"), ("Activated", "false")):
-                place = self._property(joint, name)
-                if place is not None:
-                    patch.edits.append(place.with_attribute("value", value))
-                    break
-            else:
-                raise UnsupportedExport(f"joint {joint.name!r} cannot be suppressed in the file")
+            switch = self._switch_of(joint)
+            if switch is None:
+                raise UnsupportedExport(
+                    f"joint `{joint.name}` cannot be suppressed in this file: save it with a newer "
+                    "FreeCAD, or suppress it there"
+                )
+            place, value = switch
+            patch.edits.append(place.with_attribute("value", value))
         return patch
 
     def mates(self, joint: Joint) -> tuple[Joint, ...]:
@@ -90,27 +90,37 @@ class FreecadPatcher(XmlPatcher):
                 rest = rest[len(mate.name) + 1 :]
         return tuple(members)
 
+    def _switch_of(self, joint: Joint) -> tuple[Node, str] | None:
+        """Return the element that switches a joint off, and its value then; None without one."""
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            off = {"Suppressed": "true", "Activated": "false"}.get(place.get("name") or "")
+            value = place.child("Bool") if place.tag == "Property" and off else None
+            if value is not None and off is not None:
+                return value, off
+        return None
+
     def _type_of(self, joint: Joint) -> Node | None:
         """Return the element with a joint's type; None for a set of merged mates."""
-        number = self._property(joint, "JointType")
-        if number is None:
-            return None
-        known = self._names(number)[int(number.get("value") or 0)]
-        return number if known == TYPES.get(joint.kind) else None
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            if place.tag == "Property" and place.get("name") == "JointType":
+                number = place.child("Integer")
+                if number is None:
+                    return None
+                known = self._names(number)[int(number.get("value") or 0)]
+                return number if known == TYPES.get(joint.kind) else None
+        return None
 
-    def _property(self, joint: Joint, name: str) -> Node | None:
-        """Return the element with the value of a property of a joint's object, if it has one."""
+    def _object_of(self, joint: Joint) -> Node | None:
+        """Return the element with the properties of a joint; None for a set of merged mates."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
             return None
         data = self.document(source.path).root.child("ObjectData")
-        for item in [] if data is None else data.children("Object"):
-            if item.get("name") == match[1]:
-                for place in item.walk():
-                    if place.tag == "Property" and place.get("name") == name:
-                        return place.child("Integer", "Bool")
-        return None
+        items = [] if data is None else data.children("Object")
+        return next((item for item in items if item.get("name") == match[1]), None)
 
     def _names(self, number: Node) -> Sequence[str]:
         """Return the names of the types, in the order of their numbers."""

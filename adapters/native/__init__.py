@@ -15,11 +15,19 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind, tidy
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+    tidy,
+)
 from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import json_text
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, transform
@@ -294,19 +302,39 @@ class NativePatcher(Patcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Return the edits of the entries of each joint that change with its kind."""
-        text = self.text(self.path)
-        # JSON is YAML, and PyYAML knows where every value stands.
-        import yaml  # where a file is edited, not where one is written
-
-        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
-        joints = _members(root)["joints"].value
-        named = {_members(node)["name"].value: node for node in joints}
-        patch = Patch()
+        text, named, patch = self.text(self.path), self._entries(), Patch()
         for change in wanted:
             if change.joint.name not in named:
                 raise ModelError(f"{self.path}: joint {change.joint.name!r} is not found again")
             patch.edits += _edits(text, named[change.joint.name], change)
         return patch
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Return the edits that delete joints; links are not put in."""
+        if wanted.links:
+            return super().slack(wanted)
+        entries = [*self._entries().items()]
+        names = {joint.name for joint in wanted.removed}
+        patch, is_first = Patch(), True
+        for i, (name, node) in enumerate(entries):
+            if name not in names:
+                is_first = False
+                continue
+            if is_first and i + 1 == len(entries):
+                raise UnsupportedExport(f"{self.path}: no joint would be left")
+            # One comma goes with each: that behind it as long as none stays before it.
+            start = node.start_mark if is_first else entries[i - 1][1].end_mark
+            end = entries[i + 1][1].start_mark if is_first else node.end_mark
+            patch.edits.append(Edit(self.path, start.index, end.index, ""))
+        return patch
+
+    def _entries(self) -> dict[str, Any]:
+        """Return the entries of all joints in the syntax tree, by name."""
+        # JSON is YAML, and PyYAML knows where every value stands.
+        import yaml  # where a file is edited, not where one is written
+
+        root: Any = yaml.compose(self.text(self.path).text, Loader=yaml.SafeLoader)
+        return {_members(node)["name"].value: node for node in _members(root)["joints"].value}
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Return that both frames of a joint can be moved."""

@@ -19,6 +19,7 @@ from regularize.adapters.common.quantities import principal, rotation_quaternion
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
+from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.body import Geometry, Inertia
@@ -38,7 +39,7 @@ class Layers:
 
     def check(self) -> None:
         """Raise ``ReadError`` where a layer is no regular file, or there are too many prims."""
-        self.held.append(Sdf.Layer.FindOrOpen(self.path))
+        self.held.append(Sdf.Layer.FindOrOpen(as_utf8(self.path)))
         if self.held[0] is None:  # without an error only where there is no such file
             raise ReadError(self.path, "is gone; USD finds no file of this name")
         self._prims(self.held[0], "/")
@@ -83,7 +84,7 @@ class Layers:
         if os.path.exists(place):
             check_regular(place)
         try:
-            self.held.append(Sdf.Layer.FindOrOpen(place))
+            self.held.append(Sdf.Layer.FindOrOpen(as_utf8(place)))
         except Tf.ErrorException:
             return None
         return self.held[-1]
@@ -300,7 +301,7 @@ def open_stage(path: str) -> Any:
     with faults_of(path):
         layers = Layers(path)
         layers.check()
-        stage = Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(as_utf8(path))
         stage.Reload()  # USD may still hold layers of files that have changed since
         return stage
 

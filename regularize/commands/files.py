@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from regularize.commands.options import KINDS, option, options
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
-from regularize.words import gathered
 
 if TYPE_CHECKING:
     from regularize.adapters.repository import Repository
@@ -211,6 +210,8 @@ def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warni
 
 def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     """Print findings to standard error, alike ones together; return the exit status."""
+    from regularize.words import gathered  # with NumPy, which ``--version`` must not load
+
     findings = list(findings)
     lines = (f"{f.severity}[{f.code}]: {displayed(f.message)}" for f in findings)
     sys.stderr.writelines(f"{line}\n" for line in gathered(lines))

@@ -28,7 +28,6 @@ from regularize.commands.options import count, option, options
 from regularize.errors import RegularizeError, UnknownFormat
 from regularize.escape import displayed, json_text
 from regularize.version import SCHEMAS, __version__
-from regularize.words import gathered
 
 if TYPE_CHECKING:
     from regularize.lie.arrays import Array
@@ -194,6 +193,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
         write_isostatic,
         written_as,
     )
+    from regularize.words import gathered
 
     mechanism, folder = load_model(arguments.file, arguments), arguments.out
     target = arguments.to or written_as(mechanism)

@@ -22,12 +22,13 @@ from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
 from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
-from regularize.report.misfit import Misfit, misfit_where_asked
+from regularize.report.misfit import Misfit, fit_where_asked, misfit_where_asked
 from regularize.report.mobility_findings import held_entries, motion_components
 from regularize.report.motion import BodyMotion, moving
 from regularize.report.nearly import BindingJoint, as_designed, binding_joints
@@ -67,6 +68,7 @@ class Analysis:
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
     trials: Trials | None = None
+    fit: LackOfFit | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
@@ -123,6 +125,7 @@ class Analysis:
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
+            fit=fit_where_asked(reduction, tolerance, stiffness),
             binding=binding,
             special=special,
         )
@@ -210,7 +213,9 @@ class Analysis:
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Return the joint changes, the best first, and whether the model file can hold them."""
-        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
+        if self.trials is not None:
+            return self.trials.advice
+        return advise(self.reduction, self.cures, fit=self.fit)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

@@ -30,6 +30,7 @@ from regularize.words import (
     model_argument,
     noise_words,
     plural,
+    three_digits,
 )
 
 #: What to do about files that are not edited, where none of the changes can be made in them.
@@ -243,7 +244,12 @@ def advice(report: Analysis) -> list[Way]:
             words += f", and leaves {more}" if more else ""
             found.append(Way(words, command, entry.number))
             continue
-        words = f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
+        name = f"{entry.arrangement}: " if entry.arrangement else ""
+        words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
+        words += ", same motion"
+        if entry.load is not None:
+            before, after = map(three_digits, entry.load)
+            words += f", {before} → {after} N by lack of fit"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
         found.append(Way(words, entry.command, entry.number))
@@ -386,18 +392,13 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
         words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
         if entry.force_std is not None and entry.force_worst is not None:
             unit = "N m" if entry.angular else "N"
-            words += f"; {_three_digits(entry.force_std)} {unit}"
-            words += f", at most {_three_digits(entry.force_worst)} {unit}"
+            words += f"; {three_digits(entry.force_std)} {unit}"
+            words += f", at most {three_digits(entry.force_worst)} {unit}"
             words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
         pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
     for load in found.loads[:3]:
-        usual = f"{_three_digits(load.force_std)} N and {_three_digits(load.moment_std)} N m (1σ)"
-        most = f"{_three_digits(load.force_worst)} N and {_three_digits(load.moment_worst)} N m"
+        usual = f"{three_digits(load.force_std)} N and {three_digits(load.moment_std)} N m (1σ)"
+        most = f"{three_digits(load.force_worst)} N and {three_digits(load.moment_worst)} N m"
         words = f"{usual}, at most {most}"
         pairs.append((f"joint {load.joint} then bears", words))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
-
-
-def _three_digits(value: float) -> str:
-    """Return a number with three digits, in full where that is short."""
-    return f"{float(f'{value:.3g}'):g}"

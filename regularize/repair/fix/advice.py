@@ -25,6 +25,8 @@ from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
+from regularize.repair.statics.joint_changes import CLEARANCE
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.words import LISTED
 
 
@@ -87,7 +89,8 @@ def numbered(mechanism: Mechanism, advice: int | str) -> Cure:
     """Return the joint changes of an entry of advice, by its number or by number and hash."""
     number, _, key = str(advice).partition("@")
     reduction = with_other_lengths(reduce(mechanism))
-    entries = advise(reduction, verified_cures(reduction))
+    # With tolerances a report has another order, and other entries among the first.
+    entries = advise(reduction, verified_cures(reduction), most=1000 if key else MOST)
     found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
     if not found:
         listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
@@ -111,9 +114,14 @@ def _with_ids(mechanism: Mechanism, entries: Sequence[Advice]) -> tuple[Advice, 
 
 
 def advise(
-    reduction: Reduction, known: Sequence[Cure] = (), *, engine: bool = False
+    reduction: Reduction,
+    known: Sequence[Cure] = (),
+    *,
+    engine: bool = False,
+    fit: LackOfFit | None = None,
+    most: int = MOST,
 ) -> tuple[Advice, ...]:
-    """Propose at most five sets of joint changes, the best first.
+    """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
 
     Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
     """
@@ -127,7 +135,7 @@ def advise(
         for r, left in [(c.written, c.reduction.redundant)]
     ]
     if not entries:
-        entries = ranked(reduction, proposals(reduction, known, held), held)
+        entries = ranked(reduction, proposals(reduction, known, held), held, fit)
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
@@ -140,8 +148,8 @@ def advise(
             found.append(in_file(entry))
             trials -= 1
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
-    last = [found.pop(first)] if first >= MOST else []
-    return _with_ids(reduction.mechanism, (*found[: MOST - len(last)], *last))
+    last = [found.pop(first)] if first >= most else []
+    return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
 
 
 def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
@@ -217,7 +225,10 @@ def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
         if (make := adapter.load_patcher()) is None:
             return {}
         patcher: Patcher = make(mechanism)
-        return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
+        return {
+            joint.name: (*patcher.kinds(joint), *((CLEARANCE,) if patcher.removable(joint) else ()))
+            for joint in mechanism.joints
+        }
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
 
@@ -253,14 +264,16 @@ class Trials(NamedTuple):
     numerical: TriedReduction
 
 
-def tried_all(reduction: Reduction, verified_cures: Sequence[Cure]) -> Trials:
+def tried_all(
+    reduction: Reduction, verified_cures: Sequence[Cure], fit: LackOfFit | None = None
+) -> Trials:
     """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
     # Larger ones would take longer than a reader waits.
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
     undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, verified_cures, engine=True),
+        advise(r, verified_cures, engine=True, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
     )

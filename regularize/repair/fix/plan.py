@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,12 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpend
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.proposals import Kinds, best_held
-from regularize.repair.fix.superfluous import (
-    referred,
-    removable_from,
-    without,
-    without_idle,
-    without_implied,
-)
+from regularize.repair.fix.proposals import Kinds, best_held, designed, few
+from regularize.repair.fix.superfluous import referred, without, without_idle, without_implied
 from regularize.repair.statics.cure import Cure, changed
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
-from regularize.repair.statics.joint_changes import JointChange, with_joints
+from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
@@ -66,16 +59,16 @@ def plan(
     """Plan the changes of a model: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
-        return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
+        return as_said(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
-        return FixPlan(reduction, named_kinds(reduction, joints), isostatic=False)
+        return as_said(reduction, named_kinds(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
             "`regularize check`"
         )
     smaller, idle = reduction, tuple[Joint, ...]()
-    if reduction.idle_rows and (remove or patcher.suppresses):
+    if reduction.idle_rows and (remove or designed(mechanism)):
         smaller, idle = without_idle(reduction, patcher, welds=not remove)
     if not idle:
         return _isostatic_plan(reduction, patcher, remove, slack)
@@ -108,7 +101,7 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
     if not reduction.curable:
         raise UnsupportedExport(_why_not(reduction, patcher, kinds, ""))
-    planned = _by_kinds(reduction, kinds)
+    planned = _as_designers_do(reduction, patcher, kinds, remove) or _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)
     if planned is None and slack:
@@ -127,6 +120,32 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
     )
     findings = (Diagnostic("REG202", "warning", message),) if left else ()
     return FixPlan(reduction, wanted, isostatic=True, findings=findings, left=left)
+
+
+def _as_designers_do(
+    reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool
+) -> FixPlan | None:
+    """Plan an arrangement that designers have a name for, where they wrote the model."""
+    if not designed(reduction.mechanism) or not few(reduction):
+        return None
+    if remove:
+        kinds = {
+            joint.name: (*kinds[joint.name], *((CLEARANCE,) if patcher.removable(joint) else ()))
+            for joint in reduction.mechanism.joints
+        }
+    best = best_held(reduction, kinds)
+    if best is None or best.arrangement in (None, CLEARANCE):
+        return None
+    wanted = wanted_kinds(reduction.mechanism, best.changes)
+    findings: tuple[Diagnostic, ...] = ()
+    if best.left:
+        message = (
+            f"{counted(best.left, 'redundant equation')} {'stays' if best.left == 1 else 'stay'}: "
+            f"{best.arrangement} takes away what binds most; `regularize check` lists changes that "
+            "take more"
+        )
+        findings = (Diagnostic("REG202", "note", message),)
+    return as_said(reduction, wanted, isostatic=True, findings=findings, left=best.left)
 
 
 def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
@@ -153,8 +172,7 @@ def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
 
 def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> FixPlan | None:
     """Plan to remove closing joints that others imply, then other kinds of joints."""
-    removable = partial(removable_from, patcher)
-    smaller, removed = without_implied(reduction, kinds, removable, patcher.suppresses)
+    smaller, removed = without_implied(reduction, kinds, patcher.removable)
     if not removed:
         return None
     planned = _by_kinds(smaller, kinds) if smaller.redundant else None
@@ -239,6 +257,19 @@ def _special(left: int) -> tuple[Diagnostic, ...]:
         "joint that this file can hold takes it away"
     )
     return (Diagnostic("REG202", "warning", message),) if left else ()
+
+
+def as_said(reduction: Reduction, wanted: Collection[WantedKind], **more: Any) -> FixPlan:
+    """Plan joints of other kinds; those that become clearance are taken out."""
+    kinds = tuple(each for each in wanted if each.kind != CLEARANCE)
+    loose = tuple(each.joint for each in wanted if each.kind == CLEARANCE)
+    planned = FixPlan(reduction, kinds, **more)
+    if not loose:
+        return planned
+    mechanism = with_joints(reduction.mechanism, (each.replacement for each in kinds))
+    for joint in loose:
+        mechanism = without(mechanism, joint)
+    return replace(planned, slack=WantedSlack(removed=loose), expected=mechanism)
 
 
 def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:

@@ -7,27 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from regularize.adapters.common.edits import WantedSlack
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import UnsupportedExport
 from regularize.loops.assembly import with_coordinates
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.proposals import Kinds
+from regularize.repair.fix.proposals import Kinds, designed
 from regularize.repair.statics.cure import closure_rank
 from regularize.repair.statics.isostatic import same_motion
-
-
-def removable_from(patcher: Patcher, joint: Joint) -> bool:
-    """Say whether the file lets a joint be taken out."""
-    try:
-        patcher.slack(WantedSlack(removed=(joint,)))
-    except UnsupportedExport:
-        return False
-    return True
 
 
 def without_idle(
@@ -38,7 +27,7 @@ def without_idle(
     for joint in reduction.idle_joints:
         if (welds and joint.freedoms) or referred(mechanism, joint):
             continue  # what was meant to move
-        if removable_from(patcher, joint):
+        if patcher.removable(joint):
             removed.append(joint)
             mechanism = without(mechanism, joint)
     for joint in mechanism.joints:
@@ -52,11 +41,11 @@ def without_idle(
 
 
 def without_implied(
-    reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool], loose: bool = False
+    reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
 ) -> tuple[Reduction, tuple[Joint, ...]]:
-    """Remove closing joints, or ``loose`` any, whose equations provably follow from others.
+    """Remove closing joints all of whose equations provably follow from others.
 
-    Of joints that do the same, one stays that can become most other kinds.
+    Of closing joints that do the same, one stays that can become most other kinds.
     """
     removed: list[Joint] = []
     q = np.array(reduction.q)
@@ -67,11 +56,8 @@ def without_implied(
     joints = reduction.mechanism.joints[::-1]
     for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        if reduction.removed < count or referred(mechanism, joint):
-            continue
-        edges = reduction.graph.edges
-        in_loops = {edges[e].joint.name for cell in reduction.cells for e in cell.edges}
-        if not joint.closure and not (loose and joint.name in in_loops):
+        closes = joint.closure or designed(mechanism)
+        if not closes or reduction.removed < count or referred(mechanism, joint):
             continue
         shorter = without(placed, joint)
         if not removable(joint) or _freedoms(shorter, reduction.rtol) > free:

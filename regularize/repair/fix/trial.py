@@ -14,7 +14,7 @@ from regularize.errors import ModelError, UnsupportedExport
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import reduce
 from regularize.repair.fix.changed_files import Placing, read_changed, unwanted
-from regularize.repair.fix.plan import FixPlan, wanted_kinds
+from regularize.repair.fix.plan import as_said, wanted_kinds
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.statics.cure import Cure, left_here
 from regularize.repair.statics.cures import cures
@@ -41,8 +41,11 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     """
     before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
     wanted = wanted_kinds(before, entry.changes)
-    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=expected)
-    patch = patcher.patch(wanted)
+    moves = reduction.finite_mobility != 0
+    planned = as_said(reduction, wanted, isostatic=moves, left=expected)
+    patch = patcher.patch(planned.wanted)
+    if planned.slack is not None:
+        patch.edits += patcher.slack(planned.slack).edits
     for finding in patch.findings:
         if finding.severity != "note":
             raise UnsupportedExport(f"{before.path}: {finding.message}")

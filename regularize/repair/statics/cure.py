@@ -20,7 +20,7 @@ from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.statics.joint_changes import JointChange, own_freedom, with_joints
+from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, own_freedom, with_joints
 from regularize.repair.statics.passive_freedoms import passive_bodies
 from regularize.tolerances import EXACT
 
@@ -81,8 +81,10 @@ class NoCure(ShortRepr):
 def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     """Return the mechanism with the changes made, stored in its assembled pose."""
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
-    new = {change.joint: change.replacement for change in changes}
-    actuators = []
+    loose = {change.joint for change in changes if change.after == CLEARANCE}
+    new = {c.joint: c.replacement for c in changes if c.joint not in loose}
+    joints = tuple(joint for joint in mechanism.joints if joint.name not in loose)
+    mechanism, actuators = replace(mechanism, joints=joints), []
     for actuator in mechanism.actuators:
         freedom: int | None = actuator.freedom
         if actuator.joint in new:
@@ -136,7 +138,7 @@ def _judged(
 def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
     """Put the changed mechanism on each motion of the highest rank that the original has there."""
     mechanism = changed(reduction, changes)
-    new = {change.joint: change.replacement for change in changes}
+    new = {c.joint: c.replacement for c in changes if c.after != CLEARANCE}
     telling = _telling(reduction)
     if not any(telling):
         yield mechanism
