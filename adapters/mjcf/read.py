@@ -204,7 +204,9 @@ def _body(model: Model, i: int) -> Body:
         matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
         inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)
     first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
-    shapes = [_shape(model, g, model.compiled.meshes.get(g)) for g in range(first, first + count)]
+    unshaped, meshes = model.compiled.unshaped, model.compiled.meshes
+    held = (g for g in range(first, first + count) if g not in unshaped)
+    shapes = [_shape(model, g, meshes.get(g)) for g in held]
     return Body(
         model.body_names[i],
         inertia,
@@ -277,10 +279,16 @@ def _report(model: Model) -> None:
             "actuators on sites, bodies or spatial tendons are no motors of joints: "
             + listed(others, len(others))
         )
+    starts = m.wrap_type[m.tendon_adr] if m.ntendon else ()
+    spatial = [
+        m.tendon(k).name or f"tendon_{k}"
+        for k, kind in enumerate(starts)
+        if kind != mujoco.mjtWrap.mjWRAP_JOINT
+    ]
     ignored = {
         **unread_values(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
-        "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
+        f"spatial tendons {listed(spatial)}": bool(spatial),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),
     }
     named = [what for what, present in ignored.items() if present]
