@@ -7,12 +7,14 @@ that one file stands for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from lxml import etree
 
 from regularize.adapters.common.edits import EditedText, quoteattr
 from regularize.adapters.common.patching import XmlPatcher, led_back
@@ -266,3 +268,11 @@ def element(tag: str, attributes: Mapping[str, str], inside: Iterable[str] = ())
     words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
     content = "\n".join(inside)
     return f"<{tag}{words}>\n{content}\n</{tag}>" if content else f"<{tag}{words}/>"
+
+
+def text_of(new: Any) -> str:
+    """Return an element that is written anew as text."""
+    copy = deepcopy(new)
+    copy.tail = None
+    etree.indent(copy, space="  ")
+    return str(etree.tostring(copy, encoding="unicode"))

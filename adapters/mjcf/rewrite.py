@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, same
+from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, same, text_of
 from regularize.adapters.common.write import numbers, written
 from regularize.adapters.common.xml import Node
 from regularize.adapters.mjcf.bodies import forces, limits, place
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.mjcf.read import read
-from regularize.adapters.mjcf.sections import JOINTS, MjcfSections, text_of
+from regularize.adapters.mjcf.sections import JOINTS, MjcfSections
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
 from regularize.lie.screw import inverse

@@ -7,15 +7,19 @@ gone goes as well, and is reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
-from regularize.adapters.common.rewriting import ChangedFile, Rewriting, element, moved_joints
+from regularize.adapters.common.rewriting import (
+    ChangedFile,
+    Rewriting,
+    element,
+    moved_joints,
+    text_of,
+)
 from regularize.adapters.common.write import number, numbers, written
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.mjcf.bodies import BodyTree
@@ -270,11 +274,3 @@ class MjcfSections(ChangedFile):
             for body in Rewriting(text).below(world)
             for node in Rewriting(text).inside(body, *JOINTS)
         ]
-
-
-def text_of(new: Any) -> str:
-    """Return an element that is written anew as text."""
-    copy = deepcopy(new)
-    copy.tail = None
-    etree.indent(copy, space="  ")
-    return str(etree.tostring(copy, encoding="unicode"))

@@ -40,6 +40,9 @@ from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
 from regularize.tolerances import EXACT
 
+#: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
+PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
+
 
 def write_verified(
     mechanism: Mechanism,
@@ -103,7 +106,7 @@ def _rewritten(
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
     found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
-    if worse := [each.message for each in found if each.severity != "note"]:
+    if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
 
