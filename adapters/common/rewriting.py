@@ -43,7 +43,6 @@ class Rewriting:
     included: dict[Node, Node] = field(default_factory=dict)  # roots by the elements that include
     attributes: dict[Node, dict[str, str | None]] = field(default_factory=dict)  # None: taken away
     removed: set[Node] = field(default_factory=set)
-    contents: dict[Node, str] = field(default_factory=dict)  # other text inside of an element
     #: Elements that come last in others, each of texts and of elements that move there.
     added: dict[Node, list[tuple[str | Node, ...]]] = field(default_factory=dict)
     fresh: dict[str, list[str]] = field(default_factory=dict)  # elements of new sections
@@ -139,8 +138,6 @@ class Rewriting:
 
     def _inner(self, node: Node) -> str:
         """Return what stands between the tags of an element after the changes."""
-        if node in self.contents:
-            return self.contents[node]
         text, pieces, last = node.document.text, list[str](), node.opened
         for child in node.nodes:
             gap = text[last : child.start]

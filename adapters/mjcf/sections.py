@@ -131,15 +131,6 @@ class MjcfSections(ChangedFile):
                 self.removed.add(self.patcher.document(source.path).at(source))
         self._equality({coupling.name for coupling in new if coupling not in old})
 
-    def rewrite_gravity(self) -> None:
-        """Change gravity where it is another one."""
-        if not np.array_equal(self.before.gravity, self.after.gravity):
-            gravity = numbers(self.after.gravity)
-            for option in self.sections("option")[-1:]:
-                self.change(option, gravity=gravity)
-            if not self.sections("option"):
-                self.add(self.root, element("option", {"gravity": gravity}))
-
     def rewrite_motors(self) -> set[str]:
         """Take actuators out that go, add new ones, and return the names of the former."""
         nodes, at = [*self.elements("actuator")], 0
