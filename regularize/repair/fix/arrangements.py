@@ -93,10 +93,13 @@ def several(reduction: Reduction) -> Iterator[list[Edge]]:
 
 def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
     """Yield arrangements of the catalogue that fit, each with the joint changes that make it."""
+    curable = reduction.curable
+    if not curable:
+        return
     stress, driven = MechanismStress.of(reduction), driven_joints(reduction)
     for edges in several(reduction):
         cell = reduction.cell_at.get(edges[0].index)
-        if cell is None or not cell.redundant:
+        if cell is None or cell not in curable:
             continue
         lie, offsets = _lie(stress, edges), _offsets(stress, edges)
         for entry in catalogue():
