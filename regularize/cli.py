@@ -149,17 +149,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = streams.BEGAN if argv is None else time.perf_counter()
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
-    if getattr(arguments, "version", False):
+    if getattr(arguments, "version", False) or not hasattr(arguments, "run"):
+        arguments.run = _introduce
+    with streams.prepared():
+        return _run(arguments)
+
+
+def _introduce(arguments: argparse.Namespace) -> int:
+    """Print the version where it is asked for, else the first steps, which are no use."""
+    if arguments.version:
         from regularize.version import __version__
 
         sys.stdout.write(f"regularize {__version__}\n")
         return 0
-    if not hasattr(arguments, "run"):
-        with streams.prepared():
-            sys.stdout.writelines(f"{line}\n" for line in first_steps())
-        return 2
-    with streams.prepared():
-        return _run(arguments)
+    sys.stdout.writelines(f"{line}\n" for line in first_steps())
+    return 2
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -189,6 +193,9 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
+        if streams.INTERRUPTED.is_set():
+            sys.stderr.write("regularize: interrupted\n")
+            return 130
         reason = (
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"

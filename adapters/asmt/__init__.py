@@ -126,6 +126,10 @@ class _Reader:
                 f"the mass properties of {listed(self.placeholders, 3)} are placeholders: left out",
                 self.assembly.source,
             )
+        forces = self.assembly.get("ForceTorques")
+        if forces is not None and forces.children:
+            shown = listed([force.value("Name") or force.text for force in forces.children], 3)
+            self.draft.skip(f"forces not read: {shown}", forces.source)
         gravity = self.assembly.get("ConstantGravity")
         g = np.zeros(3) if gravity is None else gravity.rows(1, 3)[0] * self.scale
         return self.draft.finish("asmt", g)

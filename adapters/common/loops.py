@@ -337,12 +337,17 @@ class Attachment:
     model: str | None  # of the other link; None for the same one
 
     @classmethod
-    def of(cls, node: Node) -> Attachment | None:
-        """Read a ``<plugin>`` that joins links; return None for any other plugin."""
+    def of(cls, node: Node, draft: Draft) -> Attachment | None:
+        """Read a ``<plugin>`` that joins links; report and return None for one of joints."""
         words = f"{node.get('name') or ''} {node.get('filename') or ''}"
         plain = words.replace("-", "").replace("_", "").lower()
         kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
         if kind is None:
+            title = f"the plugin `{node.get('name') or node.get('filename')}`"
+            if "mimic" in plain:
+                draft.unread(f"{title} couples joints and is not read", node.source)
+            elif any("joint" in element.tag.lower() for element in node.walk()):
+                draft.skip(f"{title} acts on joints and is not read", node.source)
             return None
         (first, second, model), _ = PLUGINS[kind]
         named = node.child(model) if model else None

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from regularize.errors import RegularizeError
+from regularize.escape import as_utf8
 
 #: Flags of Linux's ``renameat2``: only to a free name; both files change places.
 FREE, EXCHANGE = 1, 2
@@ -32,7 +33,7 @@ _UNDER_WAY = re.compile(
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in one step; see ``write_bytes``."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, as_utf8(text).encode("utf-8"))
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

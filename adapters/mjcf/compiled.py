@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import Edit
 from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.errors import ReadError
-from regularize.escape import displayed, listed
+from regularize.escape import as_utf8, displayed, listed
 from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
@@ -193,10 +193,11 @@ def loaded(path: str) -> Any:
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """Load a ``mujoco.MjSpec``; return it with the plugins left out, in words."""
     path, content = roots[0].path, dict[str, bytes]()
-    named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
+    # MuJoCo doubles relative names of included files' meshes, and takes names as UTF-8.
+    named = as_utf8(os.path.abspath(path))
     for root in roots:
         if (data := replacement(root.path)) is not None:
-            content[os.path.abspath(root.path)] = data
+            content[as_utf8(os.path.abspath(root.path))] = data
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
         named = f"{named}.xml"
         content[named] = read_bytes(path)

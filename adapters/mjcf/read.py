@@ -277,10 +277,16 @@ def _report(model: Model) -> None:
             "actuators on sites, bodies or spatial tendons are no motors of joints: "
             + listed(others, len(others))
         )
+    starts = m.wrap_type[m.tendon_adr] if m.ntendon else ()
+    spatial = [
+        m.tendon(k).name or f"tendon_{k}"
+        for k, kind in enumerate(starts)
+        if kind != mujoco.mjtWrap.mjWRAP_JOINT
+    ]
     ignored = {
         **unread_values(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
-        "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
+        f"spatial tendons {listed(spatial)}": bool(spatial),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),
     }
     named = [what for what, present in ignored.items() if present]

@@ -16,13 +16,13 @@ from regularize.adapters.common.draft import WORLD, Draft
 from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.values import FilePlace
 from regularize.errors import ReadError
-from regularize.escape import unique
+from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, relative_pose
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism
 
 LABEL = "<MultibodyPlant>"
 #: Joint kind of this project for each joint type of Drake.
@@ -37,6 +37,14 @@ KINDS = {
     "quaternion_floating": "free",
     "rpy_floating": "free",
 }
+#: Kinds whose coordinates are those of Drake.
+COORDINATES = ("revolute", "prismatic", "helical", "universal", "planar")
+#: Methods that return stiffness and rest position of those force elements that are joint springs.
+SPRINGS = {
+    "RevoluteSpring": ("default_stiffness", "default_nominal_angle"),
+    "PrismaticSpring": ("stiffness", "nominal_position"),
+}
+GRAVITY = "UniformGravityFieldElement"
 #: Method of Drake's joint that returns the axis, for kinds of one freedom.
 AXES = {"revolute": "revolute_axis", "prismatic": "translation_axis", "helical": "screw_axis"}
 
@@ -57,6 +65,7 @@ def read(plant: Any, *, constraints: Iterable[tuple[Any, ...]] = ()) -> Mechanis
         reading.join(plant.get_joint(index))
     reading.ground_parts(reading.pose, usual=True)
     places = reading.places()
+    reading.report_unread()
     for number, rod in enumerate(rods.values()):
         reading.keep_apart(f"distance_{number}", rod, places)
     for number, one in enumerate(arguments):
@@ -69,16 +78,25 @@ class _Reading(Draft):
 
     def __init__(self, plant: Any) -> None:
         super().__init__(None, "plant")
-        from pydrake.multibody.tree import BodyIndex  # where there is a plant, there is Drake
+        from pydrake.multibody.tree import BodyIndex, ForceElementIndex  # a plant comes from Drake
 
         bodies = [plant.get_body(BodyIndex(i)) for i in range(plant.num_bodies())]
         plain_names = [body.name() for body in bodies]
         self.plant, self._names, self._bodies = plant, dict[int, str](), dict[str, Any]()
         self._joint_names = dict[int, str]()  # by index in the plant
-        self._motors = {
-            int(plant.get_joint_actuator(index).joint().index())
-            for index in plant.GetJointActuatorIndices()
-        }
+        self._motors = dict[int, list[Any]]()  # by index of their joint
+        for motor in map(plant.get_joint_actuator, plant.GetJointActuatorIndices()):
+            self._motors.setdefault(int(motor.joint().index()), []).append(motor)
+        self._springs = dict[int, Any]()
+        for index in range(plant.num_force_elements()):
+            force = plant.get_force_element(ForceElementIndex(index))
+            if type(force).__name__ in SPRINGS:
+                self._springs[int(force.joint().index())] = force
+            elif type(force).__name__ != GRAVITY:
+                name = f"{type(force).__name__} {int(force.index())}"
+                self.skip(
+                    f"`{name}` is a force that is not read", FilePlace(LABEL, name, None).source
+                )
         for body in bodies:
             alone = plain_names.count(body.name()) == 1 or int(body.index()) == 0
             name = body.name() if alone else self.scoped(body)
@@ -118,12 +136,7 @@ class _Reading(Draft):
         if kind == "fixed":
             T_parent = T_parent @ joint.X_FM().GetAsMatrix4()
         screws, q = _motion(joint, kind)
-        limits, dynamics = None, JointDynamics()
-        if kind in AXES:
-            ends = joint.position_lower_limits(), joint.position_upper_limits()
-            limits = JointLimits(*map(np.array, ends))
-            damping = np.array(joint.default_damping_vector())
-            dynamics = JointDynamics(damping=damping) if np.any(damping) else dynamics
+        motors = self._motors.get(int(joint.index()), [])
         name = self._joint_names[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
             name,
@@ -134,13 +147,92 @@ class _Reading(Draft):
             T_parent,
             T_child,
             position=q,
-            limits=limits if limits is not None and limits.bounded else None,
-            dynamics=dynamics,
-            actuated=int(joint.index()) in self._motors if self._motors else None,
+            limits=self._limits(joint, kind, motors, where),
+            dynamics=self._dynamics(joint, kind, motors),
+            actuated=bool(motors) if self._motors else None,
             closure=any(each.child == child for each in self.joints.values()),
             source=where.source,
         )
         self.add_joint(made, where)
+        for motor in motors:
+            self._add_motor(motor, name)
+
+    def _limits(
+        self, joint: Any, kind: str, motors: list[Any], where: FilePlace
+    ) -> JointLimits | None:
+        """Return bounds, rates and the efforts of the motors; report those that are not read."""
+        ends = [np.array(x) for x in (joint.position_lower_limits(), joint.position_upper_limits())]
+        rate = _both(joint.velocity_lower_limits(), joint.velocity_upper_limits())
+        odd = [
+            f"{noun} limits"
+            for noun, bounds in (
+                (
+                    "acceleration",
+                    [joint.acceleration_lower_limits(), joint.acceleration_upper_limits()],
+                ),
+                ("position", ends if kind not in COORDINATES else []),
+                ("velocity", [rate] if kind not in COORDINATES else []),
+            )
+            if np.isfinite(np.array(bounds)).any()
+        ]
+        if odd:
+            self.skip(f"{listed(odd)} of joint `{joint.name()}` are not read", where.source)
+        if kind not in COORDINATES:
+            return None
+        effort = np.full(len(rate), sum(motor.effort_limit() for motor in motors) or np.inf)
+        rated = {"velocity": rate, "effort": effort}
+        rated = {key: values for key, values in rated.items() if np.isfinite(values).any()}
+        limits = JointLimits(*ends, **rated)
+        return limits if limits.bounded or rated else None
+
+    def _dynamics(self, joint: Any, kind: str, motors: list[Any]) -> JointDynamics:
+        """Return damping, the spring, and the rotors of the motors."""
+        values = {"damping": np.array(joint.default_damping_vector())}
+        if kind == "free":
+            values = {}
+        values["armature"] = np.array([sum(motor.default_reflected_inertia() for motor in motors)])
+        spring = self._springs.get(int(joint.index()))
+        if spring is not None:
+            for key, method in zip(
+                ("stiffness", "rest_position"), SPRINGS[type(spring).__name__], strict=True
+            ):
+                values[key] = np.array([getattr(spring, method)()])
+        return JointDynamics(
+            **{k: v for k, v in values.items() if np.any(v) or k == "rest_position"}
+        )
+
+    def _add_motor(self, motor: Any, joint: str) -> None:
+        """Add a motor with its largest force and the gains of its controller."""
+        effort, gains = float(motor.effort_limit()), None
+        if motor.has_controller():
+            pd = motor.get_controller_gains()
+            gains = ActuatorGains(float(pd.p), float(pd.p), float(pd.d))
+        self.actuators.append(
+            Actuator(
+                unique(motor.name(), {actuator.name for actuator in self.actuators}),
+                joint,
+                kind="motor" if gains is None else "position",
+                force_range=(-effort, effort) if np.isfinite(effort) else None,
+                gains=gains,
+                source=self.place("actuator", motor).source,
+            )
+        )
+
+    def report_unread(self) -> None:
+        """Report shapes, deformable bodies and models without gravity, which are not read."""
+        from pydrake.multibody.tree import ModelInstanceIndex  # as above
+
+        plant, unread = self.plant, list[str]()
+        if plant.geometry_source_is_registered() and plant.num_collision_geometries():
+            unread.append(f"{plant.num_collision_geometries()} shapes for collisions")
+        if deformable := plant.deformable_model().num_bodies():
+            unread.append(f"{deformable} deformable bodies")
+        for index in range(plant.num_model_instances()):
+            instance = ModelInstanceIndex(index)
+            if not plant.is_gravity_enabled(instance):
+                unread.append(f"that `{plant.GetModelInstanceName(instance)}` has no gravity")
+        if unread:
+            self.skip(f"not read: {listed(unread)}")
 
     def places(self) -> dict[str, Array]:
         """Return the pose of each body in the world at the default positions."""
@@ -206,6 +298,11 @@ class _Reading(Draft):
             )
         kind = "fixed" if weld else "spherical"
         self.close(where, self.joint_name(name), kind, (bodies[0], T_a), (bodies[1], T_b))
+
+
+def _both(lower: Any, upper: Any) -> Array:
+    """Return the larger of two opposite bounds of each freedom."""
+    return np.asarray(np.maximum(-np.array(lower), np.array(upper)))
 
 
 def _frame(at: Any) -> tuple[Array, bool]:

@@ -297,7 +297,7 @@ class ModelReader:
                     element.source,
                 )
             elif element.tag == "plugin":
-                attachment = Attachment.of(element)
+                attachment = Attachment.of(element, self.draft)
                 self.attachments += [] if attachment is None else [(attachment, scope)]
             elif element.tag not in QUIET:
                 self.draft.ignore(element.tag, element)

@@ -18,6 +18,7 @@ from regularize.adapters.common.input_files import FOLDERS, Packages, check_regu
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.solids import MILLIMETRE, STORED, CadShape, ocp, stored_shape, tried
 from regularize.errors import MissingExtra, ReadError
+from regularize.escape import as_utf8
 from regularize.mechanism.body import Geometry
 
 #: Units of mass in STEP files, in kg, by the prefix that stands before gram.
@@ -178,7 +179,7 @@ def _of_stage(prim: str, path: str) -> Any:
         from pxr import Usd, UsdGeom
     except ImportError as error:
         raise MissingExtra(Path(path).name, "usd-core", "usd") from error
-    stage = Usd.Stage.Open(path)
+    stage = Usd.Stage.Open(as_utf8(path))
     mesh = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
     if not mesh or not mesh.GetPointsAttr().Get():
         raise ReadError(path, f"the mesh `{prim}` has no points there")

@@ -18,7 +18,7 @@ from regularize.mechanism.body import Body
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, relative_pose
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Actuator
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 
 @dataclass(eq=False)
@@ -174,8 +174,17 @@ def read_joints(draft: UrdfDraft) -> None:
     nodes = draft.root.children(*JOINTS)
     for node in nodes:
         draft.add_joint(_joint(node, draft), node)
+        for element in node.children():
+            if element.tag not in IN_JOINTS and element.tag != "drake:screw_thread_pitch":
+                draft.ignore(element.tag, element)
+            elif element.get("drake:acceleration"):
+                draft.ignore("limit drake:acceleration", element)
     _report_silent_limits(draft, nodes)
     read_motors(draft)
+
+
+#: What stands in a joint and is read.
+IN_JOINTS = ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "tolerance")
 
 
 def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
@@ -329,13 +338,30 @@ def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]
         actuator = actuators[k] if k < len(actuators) else None
         interface = joint.child("hardwareInterface")
         written = "" if interface is None else (interface.text(None) or "").lower()
-        motors[name] = Actuator(
+        motor = Actuator(
             (None if actuator is None else actuator.get("name")) or name,
             name,
             kind=commanded(written),
             gear=_reduction(node, joint, actuator),
             source=(actuator or joint).source,
         )
+        motors[name] = motor if actuator is None else _of_drake(actuator, motor, draft)
+
+
+def _of_drake(node: Node, motor: Actuator, draft: UrdfDraft) -> Actuator:
+    """Return a motor with the gains that Drake's elements give it; its rotor goes to the joint."""
+    gear, rotor, pd = (
+        node.child(f"drake:{tag}") for tag in ("gear_ratio", "rotor_inertia", "controller_gains")
+    )
+    if rotor is not None:
+        joint, turns = draft.joints[motor.joint], 1.0 if gear is None else gear.number("value")
+        armature = np.full(joint.freedoms, rotor.number("value") * turns**2)
+        joint = replace(joint, dynamics=replace(joint.dynamics, armature=armature))
+        draft.joints[joint.name] = joint
+    if pd is None:
+        return motor
+    p, d = pd.number("p"), pd.number("d")
+    return replace(motor, kind="position", gains=ActuatorGains(p, p, d))
 
 
 def commanded(interface: str) -> str:

@@ -20,7 +20,7 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
     if any(block.child("joint") for block in blocks):
         _read_joints(blocks, draft)
     for plugin in (plugin for block in blocks for plugin in block.children("plugin")):
-        attachment = Attachment.of(plugin)
+        attachment = Attachment.of(plugin, draft)
         if attachment is not None:
             between = partial(draft.between, at=plugin)
             attachment.close(draft, [attachment.first], [attachment.second], between)

@@ -148,6 +148,8 @@ def _add_joint(root: Any, joint: Any) -> None:
         stated = getattr(joint, tag, None)
         if stated is not None:
             add(element, tag, **{name: getattr(stated, name, None) for name in attributes})
+    if getattr(joint, "safety_controller", None) is not None:
+        add(element, "safety_controller")
     if joint.mimic is not None:
         stated = {name: getattr(joint.mimic, name) for name in ("multiplier", "offset")}
         add(element, "mimic", joint=str(joint.mimic.joint), **stated)

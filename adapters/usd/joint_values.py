@@ -11,22 +11,35 @@ themselves.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pxr import Sdf, UsdPhysics
 
-from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
+from regularize.adapters.usd.prims import (
+    EFFORT,
+    get,
+    name_of,
+    numbers,
+    put,
+    unit_of,
+    value_of,
+)
 from regularize.adapters.usd.stage import Stage, target_of
-from regularize.escape import unique
+from regularize.escape import listed, unique
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 #: Attributes of each value of a freedom, of which the first that is written counts: name with ? for
 #: the axis, and whether angles are in degrees.
 DYNAMICS = {
-    "damping": (("physxJointAxis:?:viscousFrictionCoefficient", True), ("mjc:damping", False)),
+    "damping": (
+        ("physxJointAxis:?:viscousFrictionCoefficient", True),
+        ("mjc:damping", False),
+        ("newton:damping", True),
+    ),
     "friction": (
         ("physxJointAxis:?:dynamicFrictionEffort", False),
         ("mjc:frictionloss", False),
@@ -41,7 +54,11 @@ DYNAMICS = {
         ("newton:armature", False),
     ),
 }
-VELOCITY = (("physxJointAxis:?:maxJointVelocity", True), ("physxJoint:maxJointVelocity", True))
+VELOCITY = (
+    ("physxJointAxis:?:maxJointVelocity", True),
+    ("physxJoint:maxJointVelocity", True),
+    ("newton:velocityLimit", True),
+)
 EFFORTS = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
 UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of a drive is no limit of its joint
 #: Power of the length unit for a slide and for a hinge, and whether the mass unit is a factor.
@@ -55,6 +72,38 @@ MEASURES = {
     "effort": (1, 2, True),
 }
 DEGREE = math.pi / 180.0
+#: Attributes of joints and bodies that speak of physics; those among them that are read or reported
+#: by themselves; and those that are about solvers, contacts and sleep.
+PHYSICS = re.compile(r"(physics|physx\w*|newton|mjc|drive|limit|state):")
+READ = re.compile(
+    r"physics:(local(Pos|Rot)[01]|axis|(lower|upper)Limit|(min|max)Distance|\w*Enabled|mass|density"
+    r"|exclude\w+|centerOfMass|diagonalInertia|principalAxes|gearRatio|ratio)"
+    r"|limit:\w+:physics:(low|high)|drive:\w+:physics:(type|stiffness|damping|maxForce)"
+    r"|physxMimicJoint:.*|newton:(inertia|mimic\w+)|mjc:(coef\d|actuatorfrc\w+(:\w+)?)"
+    r"|physxJoint:jointFriction|"
+    + "|".join(
+        re.escape(word).replace(r"\?", r"\w+")
+        for words in (*DYNAMICS.values(), VELOCITY, EFFORTS)
+        for word, _ in words
+    )
+)
+SOLVERS = re.compile(
+    r"(?i).*(iteration|threshold|depenetration|collision|contact|asleep|tolerance|articulation|cfm)"
+)
+
+
+def report_attributes(prims: list[Any], reading: Stage) -> None:
+    """Report attributes of joints and bodies that say something and are not read."""
+    unread: dict[str, list[Any]] = {}
+    for prim in prims:
+        for attribute in prim.GetAuthoredAttributes():
+            name, value = str(attribute.GetName()), numbers(attribute.Get())
+            said = np.any(value[np.isfinite(value)])
+            if said and PHYSICS.match(name) and not (READ.fullmatch(name) or SOLVERS.match(name)):
+                unread.setdefault(name, []).append(prim)
+    for name, places in unread.items():
+        owners = listed([str(name_of(prim)) for prim in places], 3)
+        reading.skip(f"attribute `{name}` of {owners} is not read", reading.source(places[0]))
 
 
 class JointValues:

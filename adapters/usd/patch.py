@@ -21,6 +21,7 @@ from regularize.adapters.common.serial import GENERIC, axis_letter
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, OWN_PRIM
 from regularize.adapters.usd.stage import open_stage
 from regularize.errors import ModelError, RegularizeError
+from regularize.escape import as_utf8
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS
 from regularize.mechanism.mechanism import Mechanism
@@ -55,7 +56,7 @@ class UsdPatcher(Patcher):
             raise ModelError(
                 f"{path}: is a package; unpack it with usdzip and name the layer in it"
             )
-        return EditedText(path, Sdf.Layer.FindOrOpen(path).ExportToString(), "utf-8")
+        return EditedText(path, Sdf.Layer.FindOrOpen(as_utf8(path)).ExportToString(), "utf-8")
 
     def packed(self, path: str, text: EditedText) -> bytes:
         """Return a layer as bytes, binary if the file was binary."""

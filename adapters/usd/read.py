@@ -24,7 +24,12 @@ from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects import ObjectDocument
-from regularize.adapters.usd.joint_values import TYPE, JointValues, read_motors
+from regularize.adapters.usd.joint_values import (
+    TYPE,
+    JointValues,
+    read_motors,
+    report_attributes,
+)
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
 from regularize.adapters.usd.stage import Stage, check_values, faults_of, open_stage, target_of
 from regularize.errors import ReadError
@@ -75,6 +80,7 @@ def _read(path: str, stage: Any) -> Mechanism:
     read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
     _add_bodies(reading)
     _hold(reading)
+    report_attributes([*joints, *rigid], reading)
     reading.ground_parts(reading.pose, usual=True)
     return reading.mechanism("usd", reading.gravity(prims))
 

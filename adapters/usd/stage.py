@@ -15,10 +15,15 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.input_files import check_regular
-from regularize.adapters.common.quantities import principal, rotation_quaternion
+from regularize.adapters.common.quantities import (
+    inertia_matrix,
+    principal,
+    rotation_quaternion,
+)
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
+from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.body import Geometry, Inertia
@@ -38,7 +43,7 @@ class Layers:
 
     def check(self) -> None:
         """Raise ``ReadError`` where a layer is no regular file, or there are too many prims."""
-        self.held.append(Sdf.Layer.FindOrOpen(self.path))
+        self.held.append(Sdf.Layer.FindOrOpen(as_utf8(self.path)))
         if self.held[0] is None:  # without an error only where there is no such file
             raise ReadError(self.path, "is gone; USD finds no file of this name")
         self._prims(self.held[0], "/")
@@ -83,7 +88,7 @@ class Layers:
         if os.path.exists(place):
             check_regular(place)
         try:
-            self.held.append(Sdf.Layer.FindOrOpen(place))
+            self.held.append(Sdf.Layer.FindOrOpen(as_utf8(place)))
         except Tf.ErrorException:
             return None
         return self.held[-1]
@@ -159,6 +164,8 @@ class Stage(Draft):
             return down * EARTH
         direction = np.array(get(scenes[0].GetGravityDirectionAttr()), dtype=np.float64)
         magnitude = float(get(scenes[0].GetGravityMagnitudeAttr()))
+        if not value_of(scenes[0].GetPrim(), "newton:gravityEnabled", True):
+            return np.zeros(3)
         usual = not math.isfinite(magnitude) or magnitude < 0.0
         length = float(np.linalg.norm(direction))
         toward: Array = down if length == 0.0 else direction / length
@@ -229,10 +236,13 @@ class Stage(Draft):
         mass = float(get(api.GetMassAttr()) or 0.0)
         center = np.array(get(api.GetCenterOfMassAttr()), dtype=np.float64)
         diagonal = np.array(get(api.GetDiagonalInertiaAttr()), dtype=np.float64)
-        if mass <= 0.0 or not np.all(np.isfinite(center)) or not np.any(diagonal):
+        tensor = numbers(value_of(prim, "newton:inertia", ()))  # goes before the diagonal
+        if mass <= 0.0 or not np.all(np.isfinite(center)) or not (any(diagonal) or any(tensor)):
             return None
-        R = quaternion(get(api.GetPrincipalAxesAttr()))
-        matrix = principal(R, self.kilogram * self.unit**2 * diagonal)
+        matrix = principal(quaternion(get(api.GetPrincipalAxesAttr())), diagonal)
+        if len(tensor) == 6:
+            matrix = inertia_matrix(*tensor)
+        matrix = self.kilogram * self.unit**2 * matrix
         return Inertia(self.kilogram * mass, self.unit * self.scale(prim) * center, matrix)
 
     def shapes_of(self, prim: Any) -> tuple[Geometry, ...]:
@@ -300,7 +310,7 @@ def open_stage(path: str) -> Any:
     with faults_of(path):
         layers = Layers(path)
         layers.check()
-        stage = Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(as_utf8(path))
         stage.Reload()  # USD may still hold layers of files that have changed since
         return stage
 

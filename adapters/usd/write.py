@@ -23,7 +23,7 @@ from regularize.adapters.common.write import Writing, WrittenCoordinate, referen
 from regularize.adapters.usd.joint_values import add_motors
 from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
 from regularize.errors import RegularizeError, UnsupportedExport
-from regularize.escape import listed, unique
+from regularize.escape import as_utf8, listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import unit
 from regularize.mechanism.body import Body, Inertia
@@ -40,7 +40,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     if not name.lower().endswith(SUFFIXES):
         raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
     try:
-        stage = Usd.Stage.CreateNew(name)
+        stage = Usd.Stage.CreateNew(as_utf8(name))
         writing = _UsdWriter("USD", mechanism, stage)
         writing.write_stage()
         if mechanism.digits is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from regularize.adapters.common.console import write_json
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     BRANCH,
@@ -17,6 +18,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
+JSON_FORMS = ("json", "jsonl", "sarif")
 
 REPORT = f"""
 --output FORM:{"|".join(OUTPUTS)}=text  form of the report: {", ".join(OUTPUTS)} (text)
@@ -146,7 +148,7 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:
-            sys.stdout.write(text)
+            (write_json if arguments.output in JSON_FORMS else sys.stdout.write)(text)
         else:
             write_text(path, text)
     if arguments.write_baseline is not None:

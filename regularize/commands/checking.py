@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize.adapters.common.console import delayed_progress
+from regularize.adapters.common.console import delayed_progress, write_json
 from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
@@ -107,7 +107,7 @@ class Checking:
             work = partial(self.one, progress=bar) if alone else self.one
             for index, outcome in in_parallel(work, self.failed, paths, jobs):
                 if self.streams:
-                    sys.stdout.write(_line(outcome.data))
+                    write_json(_line(outcome.data))
                     sys.stdout.flush()
                 numbered.append((index, outcome))
                 bar(len(numbered) / len(paths))

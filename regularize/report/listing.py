@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.errors import ReadError, RegularizeError
-from regularize.escape import displayed
+from regularize.escape import as_utf8, displayed
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.report import rules
 from regularize.report.analysis import Analysis
@@ -106,7 +106,7 @@ def _unread_result(failure: Diagnostic) -> dict[str, Any]:
 def _physical(path: str, line: int | None) -> dict[str, Any]:
     """Return a place in a file as SARIF has it."""
     place = Path(path)
-    uri = place.as_uri() if place.is_absolute() else quote(place.as_posix())
+    uri = place.as_uri() if place.is_absolute() else quote(as_utf8(place.as_posix()))
     return {"artifactLocation": {"uri": uri}} | ({"region": {"startLine": line}} if line else {})
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.many_states import over_states
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
-from regularize.errors import ClosureLost, NotClosed, NotFinite
+from regularize.errors import ClosureLost, ModelError, NotClosed, NotFinite
 from regularize.lie.arrays import Array, Configuration, Indices
 from regularize.loops.projection import Convergence, project
 from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING
@@ -112,13 +112,18 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """Return the configuration with closed loops that Newton steps reach, joints being held."""
+    """Return the configuration with closed loops that Newton steps reach, joints being held.
+
+    Of several configurations the kernel closes all; where it does not, an error is raised.
+    """
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
         closed = robot.kernel.project(q, held, STEPS)
         if closed is not None:
             return np.asarray(closed)
+    if np.ndim(q) > 1:
+        raise ModelError("the loops of several configurations are closed one by one")
     constraints, start = RobotConstraints(robot), np.asarray(q, dtype=np.float64)[None]
     mask = held if held.any() else None
     if robot.rank < robot.rows:
@@ -224,8 +229,8 @@ def lead_joints(
 class ClosingTree(ConstrainedTree):
     """A tree whose loops can be closed, and whose joints can be led to values."""
 
-    @over_states()
-    @validated(q=STATE, hold=NAMES)
+    @over_states(at_once=True)
+    @validated(hold=NAMES)
     def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
         """The configuration with closed loops that Newton steps reach from q, shape (nq,).
 
@@ -234,7 +239,7 @@ class ClosingTree(ConstrainedTree):
         Raises:
             NotClosed: The steps do not converge; the loop that is farthest from closed is named.
         """
-        return close_loops(self, q, hold=hold)
+        return close_loops(self, q if np.ndim(q) > 1 else self._checked(q=q)[0], hold=hold)
 
     @over_states()
     @validated(q=STATE, targets=named(NUMBER))

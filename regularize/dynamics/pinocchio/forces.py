@@ -281,10 +281,10 @@ class AccelerationDerivatives:
     @classmethod
     def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
         """Make the arrays read-only."""
-        whole = cls(*parts)
-        for part in (whole.a, *whole):
-            part.setflags(write=False)
-        return whole
+        arrays = tuple(parts)
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(*arrays)
 
     def __iter__(self) -> Iterator[Array]:
         """The three derivatives, so that they can be unpacked."""
@@ -317,8 +317,7 @@ def acceleration_derivatives(
         if terms is None:
             compiled = kernel.dynamics_derivatives(q, v, tau)
         else:
-            factors = np.array([terms.rate, terms.frequency**2])
-            compiled = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
+            compiled = kernel.decaying_derivatives(q, v, tau, terms.factors)
         if compiled is not None:
             return AccelerationDerivatives.of(compiled)
     q, v, tau = tree._checked(q=q, v=v, tau=tau)
@@ -326,7 +325,7 @@ def acceleration_derivatives(
         state = tree.states.dense(q, v)
         M, jacobian, bias = state.mass_matrix, state.jacobian, state.bias
         if terms is not None:
-            bias = bias + terms.of(jacobian @ v)
+            bias = bias + terms.of(jacobian @ v, tree.residual(q))
         force, parts = tau - state.needed, Split.of(jacobian, tree.rank)
         answer, taken = parts.inverse(M)
     a = answer @ force - taken @ bias

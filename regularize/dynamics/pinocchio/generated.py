@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Numbers of a program beyond which code is not made unasked: compilation takes seconds.
 _LONGEST = 30_000
+#: What takes tables so little that code for it is not made unasked.
+LIGHT = ("residual", "jacobian")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +62,8 @@ class Coder:
 
     def __call__(self, entry: str, many: int) -> tuple[int, int, Code] | None:
         """Return address, lanes and owner of the code of a kernel's entry; None without any."""
+        if entry in LIGHT and not self.eager:
+            return None
         try:
             code = self.code(self.without_joints.routine(entry), self.lanes if many else 1)
         except UnsupportedExport:

@@ -23,6 +23,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Configuration
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.joint_kinds import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import Coupling, Mechanism
@@ -168,8 +169,24 @@ def from_pinocchio(
         couplings=tuple(couplings),
         ground=names[0],
         gravity=np.array(model.gravity.linear),
+        findings=tuple(_unread(model)),
         format="pinocchio",
     )
+
+
+def _unread(model: Any) -> Iterator[Diagnostic]:
+    """Yield findings on what the model says of joints that a mechanism has no place for."""
+    unread = {
+        "rotorInertia and rotorGearRatio (put rotors into armature)": model.rotorInertia != 0.0
+    }
+    for word in ("EffortLimit", "VelocityLimit", "DryFrictionLimit"):
+        lower, upper = (np.array(getattr(model, side + word)) for side in ("lower", "upper"))
+        unread[f"lower{word} where it is not -upper{word}"] = np.isfinite(lower) & (
+            abs(lower) != abs(upper)
+        )
+    for words, places in unread.items():
+        if np.any(places):
+            yield Diagnostic("REG013", "note", f"not read: {words}")
 
 
 def body_names(model: Any) -> list[str]:

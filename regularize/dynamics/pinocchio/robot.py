@@ -439,7 +439,7 @@ class Robot(GeneratedTree):
         """
         from regularize.dynamics.pinocchio import forces  # loaded where wanted
 
-        terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
+        terms = Stabilization(frequency, damping) if frequency else None
         return forces.acceleration_derivatives(self, q, v, tau, terms)
 
 

@@ -235,7 +235,7 @@ class ConstrainedTree:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
 
-    @over_states()
+    @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -247,13 +247,17 @@ class ConstrainedTree:
         The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
         decay without oscillation.
         """
-        decay = Stabilization(self.residual(q), frequency, damping)
-        (v,) = self._checked(v=v)
-        wanted = decay.of(self.jacobian(q) @ v)
-        compiled = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        return self.accelerations_with_decay(q, v, tau, Stabilization(frequency, damping))
+
+    def accelerations_with_decay(
+        self, q: Array, v: Array, tau: Array, decay: Stabilization
+    ) -> Array:
+        """Return ``stabilized_dynamics`` of arrays that need no check."""
+        compiled = self.kernel and self.kernel.decaying_dynamics(q, v, tau, decay.factors)
         if compiled is not None:
             return np.asarray(compiled)
-        q, tau = self._checked(q=q, tau=tau)
+        q, v, tau = self._checked(q=q, v=v, tau=tau)
+        wanted = decay.of(self.jacobian(q) @ v, self.residual(q))
         with self.massive_motion():
             return self._dense_acceleration(q, v, tau, wanted)
 

@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import columns_of, moved, poses_of
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Jacobian, MassMatrix, Residual, Torque
+from regularize.lie.arrays import Array, Jacobian, MassMatrix, Torque
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 
@@ -122,7 +122,6 @@ class Split:
 class Stabilization:
     r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, added to the bias."""
 
-    residual: Residual
     frequency: float
     damping: float
 
@@ -131,9 +130,14 @@ class Stabilization:
         r"""The factor of the rows' rates, :math:`2 \zeta \omega`."""
         return 2.0 * self.damping * self.frequency
 
-    def of(self, rates: Array) -> Array:
-        """Return the terms at given rates of the rows, shape (m,)."""
-        return np.asarray(self.rate * rates + self.frequency**2 * self.residual)
+    @cached_property
+    def factors(self) -> Array:
+        """The factors of the rows' rates and of their errors."""
+        return np.array([self.rate, self.frequency**2])
+
+    def of(self, rates: Array, errors: Array) -> Array:
+        """Return the terms at given rates and errors of the rows, shape (m,)."""
+        return np.asarray(self.rate * rates + self.frequency**2 * errors)
 
     def by_q(self, rates: Array, jacobian: Array) -> Array:
         """Return the derivative of these terms by q on closed loops, shape (m, nv)."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import UnsupportedExport
-from regularize.escape import in_comment
+from regularize.escape import as_utf8, in_comment
 from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
@@ -212,7 +212,8 @@ def _table_code(tables: Tables, name: str) -> str:
 def identifier(name: str) -> str:
     """Return the name if C can have it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+        words = "is no C identifier; use letters, digits and underscores"
+        raise UnsupportedExport(f"{as_utf8(name)!r} {words}")
     return name
 
 

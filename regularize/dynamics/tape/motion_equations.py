@@ -183,7 +183,14 @@ _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class MotionEquations:
     """The equations of motion at a state, factorised cluster by cluster as in ``step.c``."""
 
-    def __init__(self, placed: PlacedLinks, v: Sequence[Number], tau: Sequence[Number]) -> None:
+    def __init__(
+        self,
+        placed: PlacedLinks,
+        v: Sequence[Number],
+        tau: Sequence[Number],
+        wanted: Sequence[Number] = (),
+    ) -> None:
+        """Factorise and solve; what is ``wanted`` of loops and couplings adds to their rates."""
         self.placed, self.tables, self.v, tables = placed, placed.tables, v, placed.tables
         zero = tables.zero
         self.twist: list[Vector] = [[zero] * 6]
@@ -196,7 +203,7 @@ class MotionEquations:
         borders: list[dict[int, Vector]] = []
         sides: list[dict[int, Number]] = []
         for cluster in tables.clusters:
-            border, side = self._eliminate(cluster, tau)
+            border, side = self._eliminate(cluster, tau, wanted)
             borders.append(border)
             sides.append(side)
         self._solve(borders, sides)
@@ -239,7 +246,7 @@ class MotionEquations:
         return [*force, *plus(moment, cross(first, A[:3]))]
 
     def _eliminate(
-        self, cluster: Cluster, tau: Sequence[Number]
+        self, cluster: Cluster, tau: Sequence[Number], wanted: Sequence[Number]
     ) -> tuple[dict[int, Vector], dict[int, Number]]:
         """Factorise a cluster; return its border and half-solved right-hand sides."""
         tables, placed, inside = self.tables, self.placed, set(cluster.links)
@@ -271,6 +278,8 @@ class MotionEquations:
                 border[k] = carried(f, placed.arm[link]) if moving else []
             self._add_to_parent(b, tables.parent[b] in inside, moving)
         self._load_rows(cluster, entries, sides)
+        for r in (r for r in cluster.rows if r < len(wanted)):
+            sides[-1 - r] = sides[-1 - r] - wanted[r]
         factors = Factors.of(tables.recording, entries, unknowns_of(tables.tree, cluster))
         self.factors.append(factors)
         factors.forth(sides)

@@ -11,7 +11,7 @@ from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree, require_known
 from regularize.dynamics.tape.motion_equations import MotionEquations
 from regularize.dynamics.tape.program import Number, Program, Recording
-from regularize.dynamics.tape.stepping import step
+from regularize.dynamics.tape.stepping import errors, row_rates, step
 from regularize.dynamics.tape.vectors import Vector
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
@@ -66,10 +66,44 @@ class RobotPrograms:
 
     def routine(self, name: str) -> Routine:
         """Return the program of a kernel's entry; raise where it has none."""
-        nq, nv = self.tree.nq, self.tree.nv
-        if name == "forward_dynamics":
-            return Routine(self.acceleration, (nq, nv, nv), (nv,))
+        nq, nv, rows = self.tree.nq, self.tree.nv, self.tree.rows
+        match name:
+            case "forward_dynamics":
+                return Routine(self.acceleration, (nq, nv, nv), (nv,))
+            case "decaying_dynamics":
+                return Routine(self._decaying, (nq, nv, nv, 2), (nv,))
+            case "residual" if rows:
+                return Routine(self._residual, (nq,), (rows,))
+            case "jacobian" if rows:
+                return Routine(self._jacobian, (nq,), (rows * nv,))
         raise UnsupportedExport(f"no straight-line code of {name}")
+
+    @property
+    def _decaying(self) -> Program:
+        """Program from q, v, tau and factors of the rows' rates and errors to the acceleration."""
+        tables, (q, v, tau) = self._given()
+        factors, placed = tables.recording.variables("factor", (1.0, 1.0)), PlacedLinks(tables, q)
+        margins: list[Number] = []
+        rates = row_rates(placed, placed.rows_on_velocities(), v)
+        pairs = zip(rates, errors(placed, margins), strict=True)
+        wanted = [factors[0] * rate + factors[1] * error for rate, error in pairs]
+        equations = MotionEquations(placed, v, tau, wanted)
+        results = (*equations.a, *margins, *equations.margins())
+        return Program((*q, *v, *tau, *factors), results)
+
+    @property
+    def _residual(self) -> Program:
+        """Program from q to the errors of the rows."""
+        tables, (q, _, _) = self._given()
+        margins: list[Number] = []
+        return Program(tuple(q), (*errors(PlacedLinks(tables, q), margins), *margins))
+
+    @property
+    def _jacobian(self) -> Program:
+        """Program from q to the rows on velocities, row by row."""
+        tables, (q, _, _) = self._given()
+        rows, columns = PlacedLinks(tables, q).rows_on_velocities(), range(self.tree.nv)
+        return Program(tuple(q), tuple(row.get(j, tables.zero) for row in rows for j in columns))
 
     @cached_property
     def step(self) -> Routine:

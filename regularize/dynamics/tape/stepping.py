@@ -40,11 +40,6 @@ def step(
     tables: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
 ) -> tuple[Vector, list[Number]]:
     """Return the next q and v and the largest error of rows, and margins: positive if right."""
-    unknown = sorted({closing_of(loop) for loop in tables.tree.loops} - {*_SUPPORTED})
-    if unknown:
-        raise UnsupportedExport(
-            f"no straight-line code closes loops by {', '.join(unknown)} joints"
-        )
     nv = tables.tree.nv
     placed = PlacedLinks(tables, q)
     dynamics = MotionEquations(placed, v, tau)
@@ -67,9 +62,16 @@ def step(
     margins.append(CLOSED - left)
     rows = placed.rows_on_velocities()
     for _ in range(2):
-        speeds = [tables.recording.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
-        v = plus(v, _shortest(tables, factors, rows, speeds))
+        v = plus(v, _shortest(tables, factors, rows, row_rates(placed, rows, v)))
     return [*q, *v, left], margins
+
+
+def row_rates(
+    placed: PlacedLinks, rows: Sequence[dict[int, Number]], v: Sequence[Number]
+) -> Vector:
+    """Return what rows on velocities make of velocities."""
+    total = placed.tables.recording.sum
+    return [total([entry * v[j] for j, entry in row.items()]) for row in rows]
 
 
 def _products(tables: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
@@ -173,6 +175,11 @@ def _turned_quaternion(q: Sequence[Number], u: Sequence[Number], square: Number)
 def errors(placed: PlacedLinks, margins: list[Number]) -> Vector:
     """Return the errors of all rows; see ``residual.c``."""
     tables = placed.tables
+    unknown = sorted({closing_of(loop) for loop in tables.tree.loops} - {*_SUPPORTED})
+    if unknown:
+        raise UnsupportedExport(
+            f"no straight-line code closes loops by {', '.join(unknown)} joints"
+        )
     values: Vector = []
     for i, loop in enumerate(tables.tree.loops):
         kind = closing_of(loop)

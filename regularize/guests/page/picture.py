@@ -18,6 +18,7 @@ from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra
+from regularize.escape import as_utf8
 from regularize.guests.page import html
 from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
@@ -71,7 +72,7 @@ def content(
 ) -> bytes:
     """Return the bytes of a page or picture; the ending of the file says which."""
     if suffix == ".html":
-        return html.render(report, meshes=meshes, trajectory=trajectory).encode()
+        return as_utf8(html.render(report, meshes=meshes, trajectory=trajectory)).encode()
     drawing = draw(report, meshes=meshes)
     for note in drawing.notes:
         sys.stderr.write(f"regularize: {note}; a bar stands for the shape\n")

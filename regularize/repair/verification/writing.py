@@ -30,7 +30,7 @@ from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
-from regularize.escape import unique
+from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
@@ -265,7 +265,7 @@ def _root(file: str) -> etree._Element | None:
         parser = etree.XMLParser(
             resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
         )
-        return etree.parse(file, parser).getroot()
+        return etree.parse(as_utf8(file), parser).getroot()
     except (OSError, etree.XMLSyntaxError):
         return None
 
@@ -354,7 +354,7 @@ def _pinocchio(path: str) -> None:
     """Build Pinocchio's model of a URDF file."""
     import pinocchio
 
-    pinocchio.buildModelFromUrdf(path)
+    pinocchio.buildModelFromUrdf(as_utf8(path))
 
 
 def _usd(path: str) -> None:
@@ -362,7 +362,7 @@ def _usd(path: str) -> None:
     from pxr import Tf, Usd, UsdPhysics
 
     try:
-        stage = Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(as_utf8(path))
         # Its name until version 26, and its name since.
         parsed = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
         objects = (parsed or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])

@@ -361,8 +361,6 @@ def test_exported_headers_are_c_and_names_are_checked(tmp_path: Path) -> None:
 def test_dynamics_are_computed_by_what_was_built() -> None:
     """Where a run says what it expects: compiled code, or Python where there is no compiler."""
     assert which() == os.environ.get("REGULARIZE_EXPECTED", which())
-    sources = Path(rg.__file__).parent / "dynamics" / "step" / "c"
-    assert {"kernel.c", "module.c", "tables.h"} <= {path.name for path in sources.iterdir()}
 
 
 @pytest.mark.slow
@@ -417,13 +415,6 @@ def test_every_entry_asks_for_arrays_of_its_lengths() -> None:
                     entries[name](*given)
                 asked += 1
     assert asked > 100 and {"step_terms", "motion_between"} <= known.keys()
-
-
-@pytest.mark.parametrize("steps", [3e9, np.inf, np.nan, -1.0])
-def test_no_number_of_steps_keeps_the_kernel_for_hours(steps: float) -> None:
-    robot = rg.to_pinocchio(ASSETS / "planar_fourbar.urdf")
-    unreached = np.array([-1.0, -1.0, -1.0, steps, 1e-9])
-    assert robot.kernel.project(robot.q0, np.zeros(robot.nv), unreached) is None
 
 
 #: The kernel from elsewhere, and tests that use it.
