@@ -1,4 +1,4 @@
-"""Models from CAD files in engines: shapes come along as meshes, and parts without material move."""
+"""CAD models in engines: shapes come along as meshes, parts without material move."""
 
 from __future__ import annotations
 

@@ -414,7 +414,10 @@ def without_implied(
     joints = reduction.mechanism.joints[::-1]
     for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        closes = joint.closure or designed(mechanism)
+        looped = {
+            reduction.graph.edges[e].joint.name for cell in reduction.cells for e in cell.edges
+        }
+        closes = joint.closure or (designed(mechanism) and joint.name in looped)
         if not closes or reduction.removed < count or _referred(mechanism, joint):
             continue
         without = _without(placed, joint)
