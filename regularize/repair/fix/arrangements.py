@@ -94,9 +94,10 @@ def several(reduction: Reduction) -> Iterator[list[Edge]]:
 def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
     """Yield arrangements of the catalogue that fit, each with the joint changes that make it."""
     cells, driven = reduction.cell_at, driven_joints(reduction)
-    for edges in several(reduction):
+    curable = reduction.curable
+    for edges in several(reduction) if curable else ():
         cell = cells[edges[0].index]
-        if not cell.redundant:
+        if cell not in curable:
             continue
         stress = MechanismStress.of(reduction)
         lie, offsets = _lie(stress, edges), _offsets(stress, edges)
