@@ -1,7 +1,7 @@
 """Assemblies built by FreeCAD's own joint code: does its solver drop as many equations as we name?
 
-Usage: ``python freecad_table.py [FOLDER]``, with ``freecadcmd`` on the path (``tests/support/freecad.sh``).
-The textbook's overconstraints and every example whose joints FreeCAD has are built there, each part
+Usage: ``python freecad_table.py [FOLDER]``; ``freecadcmd`` is on the path, see ``freecad.sh``. The
+textbook's overconstraints and every example whose joints FreeCAD has are built there, each part
 of circles where its joints are; then each is fixed, opened and solved there again. Files stay in
 FOLDER, by default a temporary one.
 """
