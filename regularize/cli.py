@@ -12,10 +12,11 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
+from regularize.adapters.common.progress import working
 from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, with_commas, wrapped
@@ -79,7 +80,7 @@ def _add_motors(parser: argparse.ArgumentParser) -> None:
     subparsers = parser.add_subparsers(metavar="WHAT")
     for name, verb in MOTORS.items():
         own = subparsers.add_parser(name, help=VERBS[verb].words.partition(": ")[2])
-        own.set_defaults(run=VERBS[verb].run)
+        own.set_defaults(run=VERBS[verb].run, called=verb)
         VERBS[verb].add(own)
         _add_quiet(own)
 
@@ -98,6 +99,8 @@ def _run_motors(arguments: argparse.Namespace) -> int:
 
 
 VERBS = dict(_verbs())
+#: Those that work until they are told to stop.
+SERVERS = ("bench", "lsp")
 #: What people come for, and what they type.
 STEPS = (
     ("look at a model: what is redundant, what moves", "regularize check MODEL"),
@@ -193,7 +196,7 @@ def parser() -> Parser:
     subparsers = result.add_subparsers(metavar="VERB")
     for name, verb in VERBS.items():
         own = subparsers.add_parser(name, help=verb.words)
-        own.set_defaults(run=verb.run)
+        own.set_defaults(run=verb.run, called=name)
         verb.add(own)
         _add_quiet(own)
     own.set_defaults(whole=result)  # of completion, which is the last
@@ -218,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
     if getattr(arguments, "version", False) or not hasattr(arguments, "run"):
-        arguments.run = _introduce
+        arguments.run, arguments.called = _introduce, ""
     with streams.prepared():
         return _run(arguments)
 
@@ -239,10 +242,13 @@ def _run(arguments: argparse.Namespace) -> int:
     status = 2
     try:
         check_named(arguments)
-        with open(os.devnull, "w") as nowhere:
-            quiet = getattr(arguments, "silent", False)
-            with redirect_stdout(nowhere) if quiet else nullcontext():
-                status = int(arguments.run(arguments))
+        with ExitStack() as stack:
+            if getattr(arguments, "silent", False):
+                nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(redirect_stdout(nowhere))
+            if not (getattr(arguments, "watch", False) or arguments.called in SERVERS):
+                stack.enter_context(working(f"regularize {arguments.called}"))
+            status = int(arguments.run(arguments))
         if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
             status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()

@@ -169,7 +169,11 @@ COMPONENTS = [f"{move} {axis}" for move in _MOVES for axis in "XYZ"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(ShortRepr):
-    """Independent and dependent coordinates of a mechanism.
+    """Independent and dependent coordinates of a mechanism (coordinate partitioning).
+
+    Example:
+        >>> split = rg.partition("assets/walker.urdf")
+        >>> print(split.independent, split.rank, len(split.redundant_rows), split.condition)
 
     Attributes:
         independent: Names of the independent coordinates, in the mechanism's order.
@@ -178,7 +182,7 @@ class Partition(ShortRepr):
         rank: Rank of the Jacobian.
         redundant_rows: Closure equations that follow from the others, as ``loop: component``.
         condition: Condition number of the Jacobian of the dependent coordinates.
-        q: Configuration at which they were chosen, shape (n,).
+        q: Configuration at which they were chosen, radians and metres, shape (n,).
         singular_values: Of the whole Jacobian, lengths scaled, largest first.
     """
 

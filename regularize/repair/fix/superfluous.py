@@ -56,7 +56,9 @@ def without_implied(
     joints = reduction.mechanism.joints[::-1]
     for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        closes = joint.closure or designed(mechanism)
+        edges, cells = reduction.graph.edges, reduction.cells
+        looped = {edges[e].joint.name for cell in cells for e in cell.edges}
+        closes = joint.closure or (designed(mechanism) and joint.name in looped)
         if not closes or reduction.removed < count or referred(mechanism, joint):
             continue
         shorter = without(placed, joint)

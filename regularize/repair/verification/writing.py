@@ -19,10 +19,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
+from regularize.adapters.shapes.density import with_usual_density
 from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
@@ -35,10 +36,16 @@ from regularize.mechanism.elastic import segments
 from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.mechanism.motors import with_efforts
 from regularize.reduction.reduce import Reduction
+from regularize.repair.verification.cad_meshes import shapes_as_meshes
 from regularize.repair.verification.comparison import INSIDE
 from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
 from regularize.tolerances import EXACT
+
+#: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
+PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
+#: Formats of engines that move no bodies without mass.
+MOVED = ("mjcf", "drake")
 
 
 def write_verified(
@@ -58,9 +65,24 @@ def write_verified(
         segments(mechanism)
     else:
         refuse_elastic(mechanism)
-    adapter, target = adapters()[format], replaceable(path)
+    adapter, target = adapter_named(format) or adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
+    assumed: tuple[Diagnostic, ...] = ()
+    if format in MOVED:
+        mechanism, assumed = with_usual_density(mechanism)
+    with shapes_as_meshes(mechanism, adapter, target) as model:
+        return (*assumed, *_written_whole(model, path, adapter, target, reduction))
+
+
+def _written_whole(
+    mechanism: Mechanism,
+    path: str | os.PathLike[str],
+    adapter: Adapter,
+    target: Path,
+    reduction: Reduction | None,
+) -> tuple[Diagnostic, ...]:
+    """Write a model into temporary files, verify them, and put them into their places."""
     place = temporary(target, target.suffix)
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
@@ -103,7 +125,7 @@ def _rewritten(
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
     found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
-    if worse := [each.message for each in found if each.severity != "note"]:
+    if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
 
@@ -352,8 +374,8 @@ def with_meshes_from(
                 why = f"it is not found, or none of {takes}"
                 if INSIDE in (shape.uri or ""):
                     why = (
-                        "it lies inside of a CAD file, which engines do not open; export it as a "
-                        "mesh"
+                        "it lies inside of a CAD file, which engines do not open, and cannot be "
+                        "made a mesh here: pip install 'pin-regularize[brep]'"
                     )
                 what = f"mesh `{shape.uri}` of body `{body.name}`"
                 message = f"{adapter.label}: {what} is left out: {why}"
