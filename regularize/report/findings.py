@@ -12,6 +12,7 @@ from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.loops.assembly import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph
+from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import rank_losses
@@ -263,14 +264,16 @@ def _part_findings(
         yield Diagnostic("REG215", "warning", text, joints=joints, source=source)
     # Slack joints never move: that is what they are for.
     locked = [name for name in _locked_joints(graph, part) if not is_slack(name)]
-    if locked:
-        yield Diagnostic(
-            "REG206",
-            "warning",
-            f"{counted(len(locked), 'joint')} can never move: {names(locked)}",
-            joints=tuple(locked),
-            source=graph.mechanism.joint(locked[0]).source,
-        )
+    bases = [name for name in locked if graph.mechanism.joint(name).kind == "free"]
+    for held in ([name for name in locked if name not in bases], bases):
+        if held:
+            yield Diagnostic(
+                "REG206",
+                "note" if held is bases else "warning",  # a base is held on purpose
+                f"{counted(len(held), 'joint')} can never move: {names(held)}",
+                joints=tuple(held),
+                source=graph.mechanism.joint(held[0]).source,
+            )
     for special in nearly_special(graph, part, near=near, rtol=reduction.tolerances.rtol):
         family = in_world(special.family, part.center, part.length)
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
@@ -334,6 +337,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
                 else f": no configuration was found in which less than {left} stay open"
             )
             ways = [f"check the frames of joint `{closing}` and the lengths of {names(joints)}"]
+            ways += _of_two_parents(reduction.mechanism, closing)
         yield Diagnostic(
             "REG101" if missed is None else "REG205",
             "error",
@@ -343,6 +347,17 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
             source=reduction.mechanism.joint(closing).source,
             help=tuple(ways),
         )
+
+
+def _of_two_parents(mechanism: Mechanism, closing: str) -> Iterator[str]:
+    """Say where URDF puts the second joint of a link that has two parents."""
+    for finding in mechanism.findings:
+        if finding.code == "REG010" and closing in finding.joints:
+            link = mechanism.joint(closing).child
+            yield (
+                f"URDF puts both {names(finding.joints)} into the origin of `{link}`: write "
+                f"`{closing}` as a URDF+ <loop>, whose <successor> has an <origin> of its own"
+            )
 
 
 def _metres_and_radians(twist: Array) -> tuple[float, float]:
@@ -383,8 +398,14 @@ def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool]
     error = closure_error(reduction, cut, part.center)
     error[:3] /= part.length
     reachable = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
+    if cut.edge.joint.kind == "spherical":  # two points, whatever turns about them
+        arm = (loop.point - part.center) / part.length
+        to_point = np.hstack([np.eye(3), -screw.cross_matrix(arm)])
+        error, reachable = to_point @ error, to_point @ reachable
     outside = error - reachable @ np.linalg.lstsq(reachable, error, rcond=None)[0]
     if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
         return None
+    if len(outside) == 3:
+        return np.concatenate([part.length * outside, np.zeros(3)]), idle
     slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)
     return np.concatenate([slid, outside[3:]]), idle

@@ -65,7 +65,7 @@ def plan(
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
-            "`regularize check`"
+            "`regularize check`, or take the gaps up where they are idle: --absorb-gaps"
         )
     smaller, idle = reduction, tuple[Joint, ...]()
     if reduction.idle_rows and (remove or designed(mechanism)):
