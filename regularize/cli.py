@@ -12,9 +12,11 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
+from regularize.adapters.common.progress import working
 from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, wrapped
@@ -74,6 +76,8 @@ def _verbs() -> Iterator[tuple[str, Verb]]:
 
 
 VERBS = dict(_verbs())
+#: Those that work until they are told to stop.
+SERVERS = ("bench", "lsp")
 #: What people come for, and what they type.
 STEPS = (
     ("look at a model: what is redundant, what moves", "regularize check MODEL"),
@@ -127,7 +131,7 @@ def parser() -> Parser:
     subparsers = result.add_subparsers(metavar="VERB")
     for name, verb in VERBS.items():
         own = subparsers.add_parser(name, help=verb.words)
-        own.set_defaults(run=verb.run)
+        own.set_defaults(run=verb.run, called=name)
         verb.add(own)
     own.set_defaults(whole=result)  # of completion, which is the last
     return result
@@ -150,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
     if getattr(arguments, "version", False) or not hasattr(arguments, "run"):
-        arguments.run = _introduce
+        arguments.run, arguments.called = _introduce, ""
     with streams.prepared():
         return _run(arguments)
 
@@ -171,7 +175,9 @@ def _run(arguments: argparse.Namespace) -> int:
     status = 2
     try:
         check_named(arguments)
-        status = int(arguments.run(arguments))
+        silent = getattr(arguments, "watch", False) or arguments.called in SERVERS
+        with nullcontext() if silent else working(f"regularize {arguments.called}"):
+            status = int(arguments.run(arguments))
         if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
             status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()

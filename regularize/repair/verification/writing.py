@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
@@ -65,7 +65,7 @@ def write_verified(
         segments(mechanism)
     else:
         refuse_elastic(mechanism)
-    adapter, target = adapters()[format], replaceable(path)
+    adapter, target = adapter_named(format) or adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     assumed: tuple[Diagnostic, ...] = ()
