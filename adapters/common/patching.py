@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeAlias
 
 from regularize.adapters.common.edits import (
@@ -41,8 +40,8 @@ class FileReference(NamedTuple):
     path: str
 
 
-#: Writes the model with some edits elsewhere, and gives the path of it, while it is entered.
-PlacedEdits: TypeAlias = Callable[[Sequence[Edit]], AbstractContextManager[str]]
+#: Returns how far loops open in an engine, in metres, of the model with some edits; None: unstable.
+GapOf: TypeAlias = Callable[[Sequence[Edit]], "float | None"]
 
 
 class Patcher(ABC):
@@ -68,8 +67,8 @@ class Patcher(ABC):
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Return edits that give joints new kinds; raises ``ModelError`` for kinds not held."""
 
-    def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """The edits of ``patch``, and those that keep the stiffness of an engine's soft loops."""
+    def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
+        """The edits of ``patch``, and of soft loops those after which they open as before."""
         return self.patch(wanted)
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:

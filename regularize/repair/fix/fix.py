@@ -26,13 +26,21 @@ from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, not_taken
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.engines.table import engine_for
+from regularize.repair.engines.trial import EngineTest, Handed
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
     other_places,
-    placed,
     read_changed,
     unwanted,
+)
+from regularize.repair.fix.moved import (
+    holdable,
+    moved_there,
+    refuse_unheld,
+    stiffest,
+    trial_of,
 )
 from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
 from regularize.repair.fix.proposals import Advice
@@ -74,6 +82,8 @@ class Fix:
     moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: Where the model is an object in memory: a new one of the same type.
     object: Any = field(default=None, repr=False)
+    #: What the engine showed of the model before and after; None where no engine is known.
+    tested: EngineTest | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -82,6 +92,11 @@ class Fix:
             f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
             f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
         )
+
+    @property
+    def engine(self) -> dict[str, Any] | None:
+        """What the engine showed, before and after: freedoms, motors, largest gap in metres."""
+        return None if self.tested is None else self.tested.as_dict()
 
     @property
     def diff(self) -> str:
@@ -130,6 +145,7 @@ class Fix:
     remove=FLAG,
     slack=FLAG,
     as_is=FLAG,
+    engine=TEXT,
 )
 def fix(
     source: Model,
@@ -140,6 +156,7 @@ def fix(
     remove: bool = False,
     slack: bool = False,
     as_is: bool = False,
+    engine: str | None = None,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -156,12 +173,16 @@ def fix(
             ``idealise``, and change no kinds.
         remove: Let closing joints be taken out that others make superfluous.
         slack: Let links be put in where other kinds of joints do not suffice.
-        as_is: Leave the softness of an MJCF's loops alone; by default connects that lose others
-            beside them become as much stiffer as both were together, which is measured.
+        as_is: Leave the softness of an MJCF's loops alone; by default it changes where loops would
+            open wider, which is measured in MuJoCo.
+        engine: Whose kinds of joints are taken, and where the model is moved before it counts:
+            ``mujoco``, ``mjlab``, ``newton``, ``kamino``, ``steel``, ``drake``, ``pinocchio``,
+            ``gazebo``, ``isaac``; by default the first one of the format that is installed.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
-        ModelError: A joint cannot become what it should, or the changed files do not read as meant.
+        ModelError: A joint cannot become what it should, or the changed files do not read as
+            meant, or move otherwise in their engine.
         UnsupportedExport: The file cannot hold what would be needed.
         NotTaken: It is nothing that can be a model.
     """
@@ -172,11 +193,12 @@ def fix(
         if adapter is None:
             raise not_taken(source, objects())
         if adapter.load_document() is None:
-            return _changed_object(source, adapter, joints, any(more.values()), options)
-        again = partial(fix, joints=joints, remove=remove, as_is=as_is, **more)
+            others = any(more.values())
+            return _changed_object(source, adapter, joints, others, engine, options)
+        again = partial(fix, joints=joints, remove=remove, as_is=as_is, engine=engine, **more)
         return _changed_document(source, adapter, again, options)
     before, label, options = _loaded(source, options)
-    patcher = _patcher(before, joints)
+    patcher, holder = _patcher(before, joints), engine_for(before.format, engine)
     absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before = absorbed.mechanism
     if as_designed:
@@ -188,20 +210,23 @@ def fix(
             meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True
         )
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
-        patch = Patch(patcher.moved(moved))
+        patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
-        planned = plan(before, patcher, joints, remove=remove, slack=slack)
-        elsewhere = partial(placed, patcher)
+        kinds = holdable(before, patcher, holder)
+        planned = plan(before, patcher, joints, kinds, remove=remove, slack=slack)
         wanted = planned.wanted
-        patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
+        refuse_unheld(holder, wanted, kinds)
+        trial = trial_of(patcher, holder, wanted, planned.slack, absorbed.moves)
+        patch = patcher.patch(wanted) if as_is else stiffest(patcher, trial, before, wanted)
     if planned.slack is not None:
         slack_patch = patcher.slack(planned.slack)
         patch = Patch(patch.edits + slack_patch.edits, patch.findings + slack_patch.findings)
     patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
-    after, reduction = before, planned.reduction
+    after, reduction, tested = before, planned.reduction, None
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
+        tested = moved_there(trial, placing, after, reduction.mobility - planned.reduction.mobility)
     findings = (
         *planned.findings,
         *patch.findings,
@@ -209,7 +234,8 @@ def fix(
         *_locked(reduction, planned),
     )
     links = planned.slack or WantedSlack()
-    return Fix(label, after, planned.wanted, findings, reduction, placing, links, absorbed.moves)
+    moves = absorbed.moves
+    return Fix(label, after, wanted, findings, reduction, placing, links, moves, tested=tested)
 
 
 def _changed_document(
@@ -236,6 +262,7 @@ def _changed_object(
     adapter: Adapter,
     joints: Mapping[str, str] | Cure | None,
     others: bool,
+    engine: str | None,
     options: Mapping[str, Any],
 ) -> Fix:
     """Return the fix of an object in memory that stands in no file: a changed copy."""
@@ -246,19 +273,25 @@ def _changed_object(
             f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
             "made of, which may be a file"
         )
-    patcher = make(before, source)
-    planned = plan(before, patcher, joints)
+    patcher, holder = make(before, source), engine_for(before.format, engine)
+    kinds = holdable(before, patcher, holder)
+    planned = plan(before, patcher, joints, kinds)
+    refuse_unheld(holder, planned.wanted, kinds)
     changed = patcher.changed(planned.wanted)
-    after, reduction = before, planned.reduction
+    after, reduction, tested = before, planned.reduction, None
     if planned.wanted:
         after = read_object(changed, adapter, **options)
         reduction = reduce(after)
         wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
+        trial = trial_of(patcher, holder, source)
+        more = reduction.mobility - planned.reduction.mobility
+        tested = None if trial is None else trial.compare(Handed(after, changed), more)
     findings = (*planned.findings, *_locked(reduction, planned))
     label = f"<{adapter.name} {before.name}>"
-    return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
+    parts = (label, after, planned.wanted, findings, reduction, None)
+    return Fix(*parts, object=changed, tested=tested)
 
 
 def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:

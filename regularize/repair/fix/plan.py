@@ -54,11 +54,12 @@ def plan(
     mechanism: Mechanism,
     patcher: Patcher,
     joints: Mapping[str, str] | Cure | None,
+    kinds: Kinds,
     *,
     remove: bool = False,
     slack: bool = False,
 ) -> FixPlan:
-    """Plan the changes of a model: as the user says, or to make it isostatic."""
+    """Plan the changes of a model to held kinds: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
         return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
@@ -71,7 +72,6 @@ def plan(
         )
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
-    kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
     planned = _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)

@@ -1,0 +1,75 @@
+"""A changed model moved in its engine before it takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regularize.adapters.common.edits import Edit, Patch, WantedKind
+from regularize.adapters.common.patching import Patcher
+from regularize.errors import ModelError, RegularizeError
+from regularize.mechanism.mechanism import Mechanism
+from regularize.repair.engines.table import Engine
+from regularize.repair.engines.trial import EngineTest, Handed, Trial
+from regularize.repair.fix.changed_files import Placing, placed
+from regularize.repair.statics.joint_changes import with_joints
+
+
+def holdable(
+    mechanism: Mechanism, patcher: Patcher, engine: Engine | None
+) -> dict[str, tuple[str, ...]]:
+    """Return by joint the kinds that both its file and its engine can hold."""
+    kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    if engine is None:
+        return kinds
+    return {joint.name: engine.held(joint, kinds[joint.name]) for joint in mechanism.joints}
+
+
+def refuse_unheld(
+    engine: Engine | None, wanted: Sequence[WantedKind], kinds: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise ``ModelError`` about the first wanted kind that an engine does not hold."""
+    for change in wanted:
+        joint = change.joint
+        if engine and change.kind != joint.kind and not engine.held(joint, [change.kind]):
+            raise engine.refuse(joint, change.kind, kinds[joint.name])
+
+
+def trial_of(patcher: Patcher, engine: Engine | None, *changes: Any) -> Trial | None:
+    """Move a patcher's model as it is in its engine; None without engine, or without changes."""
+    if engine is None or not any(map(bool, changes)):
+        return None
+    source = getattr(patcher, "builder", patcher.path)
+    return Trial(engine, Handed(patcher.mechanism, source))
+
+
+def stiffest(
+    patcher: Patcher, trial: Trial | None, before: Mechanism, wanted: Sequence[WantedKind]
+) -> Patch:
+    """Return the edits of wanted kinds whose loops open no wider in their engine than before."""
+    if trial is None or trial.recorded is None or not wanted:
+        return patcher.patch(wanted)
+    meant = with_joints(before, (change.replacement for change in wanted))
+
+    def gap_of(edits: Sequence[Edit]) -> float | None:
+        """Return the largest gap in the engine of a model with some edits; None: unstable."""
+        try:
+            with placed(patcher, edits) as path:
+                return trial.gap(Handed(meant, path))[0]
+        except RegularizeError:
+            return None
+
+    return patcher.as_stiff(wanted, gap_of, trial.largest_gap)
+
+
+def moved_there(
+    trial: Trial | None, placing: Placing, after: Mechanism, freedoms: int
+) -> EngineTest | None:
+    """Move the edited files in the engine; raises ``ModelError`` where they do otherwise there."""
+    if trial is None:
+        return None
+    try:
+        with placed(placing.patcher, placing.edits) as path:
+            return trial.compare(Handed(after, path), freedoms)
+    except ModelError as error:
+        raise ModelError(f"{placing.main}: {error}; nothing is written") from error
