@@ -19,7 +19,7 @@ from regularize.repair.statics.reactions import reactions
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
 from regularize.services import guest
-from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
+from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, TEXT, WHOLE, validated
 from regularize.words import SLIGHT, counted, listed
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Report(Analysis):
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        engine: Whose kinds of joints are proposed; None for that of the format.
         trials: What came of trying joint changes and reductions on copies of the model's file; None
             where that was not asked for.
     """
@@ -81,7 +82,7 @@ class ReductionOptions(TypedDict, total=False):
     format: str | None
 
 
-@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION)
+@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION, engine=TEXT)
 def check(
     model: Model,
     *,
@@ -90,6 +91,7 @@ def check(
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
     trials: bool = False,
+    engine: str | None = None,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
 ) -> Report:
@@ -110,6 +112,9 @@ def check(
             temporary folder and read by the format's own program too: the joint changes, and the
             commands that drop redundant equations, which are printed then. Without, whether the
             file can hold a joint change is told from its text, in memory.
+        engine: Whose kinds of joints are proposed: ``mujoco``, ``mjlab``, ``newton``, ``kamino``,
+            ``steel``, ``drake``, ``pinocchio``, ``gazebo``, ``isaac``; by default the first one of
+            the format that is installed.
         progress: Called now and then with the fraction done.
         options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``groups``,
             ``configurations`` for the certificate, ``seed``; and ``format`` of a file or text that
@@ -125,7 +130,14 @@ def check(
         parts = segments(mechanism)
         parts = parts if branch is None else on_branch(parts, branch)
         reduction = reduce(parts, progress=portion(progress, 0.0, 0.7), **options)
-    report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
+    report = Report.of(
+        reduction,
+        near=near,
+        began=began,
+        tolerance=tolerance,
+        stiffness=stiffness,
+        engine=engine,
+    )
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
@@ -134,7 +146,7 @@ def check(
 
         if progress is not None:
             progress(0.8)
-        report = replace(report, trials=tried_all(report.reduction, report.cures))
+        report = replace(report, trials=tried_all(report.reduction, report.cures, engine))
     return report
 
 

@@ -34,6 +34,7 @@ class Stiffening:
 
     share: float  # how many rows one stands for
     factor: float  # of the time constant besides
+    everywhere: bool = False  # whether loops that have not changed get it too
 
     def stiffer(
         self,
@@ -65,31 +66,36 @@ def least_open(
     wanted: Sequence[WantedKind],
     gap_of: GapOf,
     before: float,
+    everywhere: bool = False,
 ) -> Patch:
     """Return the patch after which loops open no wider than before, or as little as they can.
 
     The softness of the file is left alone where it makes no difference (REG341 tells of it else).
     """
     plain = best = patched(None)
+    stiffest = Stiffening(1.0, 1.0)
     bare = least = gap_of(plain.edits)
     if bare is None or least is None or bare <= SAME * before:
         return plain
-    for share, factor in TRIED:
-        patch = patched(Stiffening(share, factor))
+    tried = [Stiffening(*pair, all) for all in (False, *[True] * everywhere) for pair in TRIED]
+    while tried and least > before:
+        stiffening = tried.pop(0)
+        patch = patched(stiffening)
         gap = gap_of(patch.edits)
         if gap is not None and gap < least:
-            best, least = patch, gap
-        if least <= before:
-            break
+            best, least, stiffest = patch, gap, stiffening
+        if stiffening.factor == 1.0 and (gap is None or gap * SAME > bare):
+            tried = [other for other in tried if other.everywhere > stiffening.everywhere]
     if least * SAME >= bare:
         return plain
     closures = [each.joint.name for each in wanted if each.joint.closure]
+    closures = [] if stiffest.everywhere else closures
     whose = listed(closures) if closures else "all connects and welds"
     message = (
         f"fewer equations are softer: `solref` and `solimp` of {whose} are changed so that loops "
         f"open {'no wider than' if least <= before else 'nearly as little as'} before, by "
-        f"{1e3 * least:.3g} mm at most in MuJoCo from the pose of the file ({1e3 * before:.3g} "
-        f"before, {1e3 * bare:.3g} with the rows alone)"
+        f"{1e3 * least:.3g} mm at most in 2 s of MuJoCo from the pose of the file "
+        f"({1e3 * before:.3g} before, {1e3 * bare:.3g} with the rows alone)"
     )
     joints = tuple(closures or [each.joint.name for each in wanted])
     best.findings.append(

@@ -66,11 +66,13 @@ class MjcfClosures:
         for _, other in others:
             yield other.removed()
 
-    def stiffer(self) -> Iterator[Edit]:
-        """Softness of all connects and welds, whose loops have a joint that gives way."""
+    def stiffer(self, changed: Iterable[Joint]) -> Iterator[Edit]:
+        """Yield the softness of loops that do not change themselves, but for welds to the world."""
         loops = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+        done = {i for joint in changed for i, _ in self.rows_of(joint)}
         for i, row in enumerate(self.rows if len(self.rows) == self.m.neq else ()):
-            if self.m.eq_type[i] in loops and row.source is not None:
+            pinned = self.m.eq_type[i] == loops[1] and 0 in self._bodies(i)
+            if self.m.eq_type[i] in loops and row.source is not None and not pinned | (i in done):
                 place = self.patcher.document(row.source.path).at(row.source)
                 for attribute, value in self._stiffened(i).items():
                     yield place.with_attribute(attribute, value)

@@ -84,13 +84,14 @@ class MjcfPatcher(XmlPatcher):
                 found.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
                 found.edits += self._tree_joint(each)
-        if stiffening is not None and not any(each.joint.closure for each in wanted):
-            found.edits += MjcfClosures(self, self.source, stiffening).stiffer()
+        changed = [each.joint for each in wanted if each.joint.closure]
+        if stiffening is not None and (stiffening.everywhere or not changed):
+            found.edits += MjcfClosures(self, self.source, stiffening).stiffer(changed)
         return found
 
     def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
         """Also set ``solref`` and ``solimp`` of loops that would open wider than before."""
-        return least_open(partial(self._patch, wanted), wanted, gap_of, before)
+        return least_open(partial(self._patch, wanted), wanted, gap_of, before, True)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Idle equality constraints taken out; a slack body would need a share of masses."""

@@ -9,6 +9,7 @@ from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     BRANCH,
     NO_MESHES,
+    add_engine,
     add_fail_on,
     add_model_options,
 )
@@ -63,6 +64,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     words = "model file, pattern, or folder with any number of models"
     option(parser, "files FILE", words, nargs="+")
     add_model_options(parser)
+    add_engine(parser, "whose kinds of joints are proposed")
     group = parser.add_argument_group("report")
     options(group, REPORT)
     detail = group.add_mutually_exclusive_group()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
-    *("tolerance", "stiffness"),
+    *("tolerance", "stiffness", "engine"),
 )
 #: Libraries for linear algebra that would start threads of their own in every process.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -68,6 +68,7 @@ class Analysis:
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
     trials: Trials | None = None
+    engine: str | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
@@ -83,6 +84,7 @@ class Analysis:
         began: float | None = None,
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
+        engine: str | None = None,
     ) -> Self:
         """Everything that follows from a reduction.
 
@@ -93,6 +95,7 @@ class Analysis:
             began: When the work began, by ``time.perf_counter``; by default now.
             tolerance: Of the joints; see ``misfit``.
             stiffness: Of the joints; see ``misfit``.
+            engine: Whose kinds of joints are proposed.
 
         Raises:
             ModelError: ``near`` is no positive number.
@@ -112,7 +115,7 @@ class Analysis:
         binding = tuple(binding_joints(meant, stiffness))
         own = findings(reduction, loops, found, ways, passive, near, special)
         if any(cure.freed for cure in ways) and reduction.mechanism.format != "pinocchio":
-            held = [entry for entry in advise(reduction, ways) if entry.in_file]
+            held = [entry for entry in advise(reduction, ways, engine=engine) if entry.in_file]
             own = [_commands_tried(finding, held) for finding in own]
         diagnostics = by_severity([*own, *as_designed(meant, binding)])
         return cls(
@@ -128,6 +131,7 @@ class Analysis:
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
             binding=binding,
+            engine=engine,
             special=special,
         )
 
@@ -192,7 +196,9 @@ class Analysis:
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Which joints to change, the best way first; the file's text tells what it can hold."""
-        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
+        if self.trials is not None:
+            return self.trials.advice
+        return advise(self.reduction, self.cures, engine=self.engine)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

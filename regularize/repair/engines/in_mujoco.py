@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -42,27 +42,28 @@ def compiled(source: Any) -> Any:
             raise UnsupportedExport(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
 
 
-def record(source: Any, drive: str, strength: float = 1.0) -> Recording:
+def record(source: Any, drive: str, strength: float = 1.0, seconds: float = DURATION) -> Recording:
     """Move a model of MuJoCo; ``drive`` is alone, motors, or tilted."""
     model = compiled(source)
-    return record_model(model, drive, strength, lambda i: model.body(i).name)
+    names = [model.body(i).name or f"body_{i}" for i in range(model.nbody)]
+    return record_model(model, drive, strength, names, seconds)
 
 
 def record_model(
-    model: Any, drive: str, strength: float, name_of: Callable[[int], str | None]
+    model: Any, drive: str, strength: float, bodies: Sequence[str | None], seconds: float
 ) -> Recording:
-    """Move a compiled model, whose bodies have names by number."""
+    """Move a compiled model, whose bodies have names by number, or none."""
     import mujoco
 
     from regularize.adapters.mjcf.compiled import collected
     from regularize.adapters.mjcf.read import HOME
 
-    names = {i: name for i in range(model.nbody) if (name := name_of(i))}
+    names = {i: name for i, name in enumerate(bodies) if name is not None}
     data, frames = mujoco.MjData(model), []
     gravity = np.array(model.opt.gravity)
     if drive == "tilted":
         model.opt.gravity[:] = TILTED
-    steps = min(STEPS, max(MOMENTS, round(DURATION / model.opt.timestep)))
+    steps = min(STEPS, max(MOMENTS, round(seconds / model.opt.timestep)))
     efforts = _efforts(model)
     with collected() as warnings:
         if HOME in [model.key(i).name for i in range(model.nkey)]:
@@ -154,5 +155,5 @@ def _equations(model: Any, data: Any) -> tuple[Array, Array]:
             dense, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
         )
     else:
-        dense = np.array(data.efc_J).reshape(data.nefc, model.nv)
+        dense = np.ravel(data.efc_J)[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     return dense[:count], np.array(data.efc_pos[:count])

@@ -18,6 +18,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
 from regularize.repair.engines.in_mujoco import TILTED, record_model
 from regularize.repair.engines.motion import DURATION, MOMENTS, Recording
+from regularize.repair.verification.writing import captured_errors
 
 SOLVERS = {"newton": "SolverMuJoCo", "kamino": "SolverKamino", "steel": "SolverSteel"}
 STEP = 1e-3  # seconds
@@ -26,7 +27,7 @@ STEP = 1e-3  # seconds
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep what Newton and Warp print and warn of from the user, who is told what it comes to."""
-    with warnings.catch_warnings(), redirect_stdout(StringIO()):
+    with warnings.catch_warnings(), redirect_stdout(StringIO()), captured_errors():
         warnings.simplefilter("ignore")
         yield
 
@@ -43,14 +44,17 @@ def builder_of(source: Any) -> Any:
     return builder
 
 
-def record(source: Any, drive: str, strength: float = 1.0, solver: str = "newton") -> Recording:
+def record(
+    source: Any,
+    drive: str,
+    strength: float = 1.0,
+    seconds: float = DURATION,
+    solver: str = "newton",
+) -> Recording:
     """Move a model by a solver of Newton; ``drive`` is alone, motors, or tilted."""
-    import warp
-
-    warp.config.quiet = True
-    import newton
-
     with _quiet():
+        import newton
+
         try:
             builder = builder_of(source)
             names = names_of(builder.body_label, {WORLD})
@@ -63,7 +67,7 @@ def record(source: Any, drive: str, strength: float = 1.0, solver: str = "newton
             told = " ".join(str(error).split())[:300]
             raise UnsupportedExport(f"Newton's {SOLVERS[solver]} refuses it: {told}") from error
     if solver == "newton":
-        return _in_mujoco(made.mj_model, builder, names, drive, strength)
+        return _in_mujoco(made.mj_model, builder, names, drive, strength, seconds)
     if drive != "alone":  # gravity is the builder's own there
         model.gravity.assign(np.tile(TILTED, (len(model.gravity), 1)))
     now, then, control = model.state(), model.state(), model.control()
@@ -101,14 +105,12 @@ def _mobility(builder: Any) -> int:
 
 
 def _in_mujoco(
-    model: Any, builder: Any, names: list[str], drive: str, strength: float
+    model: Any, builder: Any, names: list[str], drive: str, strength: float, seconds: float
 ) -> Recording:
     """Move the model that SolverMuJoCo made, whose bodies are called by the builder's labels."""
     labels = {
         label.replace("/", "_"): n for label, n in zip(builder.body_label, names, strict=True)
     }
     labels |= dict(zip(builder.body_label, names, strict=True))
-    recorded = record_model(
-        model, drive, strength, lambda i: labels.get(model.body(i).name) if i else None
-    )
-    return recorded
+    bodies = [labels.get(model.body(i).name) for i in range(model.nbody)]
+    return record_model(model, drive, strength, bodies, seconds)

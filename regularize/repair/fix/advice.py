@@ -17,6 +17,8 @@ from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
+from regularize.repair.engines.table import Engine, engine_for
+from regularize.repair.fix.moved import holdable
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
@@ -69,15 +71,21 @@ FILES, LARGE, LARGEST = 3, 100, 3000
 
 
 def advise(
-    reduction: Reduction, known: Sequence[Cure] = (), *, engine: bool = False
+    reduction: Reduction,
+    known: Sequence[Cure] = (),
+    *,
+    by_program: bool = False,
+    engine: str | None = None,
 ) -> tuple[Advice, ...]:
     """Propose at most five sets of joint changes, the best first.
 
-    Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
+    Each is tried on the file's text, with ``by_program`` on a file that its own program reads
+    too. What an engine does not hold is not proposed where anything else is.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
-    held = held_kinds(reduction.mechanism)
+    held = held_kinds(reduction.mechanism, engine)
+    holder = engine_for(reduction.mechanism.format, engine)
     free = [cure for cure in known if cure.freed]
     entries = [
         Advice(c.changes, r.redundant - left, left, c.mobility, False, r)
@@ -86,11 +94,12 @@ def advise(
     ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
+    entries = [entry for entry in entries if _fits(reduction, holder, entry)] or entries
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
-    in_file = _trial(reduction, engine) if small else None
+    in_file = _trial(reduction, by_program) if small else None
     for entry, holds in zip(entries, holdable, strict=True):
         if not holds or in_file is None:
             found.append(entry)
@@ -102,7 +111,13 @@ def advise(
     return (*found[: MOST - len(last)], *last)
 
 
-def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
+def _fits(reduction: Reduction, engine: Engine | None, entry: Advice) -> bool:
+    """Say whether an engine holds all new kinds of an entry where their joints stand."""
+    joints = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
+    return engine is None or all(engine.held(joint, [kind]) for joint, kind in joints)
+
+
+def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]:
     """Return a function that tries an entry of advice on the model's file."""
     # What edits files is loaded where one is tried.
     from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
@@ -118,10 +133,10 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
     def in_file(entry: Advice) -> Advice:
         """Return the entry, marked ``in_file`` if the edited file reads back as planned."""
         try:
-            tried(patcher, options, entry, engine=engine)
+            tried(patcher, options, entry, by_program=by_program)
         except RegularizeError:
             return entry
-        analysed = engine or patcher.mechanism.format in IN_MEMORY
+        analysed = by_program or patcher.mechanism.format in IN_MEMORY
         return replace(entry, in_file=True, model=model, verified=entry.verified or analysed)
 
     return in_file
@@ -166,8 +181,8 @@ def cures(
     return tuple(sorted(chosen, key=foreign)[:limit])
 
 
-def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """Return by joint name the kinds that the mechanism's file can hold; empty without a file."""
+def held_kinds(mechanism: Mechanism, engine: str | None = None) -> dict[str, Collection[str]]:
+    """Return by joint the kinds that the mechanism's file, and its engine, hold; empty without."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return {}
@@ -175,7 +190,7 @@ def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
         if (make := adapter.load_patcher()) is None:
             return {}
         patcher: Patcher = make(mechanism)
-        return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
+        return dict(holdable(mechanism, patcher, engine_for(mechanism.format, engine)))
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
 
@@ -211,14 +226,16 @@ class Trials(NamedTuple):
     numerical: TriedReduction
 
 
-def tried_all(reduction: Reduction, verified_cures: Sequence[Cure]) -> Trials:
+def tried_all(
+    reduction: Reduction, verified_cures: Sequence[Cure], engine: str | None = None
+) -> Trials:
     """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
     # Larger ones would take longer than a reader waits.
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
     undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, verified_cures, engine=True),
+        advise(r, verified_cures, by_program=True, engine=engine),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
     )

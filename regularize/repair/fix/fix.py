@@ -37,6 +37,7 @@ from regularize.repair.fix.changed_files import (
 )
 from regularize.repair.fix.moved import (
     holdable,
+    is_articulated,
     moved_there,
     refuse_unheld,
     stiffest,
@@ -213,9 +214,10 @@ def fix(
         patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
         kinds = holdable(before, patcher, holder)
-        planned = plan(before, patcher, joints, kinds, remove=remove, slack=slack)
+        allowed = {"remove": remove, "slack": slack, "closures_first": is_articulated(holder)}
+        planned = plan(before, patcher, joints, kinds, **allowed)
         wanted = planned.wanted
-        refuse_unheld(holder, wanted, kinds)
+        refuse_unheld(holder, patcher, wanted)
         trial = trial_of(patcher, holder, wanted, planned.slack, absorbed.moves)
         patch = patcher.patch(wanted) if as_is else stiffest(patcher, trial, before, wanted)
     if planned.slack is not None:
@@ -226,7 +228,8 @@ def fix(
     after, reduction, tested = before, planned.reduction, None
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
-        tested = moved_there(trial, placing, after, reduction.mobility - planned.reduction.mobility)
+        more_freedoms = reduction.mobility - planned.reduction.mobility
+        tested = moved_there(trial, placing, after, more_freedoms, as_is)
     findings = (
         *planned.findings,
         *patch.findings,
@@ -275,8 +278,8 @@ def _changed_object(
         )
     patcher, holder = make(before, source), engine_for(before.format, engine)
     kinds = holdable(before, patcher, holder)
-    planned = plan(before, patcher, joints, kinds)
-    refuse_unheld(holder, planned.wanted, kinds)
+    planned = plan(before, patcher, joints, kinds, closures_first=is_articulated(holder))
+    refuse_unheld(holder, patcher, planned.wanted)
     changed = patcher.changed(planned.wanted)
     after, reduction, tested = before, planned.reduction, None
     if planned.wanted:
@@ -300,10 +303,10 @@ def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
     return _patcher(read(path, **options), {}), options
 
 
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
+def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_program: bool) -> None:
     """Edit a copy of the file as an entry of advice says, read it back, and compare.
 
-    With ``engine`` the text goes through a temporary file, which the format's own program reads
+    With ``by_program`` the text goes through a temporary file, which the format's own program reads
     too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
     """
     before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
@@ -318,12 +321,12 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
         """Raise ``ModelError`` where the changed model differs from the plan."""
-        sure = entry.verified and entry.mobility == reduction.mobility and not engine
+        sure = entry.verified and entry.mobility == reduction.mobility and not by_program
         counted = expected if sure else left_here(reduction, after)
         is_known = counted is not None and counted <= expected
         _refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
 
-    if engine:
+    if by_program:
         with read_changed(placing, options) as after:
             check(after)
     elif before.format in IN_MEMORY:

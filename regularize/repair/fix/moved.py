@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from regularize.adapters.common.edits import Edit, Patch, WantedKind
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import ModelError, RegularizeError
+from regularize.errors import ModelError
 from regularize.mechanism.mechanism import Mechanism
+from regularize.repair.engines.motion import WIDER
 from regularize.repair.engines.table import Engine
 from regularize.repair.engines.trial import EngineTest, Handed, Trial
 from regularize.repair.fix.changed_files import Placing, placed
 from regularize.repair.statics.joint_changes import with_joints
+
+#: Where softness is left alone, gaps may be so many times as wide; loops that come open are wider.
+SOFTER = 10.0
 
 
 def holdable(
@@ -25,14 +29,19 @@ def holdable(
     return {joint.name: engine.held(joint, kinds[joint.name]) for joint in mechanism.joints}
 
 
-def refuse_unheld(
-    engine: Engine | None, wanted: Sequence[WantedKind], kinds: Mapping[str, Sequence[str]]
-) -> None:
-    """Raise ``ModelError`` about the first wanted kind that an engine does not hold."""
+def is_articulated(engine: Engine | None) -> bool:
+    """Say whether closures change before joints of the engine's tree."""
+    return engine is not None and engine.articulated
+
+
+def refuse_unheld(engine: Engine | None, patcher: Patcher, wanted: Sequence[WantedKind]) -> None:
+    """Raise ``ModelError`` about the first wanted kind that the file holds and an engine not."""
     for change in wanted:
         joint = change.joint
-        if engine and change.kind != joint.kind and not engine.held(joint, [change.kind]):
-            raise engine.refuse(joint, change.kind, kinds[joint.name])
+        if engine is None or change.kind == joint.kind or engine.held(joint, [change.kind]):
+            continue
+        patcher.patch([change])  # which says what the file holds, where that is not held either
+        raise engine.refuse(joint, change.kind, engine.held(joint, patcher.kinds(joint)))
 
 
 def trial_of(patcher: Patcher, engine: Engine | None, *changes: Any) -> Trial | None:
@@ -47,29 +56,27 @@ def stiffest(
     patcher: Patcher, trial: Trial | None, before: Mechanism, wanted: Sequence[WantedKind]
 ) -> Patch:
     """Return the edits of wanted kinds whose loops open no wider in their engine than before."""
-    if trial is None or trial.recorded is None or not wanted:
+    before_gap = trial.soft_gap(trial.before) if trial is not None and trial.soft else None
+    if trial is None or before_gap is None or not wanted:
         return patcher.patch(wanted)
     meant = with_joints(before, (change.replacement for change in wanted))
 
     def gap_of(edits: Sequence[Edit]) -> float | None:
         """Return the largest gap in the engine of a model with some edits; None: unstable."""
-        try:
-            with placed(patcher, edits) as path:
-                return trial.gap(Handed(meant, path))[0]
-        except RegularizeError:
-            return None
+        with placed(patcher, edits) as path:
+            return trial.soft_gap(Handed(meant, path))
 
-    return patcher.as_stiff(wanted, gap_of, trial.largest_gap)
+    return patcher.as_stiff(wanted, gap_of, before_gap)
 
 
 def moved_there(
-    trial: Trial | None, placing: Placing, after: Mechanism, freedoms: int
+    trial: Trial | None, placing: Placing, after: Mechanism, freedoms: int, softer: bool
 ) -> EngineTest | None:
     """Move the edited files in the engine; raises ``ModelError`` where they do otherwise there."""
     if trial is None:
         return None
     try:
         with placed(placing.patcher, placing.edits) as path:
-            return trial.compare(Handed(after, path), freedoms)
+            return trial.compare(Handed(after, path), freedoms, SOFTER if softer else WIDER)
     except ModelError as error:
         raise ModelError(f"{placing.main}: {error}; nothing is written") from error

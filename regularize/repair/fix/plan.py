@@ -58,6 +58,7 @@ def plan(
     *,
     remove: bool = False,
     slack: bool = False,
+    closures_first: bool = False,
 ) -> FixPlan:
     """Plan the changes of a model to held kinds: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
@@ -72,7 +73,11 @@ def plan(
         )
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
-    planned = _by_kinds(reduction, kinds)
+    planned = None
+    if closures_first:  # an articulation is left as it is where its loops can do without
+        closing = {j.name: kinds[j.name] if j.closure else () for j in mechanism.joints}
+        planned = _by_kinds(reduction, closing)
+    planned = planned or _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)
     if planned is None and slack:

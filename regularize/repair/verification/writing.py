@@ -243,7 +243,7 @@ def try_engine(path: Path, format: str) -> str | None:
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, _, reads = ENGINES[format]
-    with _words() as words:
+    with captured_errors() as words:
         try:
             reads(str(path))
         except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
@@ -253,7 +253,7 @@ def try_engine(path: Path, format: str) -> str | None:
 
 
 @contextmanager
-def _words() -> Iterator[Callable[[], str]]:
+def captured_errors() -> Iterator[Callable[[], str]]:
     """Capture standard error, also of C libraries; yield a function that returns the text."""
     sys.stderr.flush()
     original = os.dup(2)
