@@ -14,14 +14,14 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Mechanism
 from regularize.repair.engines.in_mujoco import TILTED
-from regularize.repair.engines.motion import DURATION, MOMENTS, Recording
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
 
 STEP = 1e-3  # seconds
 #: Directions of motion that a closure takes away, of angular and linear velocity, by its kind.
 HELD = {"spherical": slice(3, 6), "fixed": slice(0, 6)}
 
 
-def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> Recording:
+def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
     """Move a file in Drake; ``drive`` is alone, motors, or tilted."""
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import DiscreteContactApproximation, MultibodyPlant
@@ -51,7 +51,7 @@ def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> Re
         told = " ".join(str(error).split())[:300]
         raise UnsupportedExport(f"Drake refuses it: {told}") from error
     poses = np.array(frames).reshape(len(frames), len(bodies), 4, 4)
-    return Recording(
+    return EngineMotion(
         int(plant.num_velocities()) - _rank(plant, context, mechanism),
         int(plant.num_actuators()),
         {},

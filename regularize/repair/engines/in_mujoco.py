@@ -11,7 +11,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
-from regularize.repair.engines.motion import DURATION, MOMENTS, Recording
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
 
 #: Gravity where nothing else moves a model, in no special direction.
 TILTED = 9.81 * np.array([0.48, 0.6, -0.64])
@@ -42,7 +42,9 @@ def compiled(source: Any) -> Any:
             raise UnsupportedExport(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
 
 
-def record(source: Any, drive: str, strength: float = 1.0, seconds: float = DURATION) -> Recording:
+def record(
+    source: Any, drive: str, strength: float = 1.0, seconds: float = DURATION
+) -> EngineMotion:
     """Move a model of MuJoCo; ``drive`` is alone, motors, or tilted."""
     model = compiled(source)
     names = [model.body(i).name or f"body_{i}" for i in range(model.nbody)]
@@ -51,7 +53,7 @@ def record(source: Any, drive: str, strength: float = 1.0, seconds: float = DURA
 
 def record_model(
     model: Any, drive: str, strength: float, bodies: Sequence[str | None], seconds: float
-) -> Recording:
+) -> EngineMotion:
     """Move a compiled model, whose bodies have names by number, or none."""
     import mujoco
 
@@ -83,7 +85,7 @@ def record_model(
         name: np.array([_pose(x[i], q[i]) for x, q in frames]) for i, name in names.items() if i
     }
     masses = {name: float(model.body_mass[i]) for i, name in names.items() if i}
-    return Recording(freedoms(model, data), int(model.nu), _gains(model), masses, poses)
+    return EngineMotion(freedoms(model, data), int(model.nu), _gains(model), masses, poses)
 
 
 def _pose(point: Array, quaternion: Array) -> Array:

@@ -17,7 +17,7 @@ from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
 from regularize.repair.engines.in_mujoco import TILTED, record_model
-from regularize.repair.engines.motion import DURATION, MOMENTS, Recording
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
 from regularize.repair.verification.writing import captured_errors
 
 SOLVERS = {"newton": "SolverMuJoCo", "kamino": "SolverKamino", "steel": "SolverSteel"}
@@ -50,7 +50,7 @@ def record(
     strength: float = 1.0,
     seconds: float = DURATION,
     solver: str = "newton",
-) -> Recording:
+) -> EngineMotion:
     """Move a model by a solver of Newton; ``drive`` is alone, motors, or tilted."""
     with _quiet():
         import newton
@@ -85,7 +85,7 @@ def record(
     poses = {name: np.array([_pose(f[i]) for f in frames]) for i, name in enumerate(names)}
     masses = {name: float(builder.body_mass[i]) for i, name in enumerate(names)}
     motors = sum(int(mode) != 0 for mode in builder.joint_target_mode)
-    return Recording(_mobility(builder), motors, {}, masses, poses)
+    return EngineMotion(_mobility(builder), motors, {}, masses, poses)
 
 
 def _pose(numbers: Array) -> Array:
@@ -106,7 +106,7 @@ def _mobility(builder: Any) -> int:
 
 def _in_mujoco(
     model: Any, builder: Any, names: list[str], drive: str, strength: float, seconds: float
-) -> Recording:
+) -> EngineMotion:
     """Move the model that SolverMuJoCo made, whose bodies are called by the builder's labels."""
     labels = {
         label.replace("/", "_"): n for label, n in zip(builder.body_label, names, strict=True)

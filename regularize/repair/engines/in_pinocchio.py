@@ -16,7 +16,7 @@ from regularize.lie.subalgebra import complement
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 from regularize.repair.engines.in_mujoco import SMALL, TILTED
-from regularize.repair.engines.motion import DURATION, MOMENTS, NotMoved, Recording
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, NotMoved
 
 STEP = 1e-3  # seconds
 #: Stabilisation of gaps, 1/s, and the change over which rows are differentiated, in seconds.
@@ -25,7 +25,7 @@ RATE, DIFFERENCE = 100.0, 1e-6
 INDEPENDENT = 1e-8
 
 
-def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> Recording:
+def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
     """Move a URDF file in Pinocchio; ``drive`` is alone, motors, or tilted."""
     import pinocchio as pin
 
@@ -59,15 +59,18 @@ def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> Re
         for i in motors if drive == "motors" else ():
             at = slice(model.idx_vs[i], model.idx_vs[i] + model.nvs[i])
             tau[at] = strength * effort[at] * np.sin(2.0 * np.pi * step / steps)
-        v = v + STEP * _acceleration(model, data, loops, q, v, tau)
-        q = pin.integrate(model, q, STEP * v)
-        rows, gap = _rows(model, data, loops, q)
-        q = pin.integrate(model, q, -np.linalg.lstsq(rows, gap, rcond=SMALL)[0])
+        try:
+            v = v + STEP * _acceleration(model, data, loops, q, v, tau)
+            q = pin.integrate(model, q, STEP * v)
+            rows, gap = _rows(model, data, loops, q)
+            q = pin.integrate(model, q, -np.linalg.lstsq(rows, gap, rcond=SMALL)[0])
+        except np.linalg.LinAlgError:
+            q[:] = np.nan
     sizes = np.linalg.svd(_rows(model, data, loops, q)[0], compute_uv=False)
     rank = int(np.sum(sizes > SMALL * sizes.max(initial=0.0)))
     poses = np.array(frames)
     paths = {name: poses[:, i] for i, name in enumerate(bodies)}
-    return Recording(model.nv - rank, len(motors), {}, {}, paths)
+    return EngineMotion(model.nv - rank, len(motors), {}, {}, paths)
 
 
 def _solvable(model: Any) -> bool:

@@ -31,7 +31,7 @@ class NotMoved(UnsupportedExport):
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class EngineMotion:
     """A model in an engine, and the poses of its bodies while it moved there."""
 
     #: Velocities that the joints and loops leave independent, as the engine has them.
@@ -80,8 +80,8 @@ class Recording:
 
 
 def differences(
-    before: Recording,
-    after: Recording,
+    before: EngineMotion,
+    after: EngineMotion,
     gaps: tuple[float, float],
     size: float,
     freedoms: int,

@@ -20,7 +20,7 @@ from regularize.words import listed
 
 
 @dataclass(frozen=True)
-class Engine:
+class PhysicsEngine:
     """One engine: what it holds, and how models are handed to it."""
 
     name: str
@@ -78,18 +78,18 @@ class Engine:
 
 
 @cache
-def engines() -> dict[str, Engine]:
+def engines() -> dict[str, PhysicsEngine]:
     """Return all engines by name, in the order in which formats ask for them."""
     entries = json.loads(Path(__file__).with_name("table.json").read_text("utf-8"))
     found = {}
     for entry in entries:
         sets = {key: frozenset(entry[key]) for key in ("tree", "loops")}
         rows = {key: tuple(entry[key]) for key in ("formats", "reads")}
-        found[entry["name"]] = Engine(**{**entry, **sets, **rows})
+        found[entry["name"]] = PhysicsEngine(**{**entry, **sets, **rows})
     return found
 
 
-def engine_for(format: str, name: str | None = None) -> Engine | None:
+def engine_for(format: str, name: str | None = None) -> PhysicsEngine | None:
     """Return the engine of a name, else the first installed one of a format, else its first one.
 
     Raises:

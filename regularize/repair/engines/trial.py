@@ -13,8 +13,8 @@ from typing import Any
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.mechanism.mechanism import Mechanism
 from regularize.repair.engines.in_mujoco import STRENGTHS
-from regularize.repair.engines.motion import STILL, WIDER, NotMoved, Recording, differences
-from regularize.repair.engines.table import Engine
+from regularize.repair.engines.motion import STILL, WIDER, EngineMotion, NotMoved, differences
+from regularize.repair.engines.table import PhysicsEngine
 from regularize.repair.verification.comparison import ReferencePose
 
 #: How models are driven, in the order in which it is tried: by what moves them themselves first.
@@ -66,10 +66,10 @@ class EngineTest:
         )
 
 
-class Trial:
+class MotionTrial:
     """A model in an engine, driven so that it moves, to compare changed ones with."""
 
-    def __init__(self, engine: Engine, before: Handed) -> None:
+    def __init__(self, engine: PhysicsEngine, before: Handed) -> None:
         self.engine, self.before = engine, before
         self.size = ReferencePose(before.mechanism).size
         self.reason = "" if engine.installed else "not installed"
@@ -90,10 +90,10 @@ class Trial:
                 if recorded.travel() > STILL * self.size:
                     break
 
-    def _record(self, model: Handed, drive: tuple[Any, ...]) -> Recording:
+    def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
         """Hand a model to the engine and move it."""
         with handed_over(self.engine, model) as source:
-            recorded: Recording = _recorder(self.engine, model.mechanism)(source, *drive)
+            recorded: EngineMotion = _recorder(self.engine, model.mechanism)(source, *drive)
         return recorded
 
     @property
@@ -104,7 +104,7 @@ class Trial:
         )
         return max(found.values(), default=0.0)
 
-    def gap(self, after: Handed, *more: float) -> tuple[float, Recording]:
+    def gap(self, after: Handed, *more: float) -> tuple[float, EngineMotion]:
         """Return the largest gap of a changed model's closures, in metres, and its recording."""
         recorded = self._record(after, (*self.drive, *more))
         return max(recorded.gaps(after.mechanism, self.size).values(), default=0.0), recorded
@@ -146,7 +146,7 @@ class Trial:
 
 
 @contextmanager
-def handed_over(engine: Engine, model: Handed) -> Iterator[Any]:
+def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Any]:
     """Yield the file or object of a model that an engine reads; it is written where it has none."""
     if model.source is not None and model.mechanism.format in engine.reads:
         yield model.source
@@ -161,7 +161,7 @@ def handed_over(engine: Engine, model: Handed) -> Iterator[Any]:
         yield str(path)
 
 
-def _recorder(engine: Engine, mechanism: Mechanism) -> Any:
+def _recorder(engine: PhysicsEngine, mechanism: Mechanism) -> Any:
     """Return the function that moves a source in an engine; its libraries are loaded only now."""
     if engine.module == "mujoco":
         from regularize.repair.engines.in_mujoco import record

@@ -17,7 +17,7 @@ from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
-from regularize.repair.engines.table import Engine, engine_for
+from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.fix.moved import holdable
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.statics import cures as statics
@@ -80,12 +80,11 @@ def advise(
     """Propose at most five sets of joint changes, the best first.
 
     Each is tried on the file's text, with ``by_program`` on a file that its own program reads
-    too. What an engine does not hold is not proposed where anything else is.
+    too. What an engine that is named does not hold is not proposed.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
     held = held_kinds(reduction.mechanism, engine)
-    holder = engine_for(reduction.mechanism.format, engine)
     free = [cure for cure in known if cure.freed]
     entries = [
         Advice(c.changes, r.redundant - left, left, c.mobility, False, r)
@@ -94,7 +93,9 @@ def advise(
     ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held)
-    entries = [entry for entry in entries if _fits(reduction, holder, entry)] or entries
+    if engine is not None:
+        holder = engine_for(reduction.mechanism.format, engine)
+        entries = [entry for entry in entries if _fits(reduction, holder, entry)]
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
@@ -111,7 +112,7 @@ def advise(
     return (*found[: MOST - len(last)], *last)
 
 
-def _fits(reduction: Reduction, engine: Engine | None, entry: Advice) -> bool:
+def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
     """Say whether an engine holds all new kinds of an entry where their joints stand."""
     joints = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
     return engine is None or all(engine.held(joint, [kind]) for joint, kind in joints)

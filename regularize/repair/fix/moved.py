@@ -10,8 +10,8 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError
 from regularize.mechanism.mechanism import Mechanism
 from regularize.repair.engines.motion import WIDER
-from regularize.repair.engines.table import Engine
-from regularize.repair.engines.trial import EngineTest, Handed, Trial
+from regularize.repair.engines.table import PhysicsEngine
+from regularize.repair.engines.trial import EngineTest, Handed, MotionTrial
 from regularize.repair.fix.changed_files import Placing, placed
 from regularize.repair.statics.joint_changes import with_joints
 
@@ -20,7 +20,7 @@ SOFTER = 10.0
 
 
 def holdable(
-    mechanism: Mechanism, patcher: Patcher, engine: Engine | None
+    mechanism: Mechanism, patcher: Patcher, engine: PhysicsEngine | None
 ) -> dict[str, tuple[str, ...]]:
     """Return by joint the kinds that both its file and its engine can hold."""
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
@@ -29,12 +29,14 @@ def holdable(
     return {joint.name: engine.held(joint, kinds[joint.name]) for joint in mechanism.joints}
 
 
-def is_articulated(engine: Engine | None) -> bool:
+def is_articulated(engine: PhysicsEngine | None) -> bool:
     """Say whether closures change before joints of the engine's tree."""
     return engine is not None and engine.articulated
 
 
-def refuse_unheld(engine: Engine | None, patcher: Patcher, wanted: Sequence[WantedKind]) -> None:
+def refuse_unheld(
+    engine: PhysicsEngine | None, patcher: Patcher, wanted: Sequence[WantedKind]
+) -> None:
     """Raise ``ModelError`` about the first wanted kind that the file holds and an engine not."""
     for change in wanted:
         joint = change.joint
@@ -44,16 +46,16 @@ def refuse_unheld(engine: Engine | None, patcher: Patcher, wanted: Sequence[Want
         raise engine.refuse(joint, change.kind, engine.held(joint, patcher.kinds(joint)))
 
 
-def trial_of(patcher: Patcher, engine: Engine | None, *changes: Any) -> Trial | None:
+def trial_of(patcher: Patcher, engine: PhysicsEngine | None, *changes: Any) -> MotionTrial | None:
     """Move a patcher's model as it is in its engine; None without engine, or without changes."""
     if engine is None or not any(map(bool, changes)):
         return None
     source = getattr(patcher, "builder", patcher.path)
-    return Trial(engine, Handed(patcher.mechanism, source))
+    return MotionTrial(engine, Handed(patcher.mechanism, source))
 
 
 def stiffest(
-    patcher: Patcher, trial: Trial | None, before: Mechanism, wanted: Sequence[WantedKind]
+    patcher: Patcher, trial: MotionTrial | None, before: Mechanism, wanted: Sequence[WantedKind]
 ) -> Patch:
     """Return the edits of wanted kinds whose loops open no wider in their engine than before."""
     before_gap = trial.soft_gap(trial.before) if trial is not None and trial.soft else None
@@ -70,7 +72,7 @@ def stiffest(
 
 
 def moved_there(
-    trial: Trial | None, placing: Placing, after: Mechanism, freedoms: int, softer: bool
+    trial: MotionTrial | None, placing: Placing, after: Mechanism, freedoms: int, softer: bool
 ) -> EngineTest | None:
     """Move the edited files in the engine; raises ``ModelError`` where they do otherwise there."""
     if trial is None:
