@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common.quantities import is_impossible
+from regularize.adapters.common.quantities import is_flatter_than_flat, is_impossible
 from regularize.errors import ModelError, ReadError
 from regularize.escape import displayed, displayed_name, listed
 from regularize.lie.arrays import Array
@@ -25,6 +25,10 @@ from regularize.mechanism.mechanism import Mechanism
 #: Largest number that a model may hold, in its SI unit: products of three stay finite, and what
 #: is measured at ordinary size is not lost beside it.
 LARGEST_NUMBER = 1e15
+#: Values of joints that are never negative.
+NEVER_NEGATIVE = ("damping", "friction", "armature", "velocity", "effort")
+#: Share of the largest moment of inertia up to which rounding may have made it too large.
+FLAT = 0.01
 #: What a writer says, in a comment, of numbers that are rounded and written in full all the same.
 DIGITS = "numbers with {} significant digits"
 _SAID = re.compile(DIGITS.format(r"(\b[6-9]|\b1[01])").encode())
@@ -33,15 +37,15 @@ _NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with names that can be shown, and findings on doubtful numbers.
+    """Return the mechanism with displayable names and findings on doubtful numbers.
 
     Numbers that are not finite or beyond ``LARGEST_NUMBER`` raise ``ReadError``.
     """
-    for what, source, numbers in _numbers(mechanism):
+    for named, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
             raise ReadError(
                 source.path if source else mechanism.path or mechanism.name,
-                f"{what} holds a number that is not finite or beyond {LARGEST_NUMBER:g}; "
+                f"{named} holds a number that is not finite or beyond {LARGEST_NUMBER:g}; "
                 "correct it, and check the unit",
                 line=source.line if source else None,
                 element=source.element if source else None,
@@ -60,11 +64,32 @@ def validated(mechanism: Mechanism) -> Mechanism:
             ),
         )
         mechanism = _noted(mechanism, finding)
+    for finding in _impossible_values(mechanism):
+        mechanism = _noted(mechanism, finding)
     return with_doubtful_bounds(mechanism)
 
 
+def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """Yield findings on inertias and on values of joints that no machine has."""
+    flat = [b for b in mechanism.bodies if b.inertia and is_flatter_than_flat(b.inertia, FLAT)]
+    if flat:
+        message = "a principal moment of inertia exceeds the sum of the others: "
+        message += listed(body.name for body in flat)
+        help = ("give the inertia about the centre of mass, in kg m²",)
+        yield Diagnostic("REG022", "warning", message, source=flat[0].source, help=help)
+    for joint in mechanism.joints:
+        values = joint.dynamics.stated()
+        wrong = [name for name, x in values.items() if np.any(np.abs(x) > LARGEST_NUMBER)]
+        values |= {} if joint.limits is None else joint.limits.stated()
+        wrong += [name for name in NEVER_NEGATIVE if name in values and np.any(values[name] < 0.0)]
+        if wrong:
+            words = f"joint `{joint.name}` has {listed(wrong)} below zero or beyond "
+            words += f"{LARGEST_NUMBER:g}"
+            yield Diagnostic("REG022", "warning", words, None, (joint.name,), joint.source)
+
+
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
-    """Yield all numbers that must be finite, each with its name in words and its place."""
+    """Yield all numbers that must be finite, with the words for them and their source."""
     for joint in mechanism.joints:
         frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
         for numbers in frames:
@@ -82,7 +107,7 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
 
 
 def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
-    """The mechanism under names that are safe to show; the same object where all of them are."""
+    """Return the mechanism with displayable names; the same object if they are so already."""
     parts = (mechanism.bodies, mechanism.joints, mechanism.couplings)
     driven = (mechanism.actuators, mechanism.motions)
     names = [mechanism.name, *(entry.name for part in (*parts, *driven) for entry in part)]
@@ -115,7 +140,7 @@ def renamed(
     joint: Callable[[str], str],
     other: Callable[[str], str] = str,
 ) -> Mechanism:
-    """The mechanism with other names of its bodies and joints, and of all else."""
+    """Return the mechanism with its names mapped: of bodies, of joints, and of all else."""
     return replace(
         mechanism,
         name=other(mechanism.name),
@@ -140,9 +165,9 @@ def renamed(
 
 
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
+    """Return the mechanism with notes on lower bounds that equal or exceed upper ones."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
-    for says, words, way in (
+    for compare, words, advice in (
         (
             np.equal,
             "bounds leave a single value to {}: bounds are no constraints here, so these joints "
@@ -151,17 +176,19 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         ),
         (np.greater, "lower bounds exceed upper ones of {}: no value is left", "exchange them"),
     ):
-        doubtful = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
+        doubtful = [joint for joint, bound in bounds if np.any(compare(bound[:, 0], bound[:, 1]))]
         if doubtful:
             joints = tuple(joint.name for joint in doubtful)
             message, source = words.format(listed(joints)), doubtful[0].source
-            note = Diagnostic("REG013", "note", message, joints=joints, source=source, help=(way,))
+            note = Diagnostic(
+                "REG013", "note", message, joints=joints, source=source, help=(advice,)
+            )
             mechanism = _noted(mechanism, note)
     return mechanism
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on includes and meshes from outside of its folder (REG021)."""
+    """Return the mechanism with a note on files outside of its folder (REG021)."""
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))
@@ -184,14 +211,14 @@ def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechan
 
 
 def _noted(mechanism: Mechanism, finding: Diagnostic) -> Mechanism:
-    """The mechanism with a finding, which the file that it was saved to may have already."""
-    if finding.message in {each.message for each in mechanism.findings}:
+    """Return the mechanism with a finding added, unless it has it already."""
+    if finding.message in {noted.message for noted in mechanism.findings}:
         return mechanism
     return replace(mechanism, findings=(*mechanism.findings, finding))
 
 
 def _written(uri: str, folder: str) -> str:
-    """The place that the URI of a mesh names, without looking there; empty for one in a package."""
+    """Return the path that a mesh's URI states; empty for one in a package."""
     scheme, found, rest = uri.partition("://")
     if found and scheme != "file":
         return ""
@@ -200,7 +227,7 @@ def _written(uri: str, folder: str) -> str:
 
 
 def _inside(name: str, folder: str) -> bool:
-    """Whether a file lies in a folder, links in its way followed."""
+    """Return whether a file lies in a folder, links on its path followed."""
     try:
         place, home = os.path.realpath(name), os.path.realpath(folder)
         return os.path.commonpath([place, home]) == home
@@ -209,7 +236,7 @@ def _inside(name: str, folder: str) -> bool:
 
 
 def significant_digits(data: bytes) -> int | None:
-    """Significant digits of the numbers in a text, where they are rounded; else None.
+    """Return how many digits the numbers of a text have, or None where they are not rounded.
 
     A writer has said so. Else numbers of few digits were chosen, and those of twelve or more are
     as exact as the arithmetic, nearly; a number or two that is longer than the others is no rule.

@@ -1,7 +1,7 @@
 """Mass properties from shapes, for bodies that state none.
 
-Nothing here is invented: the density is that of the material that the file gives a shape, or one
-that the user gives.
+The density is that of the material that the file gives a shape, or else one that the user gives.
+Parts of CAD assemblies alone get a usual one where neither is there, and that is said.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from numbers import Real
 
 import numpy as np
 
+from regularize.adapters.registry import GUESTS
 from regularize.adapters.shapes.meshes import cad_shape, load_mesh
 from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
+from regularize.escape import listed
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
+
+#: Density of parts of CAD assemblies that have no material, kg/m³: of water, as in MuJoCo.
+USUAL = 1000.0
 
 
 def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanism:
@@ -60,8 +65,21 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
 
 
+def with_usual_density(mechanism: Mechanism) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
+    """Give parts of a CAD assembly that have no material a usual density; return a note on that."""
+    bare = [b for b in mechanism.bodies if b.inertia is None and b.name != mechanism.ground]
+    if mechanism.format not in GUESTS or not any(body.geometry for body in bare):
+        return mechanism, ()
+    weighed = with_density(mechanism, USUAL)
+    names = listed(b.name for b in bare if weighed.body(b.name).inertia is not None)
+    if not names:
+        return mechanism, ()
+    words = f"parts without material are taken as {USUAL:g} kg/m³: {names}; --density gives another"
+    return replace(weighed, findings=mechanism.findings), (Diagnostic("REG018", "note", words),)
+
+
 def with_materials(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with mass properties for bodies whose shapes can be read and have materials."""
+    """Return the mechanism with mass properties for bodies whose shapes have materials."""
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
         shapes = _with_material(body)
@@ -77,9 +95,9 @@ def with_materials(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_material(body: Body) -> tuple[Geometry, ...]:
-    """The shapes to be touched, or else those to be seen, if the file may give each a material."""
-    for touched in (True, False):
-        shapes = tuple(shape for shape in body.geometry if shape.collision is touched)
+    """Return the colliding or else the visual shapes of a body, if all may have a material."""
+    for colliding in (True, False):
+        shapes = tuple(shape for shape in body.geometry if shape.collision is colliding)
         known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
         if shapes and all(known):
             return shapes
@@ -107,18 +125,19 @@ def _weighed(
             return None, [_finding("warning", words, body, help)]
         parts.append(part.transformed(shape.T_body_geometry))
     total = Inertia.total(parts)
-    of = {shape.density for shape in shapes} - {None}
-    at = f"at {density:g} kg/m³" if density is not None and not of else "by their material"
-    words = f"mass of `{body.name}` computed from its shapes {at}: {total.mass:.4g} kg"
+    stated = {shape.density for shape in shapes} - {None}
+    basis = f"at {density:g} kg/m³" if density is not None and not stated else "by their material"
+    words = f"mass of `{body.name}` computed from its shapes {basis}: {total.mass:.4g} kg"
     return total, [_finding("note", words, body)]
 
 
 def _finding(severity: Severity, message: str, body: Body, *help: str) -> Diagnostic:
+    """Return a finding (REG018) on the mass properties of a body."""
     return Diagnostic("REG018", severity, message, source=body.source, help=help)
 
 
 def shown(body: Body) -> tuple[Geometry, ...]:
-    """The visual shapes of a body, or those for collisions where it has no visual ones."""
+    """Return the visual shapes of a body, or its colliding shapes where it has none."""
     visual = tuple(shape for shape in body.geometry if not shape.collision)
     return visual or body.geometry
 
@@ -126,7 +145,7 @@ def shown(body: Body) -> tuple[Geometry, ...]:
 def shape_inertia(
     shape: Geometry, density: float | None, path: str | None = None
 ) -> Inertia | None:
-    """Mass properties of one shape in its own frame, with a density in kg/m³ if it states none.
+    """Return mass properties of a shape in its own frame; ``density`` counts if it states none.
 
     None for a mesh that is not closed, and without a density. Cylinders and capsules stand along Z.
     """
@@ -140,6 +159,7 @@ def shape_inertia(
 
 
 def _box(x: float, y: float, z: float) -> tuple[float, list[float]]:
+    """Return volume and moments of inertia at unit density; so do the functions below."""
     volume = x * y * z
     return volume, [volume * (a * a + b * b) / 12 for a, b in ((y, z), (x, z), (x, y))]
 
@@ -151,7 +171,7 @@ def _sphere(radius: float) -> tuple[float, list[float]]:
 
 def _ellipsoid(*radii: float) -> tuple[float, list[float]]:
     volume, (a, b, c) = 4 / 3 * math.pi * math.prod(radii), (r * r for r in radii)
-    return volume, [0.2 * volume * each for each in (b + c, a + c, a + b)]
+    return volume, [0.2 * volume * sum_ for sum_ in (b + c, a + c, a + b)]
 
 
 def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
@@ -161,7 +181,7 @@ def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
 
 
 def _capsule(radius: float, length: float) -> tuple[float, list[float]]:
-    """A cylinder of that length between two half balls."""
+    """Return volume and moments of a cylinder of that length between two half balls."""
     tube, (across, _, along) = _cylinder(radius, length)
     ball, (moment, _, _) = _sphere(radius)
     # Each half ball has its centre of mass 3/8 of the radius above its flat side.
@@ -180,6 +200,7 @@ _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 
 def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
+    """Return mass properties of a mesh or a CAD solid; None if open or without a density."""
     solid = cad_shape(shape.uri or "", path)
     if solid is not None:
         inertia = solid.inertia(density)

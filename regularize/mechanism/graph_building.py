@@ -193,7 +193,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
     first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
     edges: list[Edge] = []
     for joint in mechanism.joints:
-        if joint.kind == "fixed" and not joint.closure:
+        if joint.kind == "fixed" and not joint.closure and joint not in rigid_loops:
             continue
         parts = [joint.screws]
         if joint.kind not in SUBGROUP_KINDS:

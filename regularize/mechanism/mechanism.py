@@ -19,6 +19,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen, table_html
 from regularize.services import loader
+from regularize.tolerances import UNBOUNDED
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ class Actuator:
     gains: ActuatorGains | None = None
     source: Source | None = None
     motor: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("control_range", "force_range"):
+            bounds = getattr(self, name)
+            if bounds is not None and min(map(abs, bounds)) >= UNBOUNDED:
+                object.__setattr__(self, name, None)
 
 
 @dataclass(frozen=True)
@@ -293,6 +300,11 @@ class Mechanism(Frozen):
     @cached_property
     def _joints(self) -> dict[str, Joint]:
         return {joint.name: joint for joint in self.joints}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every joint, closure and coupling of the model was read."""
+        return not any(finding.unread for finding in self.findings)
 
     @property
     def freedoms(self) -> int:

@@ -75,7 +75,7 @@ def equation_ranks(
 
 
 def clearest(values: Array, rtol: float) -> tuple[int, int]:
-    """Return which of some singular values (N, k) tell the rank most clearly, and the rank.
+    """Return the row of singular values (N, k) that shows the rank most clearly, and the rank.
 
     It can only drop at special configurations, so the largest one is generic; where its last
     singular value is largest tells it most clearly.
@@ -113,6 +113,7 @@ class CellMobility:
     complete: bool
     configurations: Coordinates  # those that were visited, the assembled one first, shape (N, n)
     tolerances: Tolerances = EXACT  # what counted as closed and as dependent
+    touching: int | None = None  # order of the closure that parts branches with one tangent
 
     @property
     def finite(self) -> int | None:
@@ -170,6 +171,7 @@ def cell_mobility(
     visited[resting] = q
     added = None if small else _added_up(loops, visited, cycles, rtol, rng)
     branches: tuple[LocalBranch, ...] = ()
+    touching: int | None = None
     if added is not None:
         generic, rank = added
         nothing = read_only(np.zeros(0))
@@ -184,7 +186,7 @@ def cell_mobility(
         complete = local.mobility == loops.freedoms - here.rank
         if small and not complete:
             meeting = _meeting(loops, q, here.rank, local, cycles, tolerances, rng)
-            local, branches, complete = meeting
+            local, branches, complete, touching = meeting
         if branches:
             near = np.concatenate([branch.ends for branch in branches])
             far = np.array([branch.local.q for branch in branches])
@@ -200,6 +202,7 @@ def cell_mobility(
     return CellMobility(
         *(loops.edges, loops.freedoms, equations, here, everywhere, local, modes),
         *(branches, complete, read_only(visited), tolerances if added is None else EXACT),
+        touching=touching,
     )
 
 
@@ -210,10 +213,10 @@ def _added_up(
     rtol: float,
     rng: np.random.Generator,
 ) -> tuple[int, int] | None:
-    """Return where the ranks of many loops are clearest and what they add up to, if they do.
+    """Return the configuration where ranks of many loops are clearest, and the sum of these ranks.
 
-    They have to at the pose, on the walks, and beside a configuration of the walks, off the closed
-    ones too.
+    None unless the sum is the same at the pose, on the walks, and beside a configuration of the
+    walks, off the closed ones too.
     """
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
@@ -233,12 +236,12 @@ def _added_up(
 
 
 def aside(freedoms: int, rng: np.random.Generator) -> Array:
-    """Draw small scaled steps to three configurations off the closed ones, shape (3, n)."""
+    """Draw three small random steps, in scaled coordinates, that open the loops, shape (3, n)."""
     return 0.05 * rng.normal(size=(3, freedoms))
 
 
 def _counted(loops: LoopKinematics, q: Coordinates, mobility: int) -> LocalMobility:
-    """Say that counting settles the mobility at a configuration."""
+    """Return the mobility of a configuration where freedoms minus rank is certain."""
     nothing = np.zeros((loops.freedoms, 0))
     return LocalMobility(mobility, "counted", read_only(q), nothing, nothing)
 
@@ -251,24 +254,26 @@ def _meeting(
     cycles: Sequence[Cycle],
     tolerances: Tolerances,
     rng: np.random.Generator,
-) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool]:
+) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool, int | None]:
     """Look for components that meet at a pose where the closure equations have a given rank.
 
-    Return what is known of the one of highest rank, all branches (none where nothing moves or one
-    component alone is there), and whether nothing else meets there.
+    Return the mobility of the one of highest rank, all branches (none where nothing moves or one
+    component alone is there), whether nothing else meets there, and the order that parts branches
+    which touch.
     """
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
     ranks = partial(equation_ranks, loops, cycles, tolerances.rtol)
-    here = BranchPoint(loops, q, rank, tolerances, ranks, rng)
-    if here.single(local.mobility):
-        return local, (), True
-    branches, complete = here.branches()
+    pose = BranchPoint(loops, q, rank, tolerances, ranks, rng)
+    if pose.single(local.mobility):
+        return local, (), True, None
+    branches, complete = pose.branches()
     if branches:
-        return max(branches, key=lambda branch: branch.rank).local, branches, complete
+        best = max(branches, key=lambda branch: branch.rank).local
+        return best, branches, complete, pose.touching_order
     # What walkers did is not undone by series.
-    rigid = None if local.mobility else here.rigid()
-    return rigid or local, (), rigid is not None
+    rigid = None if local.mobility else pose.rigid()
+    return rigid or local, (), rigid is not None, None
 
 
 def generic_configurations(
@@ -326,5 +331,5 @@ def loop_equations(
 ) -> Jacobian:
     """Return the closure equations of loops at the pose, columns in the order of the screws."""
     return np.vstack(
-        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
+        [np.hstack([c.direction(graph, e) * Z for e, Z in screws.items()]) for c in cycles]
     )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,17 @@ from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
 from regularize.reduction.block import Block
-from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
+from regularize.reduction.context import (
+    Context,
+    Progress,
+    forward,
+    prescribed_cuts,
+    uncoupled_cuts,
+)
 from regularize.reduction.coupled import CONFIGURATIONS, Certificate, reduce_cell
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
@@ -176,8 +183,8 @@ class Reduction:
 
     @property
     def constraints(self) -> int:
-        """Constraint rows at the cuts."""
-        return sum(cut.constraints for cut in self.cuts)
+        """Constraint rows at the cuts, and those that mates state more than once."""
+        return sum(cut.constraints for cut in self.cuts) + self.repeated
 
     @property
     def kept(self) -> int:
@@ -196,13 +203,41 @@ class Reduction:
 
     @property
     def equations(self) -> int:
-        """Six per loop and one per coupling."""
-        return 6 * self.graph.loops + len(self.graph.couplings)
+        """Six per loop, one per coupling, and those that mates state more than once."""
+        return 6 * self.graph.loops + len(self.graph.couplings) + self.repeated
+
+    @property
+    def repeated(self) -> int:
+        """Rows that mates of one joint state more than once, outside of all loops."""
+        return sum(joint.repeated for joint in self.mechanism.joints)
 
     @property
     def rank(self) -> int:
         """Rank of all closure equations and couplings at generic configurations."""
         return sum(cell.generic.rank for cell in self.cells)
+
+    @cached_property
+    def idle_joints(self) -> tuple[Joint, ...]:
+        """Joints within loops whose bodies fixed joints hold together without them."""
+        places = self.graph.node_of
+        joints = dict.fromkeys(edge.joint for edge in self.graph.edges)
+        return tuple(j for j in joints if places[j.parent] == places[j.child])
+
+    @property
+    def idle_rows(self) -> int:
+        """Redundant rows that no other kind of joint takes away, only leaving joints out does."""
+        return self.repeated + sum(6 - joint.freedoms for joint in self.idle_joints)
+
+    @property
+    def curable(self) -> list[CellMobility]:
+        """Components whose redundancy other kinds of joints can take away."""
+        idle = {joint.name for joint in self.idle_joints}
+        edges = self.graph.edges
+        return [
+            cell
+            for cell in self.cells
+            if cell.redundant and not idle.issuperset(edges[e].joint.name for e in cell.edges)
+        ]
 
     @property
     def gruebler(self) -> int:
@@ -283,18 +318,26 @@ class Reduction:
         Raises:
             ModelError: There are not so many.
         """
-        count = math.prod(len(cell.components) for cell in self.cells)
-        if not 1 <= number <= count:
-            raise ModelError(
-                f"branch {number} of the motions at the assembled pose: there "
-                + ("is one alone" if count == 1 else f"are {count}")
-            )
-        q, rest = np.array(self.q), number - 1
-        for cell in reversed(self.cells):
-            rest, which = divmod(rest, len(cell.components))
+        q = np.array(self.q)
+        for cell, place in zip(self.cells, self.branch_places(number), strict=True):
             if cell.branches:
-                q[self.graph.columns(cell.edges)] = cell.branches[which].ends[0]
+                q[self.graph.columns(cell.edges)] = cell.branches[place].ends[0]
         return q
+
+    def branch_places(self, number: int) -> list[int]:
+        """Return the place of a component's branch in each coupled component; see ``on_branch``."""
+        count, rest = math.prod(len(cell.components) for cell in self.cells), number - 1
+        if not 1 <= number <= count:
+            known = "there is one alone" if count == 1 else f"there are {count}"
+            if not self.components_complete:
+                known = "one was found" if count == 1 else f"{count} were found"
+                known += ", and others are not ruled out"
+            raise ModelError(f"branch {number} of the motions at the assembled pose: {known}")
+        places = list[int]()
+        for cell in reversed(self.cells):
+            rest, place = divmod(rest, len(cell.components))
+            places.insert(0, place)
+        return places
 
     @property
     def finite_evidence(self) -> Evidence:
@@ -382,7 +425,14 @@ def reduce(
     plain = usual and not (isinstance(model, Graph) or length_scale or keep_cuts or cuts)
     found = tuple(mobility for mobility, _, _ in reduced), blocks, certificate
     evidence = bool(numerical)
-    return Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
+    result = Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
+    freer = None if keep_cuts or cuts else uncoupled_cuts(graph, [c.edge for c in result.cuts])
+    if freer is None:
+        return result
+    limits: dict[str, Any] = {"numerical": numerical, "configurations": configurations}
+    limits |= {"rtol": rtol, "length_scale": length_scale, "seed": seed, "groups": groups}
+    other = reduce(graph, cuts=freer, **limits)
+    return replace(other, plain=result.plain) if other.kept == result.kept else result
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:

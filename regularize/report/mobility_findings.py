@@ -41,6 +41,8 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         if singular:
             text = f"rank {cell.here.rank} here, {cell.generic.rank} elsewhere ({where})"
             text = f"the assembled pose is singular: {text}"
+            if not cell.complete and len(cell.branches) < 2 and cell.finite:
+                text += "; of motions from there one was found, and others are not ruled out"
             yield Diagnostic("REG203", "note", text, joints=joints)
         if cell.finite is None:
             text = f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions "
@@ -67,7 +69,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         text = f"{'bodies' if several else 'body'} {names(row.bodies)} {verb} "
         text += f"{axis_words(row.axis)} {place} without moving anything else"
         yield Diagnostic("REG207", "note", text, joints=row.joints)
-    if reduction.cells and reduction.finite_mobility == 0:
+    if reduction.freedoms and reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
 
 
@@ -145,6 +147,8 @@ def _branches_finding(
     kind = "kinematotropic: " if cell.kinematotropic else ""
     least = "exactly" if cell.complete else "at least"
     room = f" (second order, told to {cell.tolerances.rank**0.5:.0e}, has no room for another)"
+    if cell.touching:
+        room = f", which touch (terms of order {cell.touching} part them, and leave no other)"
     room = room if cell.complete else ""
     text = (
         f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
@@ -185,7 +189,7 @@ def motion_components(reduction: Reduction) -> list[dict[str, int | None]]:
 
 
 def more_on_branches(reduction: Reduction) -> str:
-    """Return sentences on branches where more is redundant, each after a space."""
+    """Return sentences on branches with more redundancy, each after a space."""
     more: dict[int, list[str]] = {}
     for number, (_, rank) in enumerate(reduction.components, start=1):
         count = reduction.equations - rank - reduction.redundant
@@ -199,7 +203,7 @@ def more_on_branches(reduction: Reduction) -> str:
 
 
 def branches_meant(reduction: Reduction) -> str:
-    """Return ``on branch 2`` if the redundancy that is counted is not that of all branches."""
+    """Return ``on branch 2`` where the redundancy that is counted holds there alone."""
     rank = reduction.equations - reduction.redundant
     found = [other for _, other in reduction.components]
     own = [f"{i}" for i, other in enumerate(found, start=1) if other == rank]
@@ -209,7 +213,7 @@ def branches_meant(reduction: Reduction) -> str:
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Report, for each part, conditions of proofs that some configurations do not meet."""
+    """Yield a finding for each part whose proof fails at some configurations."""
     graph = reduction.graph
     for part in reduction.parts:
         said = [_held_words(graph, part, held) for held in part.held]
@@ -230,7 +234,7 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def untried(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Report where legs or parallelograms might explain rows, and it was not tried."""
+    """Yield findings where a search for held bodies or parallelograms was left out."""
     reasons = {
         "noise": "the numbers are off by more than rounding, and bars that are equal but for that "
         "prove nothing",
@@ -252,7 +256,7 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
-    """Describe a body that all legs together keep in one group of motions."""
+    """Describe the motion group in which all legs together keep a body."""
     one, other = graph.nodes[held.edge.parent], graph.nodes[held.edge.child]
     motion = motion_words(_motion(part, held))
     text = f"all legs together keep `{other}` against `{one}` in one group of motions ({motion})"

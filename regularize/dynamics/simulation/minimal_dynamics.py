@@ -78,7 +78,25 @@ class MinimalDynamics(ShortRepr):
 
     Damping, friction and springs within the joints are part of the equations. The known coordinates
     are the independent and the forced ones, which follow prescribed motions. Displacements are
-    tangent steps from the reference configuration.
+    tangent steps from the reference configuration. Configurations, velocities and forces are those
+    of ``robot``, shape (nq,) and (nv,), in radians, metres, N and N m; matrices and forces of the k
+    known coordinates have the shapes (k, k) and (k,).
+
+    Example:
+        >>> dynamics = rg.minimal_dynamics("assets/planar_fourbar.urdf", ["A"])
+        >>> pose = dynamics.pose(dynamics.reference)
+        >>> print(dynamics.independent, dynamics.dependent, dynamics.mass_matrix(pose))
+
+    Attributes:
+        robot: Pinocchio's model of the mechanism, whose loops are closed by rows.
+        names: The coordinate of every velocity of the model.
+        choice: Columns and rows that separate dependent from independent coordinates.
+        forced: Prescribed motions by coordinate.
+        reference: Configuration from which displacements are measured, shape (nq,).
+        locked: Coordinates that were asked to be independent.
+        rtol: Relative tolerance of ranks.
+        units: Size of every velocity, the size of the mechanism for lengths, shape (nv,).
+        slip: Rate below which dry friction falls off, or None.
     """
 
     robot: Robot
@@ -175,7 +193,7 @@ class MinimalDynamics(ShortRepr):
 
     @property
     def _listed(self) -> str:
-        """Names of the independent coordinates, for messages."""
+        """Names of the independent coordinates as a text for messages."""
         return ", ".join(self.independent) or "coordinates"
 
     def pose_of(self, x: Velocity) -> Pose:
@@ -199,7 +217,7 @@ class MinimalDynamics(ShortRepr):
         return Pose(x, q, transmission, float(condition) / len(units), inverse)
 
     def begun(self, q: Configuration, time: float) -> MinimalDynamics:
-        """Return the best choice near ``q`` with the forced joints where they have to be."""
+        """Return a choice of coordinates near ``q``, driven joints at their first position."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
         places = [self.robot.position_index(column) for column in columns]
@@ -265,8 +283,8 @@ class MinimalDynamics(ShortRepr):
         if idle is not None:
             moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
             raise no_inertia(self.robot.reduction.mechanism, moving)
-        rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
-        known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+        forces = F[free] + M[np.ix_(free, driven)] @ known[driven]
+        known[free] = np.linalg.solve(M[np.ix_(free, free)], -forces)
         needed = (M @ known + F)[driven]
         return pose.transmission @ known + bias, needed
 
@@ -302,7 +320,7 @@ def choice_at(
     locked: Iterable[str],
     rtol: float,
 ) -> Choice:
-    """Return the best choice at a closed configuration, refused where it would not do elsewhere."""
+    """Return the best choice at a closed configuration; raise where it fails elsewhere."""
     mobility = robot.reduction.mobility
     choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
     if len(choice.dependent) < robot.nv - mobility:

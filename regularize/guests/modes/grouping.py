@@ -35,7 +35,7 @@ def table_of(rows: Indices, values: Array, count: int) -> Array:
 
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """Return for each result the first that is the same, directly or by way of others.
+    """Return for each result the first one that it equals, directly or through others.
 
     Two are the same if they are of one sample and no entry of their points (K, m) differs by more
     than the radius.
@@ -70,7 +70,7 @@ def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
 
 
 class Turns:
-    """Knows which coordinates repeat after whole turns; columns ``but`` are left as they are."""
+    """The coordinates that repeat after whole turns, without the columns ``but``."""
 
     def __init__(self, graph: Graph, but: Iterable[int] = ()) -> None:
         kept = set(but)
@@ -165,7 +165,19 @@ class DistinctPoses(ShortRepr):
 
 
 class Configurations(NamedColumns):
-    """Coordinates of all joints in ``q``, shape (..., solutions, n), of the ``graph``."""
+    """Configurations of a mechanism, as ``configurations`` and ``ClosedForm.solve`` find them.
+
+    Leading axes are those of the inputs; the last axes are those of the solutions and of all n
+    coordinates. Those that do not exist are NaN.
+
+    Example:
+        >>> modes = rg.configurations("assets/planar_fourbar.urdf", ["A"], [0.1, 0.2])
+        >>> print(modes.q.shape, modes.names, modes.columns()["C"], modes.pose("coupler").shape)
+
+    Attributes:
+        graph: The mechanism's graph.
+        q: Coordinates of all joints in radians and metres, shape (..., solutions, n).
+    """
 
     graph: Graph
     q: Coordinates

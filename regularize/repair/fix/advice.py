@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,18 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import RegularizeError
+from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.engines.table import PhysicsEngine, engine_for
-from regularize.repair.fix.moved import holdable
+from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
+from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
+from regularize.repair.statics.joint_changes import CLEARANCE
+from regularize.repair.statics.lack_of_fit import LackOfFit
+from regularize.words import LISTED
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
@@ -65,9 +72,48 @@ def _same(one: Mechanism, other: Mechanism) -> bool:
 
 #: Entries of a list of advice.
 MOST = 5
+#: Joint changes that take all redundancy away are looked for in models of at most so many redundant
+#: equations and joints, for the number of combinations grows fast; so many are proposed.
+MOST_REDUNDANT, MOST_JOINTS, CURES = LISTED, 30, 3
 #: Changed files that are written elsewhere, read and analysed; of models of so many equations one,
 #: and of larger ones none.
 FILES, LARGE, LARGEST = 3, 100, 3000
+
+
+def verified_cures(reduction: Reduction) -> tuple[Cure, ...]:
+    """Find joint changes after which nothing is redundant, or that free a locked mechanism."""
+    few = reduction.redundant <= MOST_REDUNDANT and len(reduction.graph.edges) <= MOST_JOINTS
+    search = statics.cures if few else statics.freeing
+    return search(reduction, limit=CURES, tries=statics.TRIES)
+
+
+def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None) -> Cure:
+    """Return the joint changes of an entry of advice, by its number or by number and hash."""
+    number, _, key = str(advice).partition("@")
+    reduction = with_other_lengths(reduce(mechanism))
+    # With tolerances a report has another order, and other entries among the first.
+    most = 1000 if key else MOST
+    entries = advise(reduction, verified_cures(reduction), most=most, engine=engine)
+    found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
+    if not found:
+        listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
+        why = "the model was changed since, or read otherwise" if key else f"no number {number}"
+        raise ModelError(f"advice {advice}: {why}; `regularize check` gives {listed}")
+    return Cure(found[0].changes, found[0].mobility, (), reduction)
+
+
+def _with_ids(mechanism: Mechanism, entries: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Number entries from 1, with four digits of a hash of the model's files and the changes."""
+    files = hashlib.sha256()
+    for path in filter(None, (mechanism.path, *mechanism.files)):
+        with suppress(RegularizeError):  # the file is gone by now
+            files.update(read_bytes(path))
+    result = []
+    for number, entry in enumerate(entries, start=1):
+        digest = files.copy()
+        digest.update(" ".join(entry.arguments).encode("utf-8", "surrogatepass"))
+        result.append(replace(entry, number=number, key=digest.hexdigest()[:4]))
+    return tuple(result)
 
 
 def advise(
@@ -76,8 +122,10 @@ def advise(
     *,
     by_program: bool = False,
     engine: str | None = None,
+    fit: LackOfFit | None = None,
+    most: int = MOST,
 ) -> tuple[Advice, ...]:
-    """Propose at most five sets of joint changes, the best first.
+    """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
 
     Each is tried on the file's text, with ``by_program`` on a file that its own program reads
     too. What an engine that is named does not hold is not proposed.
@@ -92,7 +140,7 @@ def advise(
         for r, left in [(c.written, c.reduction.redundant)]
     ]
     if not entries:
-        entries = ranked(reduction, proposals(reduction, known, held), held)
+        entries = ranked(reduction, proposals(reduction, known, held), held, fit)
     if engine is not None:
         holder = engine_for(reduction.mechanism.format, engine)
         entries = [entry for entry in entries if _fits(reduction, holder, entry)]
@@ -108,8 +156,8 @@ def advise(
             found.append(in_file(entry))
             trials -= 1
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
-    last = [found.pop(first)] if first >= MOST else []
-    return (*found[: MOST - len(last)], *last)
+    last = [found.pop(first)] if first >= most else []
+    return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
 
 
 def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
@@ -121,7 +169,7 @@ def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> 
 def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]:
     """Return a function that tries an entry of advice on the model's file."""
     # What edits files is loaded where one is tried.
-    from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
+    from regularize.repair.fix.trial import IN_MEMORY, trial_file, tried
 
     mechanism = reduction.mechanism
     arguments = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
@@ -191,7 +239,14 @@ def held_kinds(mechanism: Mechanism, engine: str | None = None) -> dict[str, Col
         if (make := adapter.load_patcher()) is None:
             return {}
         patcher: Patcher = make(mechanism)
-        return dict(holdable(mechanism, patcher, engine_for(mechanism.format, engine)))
+        hold_in(patcher, engine_for(mechanism.format, engine))
+        return {
+            joint.name: (
+                *patcher.possible(joint),
+                *((CLEARANCE,) if patcher.removable(joint) else ()),
+            )
+            for joint in mechanism.joints
+        }
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
 
@@ -228,7 +283,10 @@ class Trials(NamedTuple):
 
 
 def tried_all(
-    reduction: Reduction, verified_cures: Sequence[Cure], engine: str | None = None
+    reduction: Reduction,
+    verified_cures: Sequence[Cure],
+    fit: LackOfFit | None = None,
+    engine: str | None = None,
 ) -> Trials:
     """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
@@ -236,7 +294,7 @@ def tried_all(
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
     undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, verified_cures, by_program=True, engine=engine),
+        advise(r, verified_cures, by_program=True, engine=engine, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
     )

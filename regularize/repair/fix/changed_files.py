@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,8 +15,8 @@ import numpy as np
 
 from regularize.adapters import read
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
-from regularize.adapters.common.patching import Patcher
-from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.adapters.common.patching import Patcher, led_back
+from regularize.errors import ModelError, RegularizeError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
@@ -27,7 +26,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan
 from regularize.repair.verification.comparison import SAME
 from regularize.repair.verification.differences import differences
-from regularize.repair.verification.writing import try_engine
+from regularize.repair.verification.writing import refusal, try_engine
 from regularize.words import is_slack
 
 
@@ -118,18 +117,10 @@ class Placing:
     ) -> list[Edit]:
         """Return edits that rewrite relative references for the model's new place."""
         central = self.patcher.central
-        old = Path(self.main if central else path).parent.resolve()
-        new = (target if central else moved[path]).parent.resolve()
+        old = Path(self.main if central else path).parent
+        new = (target if central else moved[path]).parent
         places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
-        edits = []
-        for start, end, reference in self.patcher.references(text):
-            aim = (old / reference).resolve()
-            led = os.path.relpath(places.get(aim, aim), new).replace(os.sep, "/")
-            if reference.endswith("/"):
-                led += "/"
-            if os.path.normpath(reference) != os.path.normpath(led):
-                edits.append(Edit(text.path, start, end, led))
-        return edits
+        return led_back(text, self.patcher.references(text), old, new, places)
 
 
 def _same(a: Path, b: Path) -> bool:
@@ -158,7 +149,7 @@ def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mecha
             reading["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
             after = read(target, **reading)
-            if _reads(Path(placing.main), before.format):
+            if not refusal(Path(placing.main), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
             raise ModelError(
@@ -179,15 +170,6 @@ def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mecha
             joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
             findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
         )
-
-
-def _reads(path: Path, format: str) -> bool:
-    """Say whether the format's own program, if installed, reads a file."""
-    try:
-        try_engine(path, format)
-    except UnsupportedExport:
-        return False
-    return True
 
 
 #: Numbers that are the same but for being written and read.

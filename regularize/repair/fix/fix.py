@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters import Adapter, adapters, read
+from regularize.adapters import Adapter, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
-from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
@@ -24,10 +23,11 @@ from regularize.lie import screw
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism, Model, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.engines.table import engine_for
 from regularize.repair.engines.trial import EngineTest, Handed
+from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
@@ -35,30 +35,17 @@ from regularize.repair.fix.changed_files import (
     read_changed,
     unwanted,
 )
-from regularize.repair.fix.moved import (
-    holdable,
-    is_articulated,
-    moved_there,
-    refuse_unheld,
-    stiffest,
-    trial_of,
-)
-from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
-from regularize.repair.fix.proposals import Advice
+from regularize.repair.fix.moved import hold_in, moved_there, refuse_unheld, stiffest, trial_of
+from regularize.repair.fix.plan import FixPlan, plan
+from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised, idealise
-from regularize.repair.statics.cure import Cure, left_here
-from regularize.repair.statics.cures import TRIES, cures, freeing
+from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
-from regularize.validation import FLAG, TEXT, instance, named, validated
+from regularize.validation import FLAG, TEXT, WHOLE, instance, named, validated
 from regularize.words import gap_words, names
 
-#: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
-EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
-#: Formats whose readers take all text from ``read_bytes``, so that no file is needed to try one.
-IN_MEMORY = ("urdf", "sdf", "mjcf", "json", "freecad", "asmt")
-#: Joint by which the root of a URDF file floats where its reader is asked to let it.
-FLOATING = "floating_base"
 #: Numbers that are the same but for the last digit.
 EXACT = 1e-15
 
@@ -147,6 +134,7 @@ class Fix:
     slack=FLAG,
     as_is=FLAG,
     engine=TEXT,
+    advice=WHOLE | TEXT,
 )
 def fix(
     source: Model,
@@ -158,6 +146,7 @@ def fix(
     slack: bool = False,
     as_is: bool = False,
     engine: str | None = None,
+    advice: int | str | None = None,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -179,16 +168,25 @@ def fix(
         engine: Whose kinds of joints are taken, and where the model is moved before it counts:
             ``mujoco``, ``mjlab``, ``newton``, ``kamino``, ``steel``, ``drake``, ``pinocchio``,
             ``gazebo``, ``isaac``; by default the first one of the format that is installed.
+        advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
+            as ``"1@3fa2"``, which is refused where the file was changed since.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
-        ModelError: A joint cannot become what it should, or the changed files do not read as
-            meant, or move otherwise in their engine.
+        ModelError: A joint cannot become what it should, the changed files do not read as meant or
+            move otherwise in their engine, or there is no such advice.
         UnsupportedExport: The file cannot hold what would be needed.
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
     more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
+    if advice is not None:
+        if joints is not None or remove or any(more.values()):
+            raise ModelError("advice says what changes: leave joints and other changes out")
+        if isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source)):
+            joints = numbered(read(source, **options), advice, engine)
+        else:
+            joints = numbered(as_mechanism(source), advice, engine)
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
         adapter = adapter_of(source)
         if adapter is None:
@@ -198,8 +196,9 @@ def fix(
             return _changed_object(source, adapter, joints, others, engine, options)
         again = partial(fix, joints=joints, remove=remove, as_is=as_is, engine=engine, **more)
         return _changed_document(source, adapter, again, options)
-    before, label, options = _loaded(source, options)
-    patcher, holder = _patcher(before, joints), engine_for(before.format, engine)
+    before, label, options = loaded(source, options)
+    patcher, holder = patcher_of(before, joints), engine_for(before.format, engine)
+    hold_in(patcher, holder)
     absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before = absorbed.mechanism
     if as_designed:
@@ -213,9 +212,7 @@ def fix(
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
-        kinds = holdable(before, patcher, holder)
-        allowed = {"remove": remove, "slack": slack, "closures_first": is_articulated(holder)}
-        planned = plan(before, patcher, joints, kinds, **allowed)
+        planned = plan(before, patcher, joints, remove=remove, slack=slack)
         wanted = planned.wanted
         refuse_unheld(holder, patcher, wanted)
         trial = trial_of(patcher, holder, wanted, planned.slack, absorbed.moves)
@@ -231,6 +228,7 @@ def fix(
         more_freedoms = reduction.mobility - planned.reduction.mobility
         tested = moved_there(trial, placing, after, more_freedoms, as_is)
     findings = (
+        *(finding for finding in before.findings if finding.unread),
         *planned.findings,
         *patch.findings,
         *absorbed.findings(),
@@ -277,8 +275,8 @@ def _changed_object(
             "made of, which may be a file"
         )
     patcher, holder = make(before, source), engine_for(before.format, engine)
-    kinds = holdable(before, patcher, holder)
-    planned = plan(before, patcher, joints, kinds, closures_first=is_articulated(holder))
+    hold_in(patcher, holder)
+    planned = plan(before, patcher, joints)
     refuse_unheld(holder, patcher, planned.wanted)
     changed = patcher.changed(planned.wanted)
     after, reduction, tested = before, planned.reduction, None
@@ -291,88 +289,11 @@ def _changed_object(
         trial = trial_of(patcher, holder, source)
         more = reduction.mobility - planned.reduction.mobility
         tested = None if trial is None else trial.compare(Handed(after, changed), more)
-    findings = (*planned.findings, *_locked(reduction, planned))
+    unread = (finding for finding in before.findings if finding.unread)
+    findings = (*unread, *planned.findings, *_locked(reduction, planned))
     label = f"<{adapter.name} {before.name}>"
     parts = (label, after, planned.wanted, findings, reduction, None)
     return Fix(*parts, object=changed, tested=tested)
-
-
-def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
-    """Read a mechanism's file anew; return its patcher and the options of the reader."""
-    _, path, options = _loaded(mechanism, {})
-    return _patcher(read(path, **options), {}), options
-
-
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_program: bool) -> None:
-    """Edit a copy of the file as an entry of advice says, read it back, and compare.
-
-    With ``by_program`` the text goes through a temporary file, which the format's own program reads
-    too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
-    """
-    before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
-    wanted = wanted_kinds(before, entry.changes)
-    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=expected)
-    patch = patcher.patch(wanted)
-    for finding in patch.findings:
-        if finding.severity != "note":
-            raise UnsupportedExport(f"{before.path}: {finding.message}")
-    placing = Placing(patcher, patch.edits)
-
-    def check(after: Mechanism) -> None:
-        # Ranks tell most of them; nobody asks here which rows go.
-        """Raise ``ModelError`` where the changed model differs from the plan."""
-        sure = entry.verified and entry.mobility == reduction.mobility and not by_program
-        counted = expected if sure else left_here(reduction, after)
-        is_known = counted is not None and counted <= expected
-        _refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
-
-    if by_program:
-        with read_changed(placing, options) as after:
-            check(after)
-    elif before.format in IN_MEMORY:
-        with replaced_content(placing.files(Path(placing.main))):
-            after = read(placing.main, **{**options, "format": before.format})
-        check(after)
-
-
-def _loaded(
-    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
-) -> tuple[Mechanism, str, dict[str, Any]]:
-    """Return the mechanism of a source, its path, and the options that read it again."""
-    reading = dict(options)
-    if not isinstance(source, Mechanism):
-        return read(source, **reading), fspath(source), reading
-    if source.path is None or source.format not in adapters():
-        raise ModelError(
-            f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
-        )
-    if source.format in ("urdf", "xacro"):
-        reading.setdefault("loops", source.files[0] if source.files else False)
-        reading.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
-    return source, source.path, reading
-
-
-def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    """Return the patcher of a mechanism's file; raises an error that names another way."""
-    adapter = adapters()[mechanism.format]
-    make = adapter.load_patcher()
-    if make is not None:
-        patcher: Patcher = make(mechanism)
-        return patcher
-    where = EXPORTS.get(mechanism.format)
-    if where is None:
-        raise UnsupportedExport(
-            f"{mechanism.path}: {adapter.title} cannot be edited in place; write it anew with "
-            "`regularize reduce`"
-        )
-    kinds = joints.kinds if isinstance(joints, Cure) else joints
-    if kinds is None:
-        kinds = next((cure.kinds for cure in cures(reduce(mechanism), limit=1)), None)
-    by_hand = " and ".join(f"joint `{name}` {kind}" for name, kind in (kinds or {}).items())
-    raise UnsupportedExport(
-        f"{mechanism.path}: is an export of {where}, which would not read it back; "
-        f"{f'make {by_hand}' if by_hand else 'change the joints'} in {where} and export it again"
-    )
 
 
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
@@ -398,17 +319,8 @@ def _verified(
                 wrong.append(f"the mobility is {reduction.finite_mobility}")
         else:
             wrong = unwanted(before, after, planned, reduction)
-        _refuse(placing, wrong)
+        refuse(placing, wrong)
         return replace(after, path=before.path, files=before.files), reduction
-
-
-def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
-    """Raise ``ModelError`` that lists differences, if there are any."""
-    if wrong:
-        raise ModelError(
-            f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
-            "nothing is written"
-        )
 
 
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:

@@ -19,19 +19,10 @@ from regularize.repair.statics.joint_changes import with_joints
 SOFTER = 10.0
 
 
-def holdable(
-    mechanism: Mechanism, patcher: Patcher, engine: PhysicsEngine | None
-) -> dict[str, tuple[str, ...]]:
-    """Return by joint the kinds that both its file and its engine can hold."""
-    kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
-    if engine is None:
-        return kinds
-    return {joint.name: engine.held(joint, kinds[joint.name]) for joint in mechanism.joints}
-
-
-def is_articulated(engine: PhysicsEngine | None) -> bool:
-    """Say whether closures change before joints of the engine's tree."""
-    return engine is not None and engine.articulated
+def hold_in(patcher: Patcher, engine: PhysicsEngine | None) -> None:
+    """Let a patcher offer only kinds that an engine holds, if there is one."""
+    if engine is not None:
+        patcher.engine_holds, patcher.closures_first = engine.held, engine.articulated
 
 
 def refuse_unheld(

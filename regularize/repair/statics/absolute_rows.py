@@ -118,8 +118,6 @@ class PlacedJoints:
     def rows(self, name: str, implied: bool = False) -> Space:
         """Return a joint's kept, or implied, covectors in its frame on its parent, as columns."""
         joint, cut = self.reduction.mechanism.joint(name), self.cut(name)
-        if joint in self.reduction.graph.rigid_loops:
-            return np.eye(6) if implied else np.zeros((6, 0))
         if cut is None:
             return np.zeros((6, 0)) if implied else complement(self.freedoms(joint))
         left_out = np.hstack([cut.removed, cut.thinned, cut.numerical])

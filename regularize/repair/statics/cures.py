@@ -14,6 +14,7 @@ from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.cure import Cure, NoCure, freed, verified
 from regularize.repair.statics.joint_changes import (
+    CLEARANCE,
     COST,
     COST_OF_PAIRS,
     STANDARD,
@@ -28,7 +29,8 @@ from regularize.words import SLIGHT
 #: Candidates that are analysed where an answer is wanted at once.
 TRIES = 12
 #: Kinds that a user can ask for.
-KNOWN = (*(kind for kind in KINDS if kind not in ("free", "composite")), "slotted", *HIGHER_PAIRS)
+PARTS = (kind for kind in KINDS if kind not in ("free", "composite"))
+KNOWN = (*PARTS, "slotted", CLEARANCE, *HIGHER_PAIRS)
 
 
 @validated(limit=WHOLE, keep=NAMES, idle=FLAG, kinds=NAMES | named(NAMES), tries=WHOLE)
@@ -73,10 +75,11 @@ def cures(
     elif free := freeing(reduction, limit=limit, keep=keep):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
-    if not reduction.redundant or not reduction.assembly.closed or shaky:
+    cells = reduction.curable
+    if not cells or not reduction.assembly.closed or shaky:
         return ()
     whole, per_cell = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    for cell in cells:
         stress, candidates = whole.cell(cell), list[tuple[JointChange, ...]]()
         if stress.count > cell.redundant and not idle:
             return ()  # one freedom for each would be more than what is redundant elsewhere

@@ -30,7 +30,7 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.joint_changes import with_joints
 from regularize.repair.statics.welds import Weld, chosen_welds, twist_space
 from regularize.validation import FLAG, WHOLE, validated
-from regularize.words import slack_name
+from regularize.words import counted, slack_name
 
 #: Kinds of slack joints by the half of the twist that they free.
 KINDS = ("prismatic", "revolute")
@@ -38,7 +38,7 @@ KINDS = ("prismatic", "revolute")
 
 @dataclass(frozen=True)
 class ClosureChange:
-    """A closing joint that becomes a ball (``lowered``), or gets slack joints beside it."""
+    """A closing joint that becomes a ball (``lowered``), goes, or gets slack joints beside it."""
 
     joint: str
     kind: str
@@ -52,6 +52,10 @@ class ClosureChange:
         """One sentence, starting in lower case."""
         if self.kind == "lowered":
             return f"joint `{self.joint}` becomes {self.after} instead of {self.before}"
+        if self.kind == "implied":
+            return f"coupling `{self.joint}` is left out: the loops say what it says"
+        if self.kind == "removed":
+            return f"joint `{self.joint}` is left out: fixed joints hold its bodies together"
         return (
             f"joint `{self.joint}` holds `{self.after}`, which slack joints "
             f"{', '.join(f'`{name}`' for name in self.added)} tie to `{self.before}`"
@@ -112,8 +116,12 @@ def isostatic(
             "the loops are open, so what is redundant depends on how they are closed; "
             "see `regularize check`"
         )
+    stated, idle = original, list[ClosureChange]()
+    if original.idle_rows:
+        mechanism, idle = _without_idle_rows(original)
+        original = reduce(mechanism, seed=seed)
     if original.redundant == 0:
-        return Isostatic(mechanism, original, (), original, ())
+        return Isostatic(mechanism, stated, tuple(idle), original, ())
     unheld = _beyond(original, coupled)
     again = partial(reduce, seed=seed, groups=not unheld)
     if unheld:
@@ -121,7 +129,7 @@ def isostatic(
     changed, changes, reduction = _lowered(mechanism, original, again, points)
     shaky = not original.followed
     numerical = reduction.remaining > 0 and not shaky
-    basis = original
+    basis = stated
     if numerical:
         reduction = basis = reduce(changed, seed=seed, numerical="anyway", groups=False)
         if changes:
@@ -133,7 +141,13 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
-    report = Isostatic(changed, basis, tuple(changes), result, ())
+    for coupling in mechanism.couplings if result.redundant else ():
+        rest = tuple(each for each in changed.couplings if each is not coupling)
+        without = again(replace(changed, couplings=rest))
+        if same_motion(without, result) and without.redundant < result.redundant:
+            changed, result = without.mechanism, without
+            changes.append(ClosureChange(coupling.name, "implied", "", ""))
+    report = Isostatic(changed, basis, (*idle, *changes), result, ())
     if numerical:
         message = (
             f"{original.remaining} redundant constraints follow from special dimensions, not from "
@@ -142,10 +156,9 @@ def isostatic(
         )
         findings += [Diagnostic("REG307", "warning", message), *rank_losses(reduction)]
     if not report.equivalent:
-        reason = (
-            f"the changed mechanism has mobility {result.mobility} instead of "
-            f"{original.mobility} and {result.redundant} redundant constraints"
-        )
+        reason = f"the changed mechanism has {counted(result.redundant, 'redundant equation')}"
+        if result.mobility != original.mobility:
+            reason += f", and mobility {result.mobility} instead of {original.mobility}"
         if shaky:
             reason = (
                 f"the mechanism is shaky: {result.redundant} redundant constraints are left, which "
@@ -153,6 +166,19 @@ def isostatic(
             )
         findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
+
+
+def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
+    """Leave out joints within rigid bodies that nothing refers to, and rows that mates repeat."""
+    mechanism = reduction.mechanism
+    needed = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
+    needed |= {actuator.joint for actuator in mechanism.actuators}
+    needed |= {motion.joint for motion in mechanism.motions}
+    idle = [joint.name for joint in reduction.idle_joints if joint.name not in needed]
+    kept = (joint for joint in mechanism.joints if joint.name not in idle)
+    joints = tuple(replace(joint, repeated=0) for joint in kept)
+    changes = [ClosureChange(name, "removed", "", "") for name in idle]
+    return replace(mechanism, joints=joints), changes
 
 
 def same_motion(one: Reduction, other: Reduction) -> bool:

@@ -22,7 +22,12 @@ from regularize.mechanism.joint import changed_joint
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import Equilibrium
-from regularize.repair.statics.joint_changes import JointChange, Replacement, replacements
+from regularize.repair.statics.joint_changes import (
+    JointChange,
+    Replacement,
+    clearance,
+    replacements,
+)
 from regularize.tolerances import UNSEEN
 
 #: Equations of one cell up to which all its states of self-stress are looked at. Of larger ones it
@@ -87,7 +92,7 @@ class MechanismStress:
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
         to_world = screw.adjoint(self.equilibrium.origin(e))
-        return [
+        return [clearance(joint, to_world)] + [
             JointChange(
                 joint.name,
                 joint.kind,

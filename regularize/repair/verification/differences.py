@@ -312,9 +312,7 @@ def motion_differences(
         return
     counts = []
     for each in (one, two):
-        # A weld between bodies of one piece is a loop if the file marks it as closing one.
-        welds = len(each.graph.rigid_loops)
-        counts.append((each.graph.loops + welds, each.mobility, each.redundant + 6 * welds))
+        counts.append((each.graph.loops, each.mobility, each.redundant - each.repeated))
     names = ("independent loops", "mobility", "redundant constraint equations")
     for what, a, b in zip(names, *counts, strict=True):
         if a != b:

@@ -1,6 +1,6 @@
 """Closed loops in pink: every solver follows with the kept rows."""
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +27,9 @@ pytestmark = [
 
 
 def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "assets" / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if (folder := str(ROOT / "assets" / "examples")) not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
 
 
 @pytest.mark.slow
@@ -65,16 +64,8 @@ def reach(robot: rg.Robot, loops: object, frame: str, goal: pin.SE3, solver: str
         if error < 1e-6 and np.max(np.abs(robot.residual(configuration.q))) < 1e-6:
             return step
         # The files are drawn in poses beyond their own limits.
-        velocity = pink.solve_ik(
-            configuration,
-            [task],
-            0.1,
-            solver,
-            damping=1e-6,
-            constraints=[loops],
-            limits=[],
-            safety_break=False,
-        )
+        options = {"damping": 1e-6, "constraints": [loops], "limits": [], "safety_break": False}
+        velocity = pink.solve_ik(configuration, [task], 0.1, solver, **options)
         configuration.integrate_inplace(velocity, 0.1)
     return 20
 
