@@ -305,20 +305,20 @@ def written_as(mechanism: Mechanism) -> str:
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
         return "urdf+"
-    adapter = adapters().get(name)
+    adapter = adapter_named(name)
     return name if adapter is not None and adapter.writer is not None else "json"
 
 
 def file_name(mechanism: Mechanism, format: str) -> str:
     """Return the file name of a model in a format: its stem with the format's suffix."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
-    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
+    suffix = SUFFIXES.get(format) or (adapter_named(format) or adapters()[format]).suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
 def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
     """Return the isostatic form of a model by closures that the format can write."""
-    adapter = adapters().get(format)
+    adapter = adapter_named(format)
     coupled = None if adapter is None else adapter.coupled
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 

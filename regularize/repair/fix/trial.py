@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
@@ -75,7 +75,7 @@ def loaded(
     reading = dict(options)
     if not isinstance(source, Mechanism):
         return read(source, **reading), fspath(source), reading
-    if source.path is None or source.format not in adapters():
+    if source.path is None or adapter_named(source.format) is None:
         raise ModelError(
             f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
         )
@@ -87,7 +87,7 @@ def loaded(
 
 def patcher_of(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
     """Return the patcher of a mechanism's file; raises an error that names another way."""
-    adapter = adapters()[mechanism.format]
+    adapter = adapter_named(mechanism.format) or adapters()[mechanism.format]
     make = adapter.load_patcher()
     if make is not None:
         patcher: Patcher = make(mechanism)

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
@@ -42,6 +42,8 @@ from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
 from regularize.tolerances import EXACT
 
+#: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
+PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
 #: Formats of engines that move no bodies without mass.
 MOVED = ("mjcf", "drake")
 
@@ -63,7 +65,7 @@ def write_verified(
         segments(mechanism)
     else:
         refuse_elastic(mechanism)
-    adapter, target = adapters()[format], replaceable(path)
+    adapter, target = adapter_named(format) or adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     assumed: tuple[Diagnostic, ...] = ()
@@ -123,7 +125,7 @@ def _rewritten(
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
     found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
-    if worse := [each.message for each in found if each.severity != "note"]:
+    if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drive_linkages import DRIVES
 
 import regularize as rg
 from regularize.cli import main
@@ -169,3 +170,27 @@ def test_every_type_of_geom_is_kept_or_named(tmp_path: Path) -> None:
             said = " ".join(d.message for d in rg.save(before, tmp_path / f"two.{other}"))
             shapes = rg.load(tmp_path / f"two.{other}").body("b").geometry
             assert "of type plane" in said and (kind in {g.kind for g in shapes} or kind in said)
+
+
+@pytest.mark.slow
+def test_sdf_stays_its_owners_file(tmp_path: Path) -> None:
+    drive = DRIVES["rsu_ankle"]()
+    source, out = tmp_path / "ankle.sdf", tmp_path / "out.sdf"
+    rg.save(drive.mechanism, source)
+    plane = "<geometry><plane><normal>0 0 1</normal></plane></geometry>"
+    floor = f"""<link name="floor"><!-- here --><collision name="c">{plane}</collision></link>
+    <joint name="w" type="fixed"><parent>world</parent><child>floor</child></joint>"""
+    seen = """<visual name="v"><pose>.1 0 0 0 0 0</pose><geometry><sphere>
+    <radius>.1</radius></sphere></geometry></visual>"""
+    plugin = "<plugin name='p' filename='p.so'><joint_name>m1</joint_name></plugin></model>"
+    text = source.read_text().replace("</model>", floor + plugin)
+    source.write_text(text.replace('<link name="crank1">', f'<link name="crank1">{seen}'))
+    assert rg.save(rg.load(source), out) == () and out.read_text() == source.read_text()
+    twin = rg.serial_twin(str(source), drive.motors, drive.joints)
+    said = [d.message for d in rg.save(twin.mechanism, out) if d.code == "REG329"]
+    assert len(said) == 1 and "<plugin> `p`" in said[0] and floor in out.read_text()
+    after = rg.load(out)
+    assert [b.name for b in after.bodies] == ["world", "ground", "cross", "foot", "floor"]
+    assert len(after.body("ground").geometry) == 1 and rg.reduce(after).mobility == 2
+    said = " ".join(d.message for d in rg.save(rg.load(source), tmp_path / "out.urdf"))
+    assert "`normal` of <geometry>" in said
