@@ -80,9 +80,8 @@ class Checking:
         """Return the work for parsed options, with width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        color = arguments.color == "always" or (
-            arguments.color == "auto" and terminal and not plain
-        )
+        asked = terminal or bool(os.environ.get("FORCE_COLOR"))
+        color = arguments.color == "always" or (arguments.color == "auto" and asked and not plain)
         columns = os.environ.get("COLUMNS", "")
         width = text.WIDTH
         if columns.isdigit() and int(columns) >= 40:

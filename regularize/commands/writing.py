@@ -84,6 +84,8 @@ def run_fix(arguments: argparse.Namespace) -> int:
     """Change the model; return 1 if something is lost or stays redundant, or it is locked."""
     from regularize.repair.fix.fix import fix
 
+    if arguments.file == "-":
+        raise RegularizeError("-: fix changes a file, and standard input is none; name the file")
     joints: dict[str, str] = {}
     for text in arguments.joint:
         name, _, kind = text.rpartition("=")
