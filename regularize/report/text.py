@@ -102,6 +102,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     if verbosity >= 0:
         yield Text()
         yield from _ways("What to change", view.ways(report))
+        yield from _ways("What next", view.next_steps(report))
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
