@@ -82,7 +82,7 @@ def _special_finding(
     """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
-    affected = [loop for loop in loops if loop.closing in special.cuts]
+    affected = [loop for loop in loops if loop.cut.edge.name in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
     removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
@@ -209,7 +209,7 @@ def _part_findings(
     joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
-    special_proved = bool({loop.closing for loop in loops} & known)
+    special_proved = bool({loop.cut.edge.name for loop in loops} & known)
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "numerical evidence may do to remove them: `numerical=True`"

@@ -102,6 +102,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     if verbosity >= 0:
         yield Text()
         yield from _ways("What to change", view.ways(report))
+        yield from _ways("What next", view.next_steps(report))
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
@@ -179,10 +180,10 @@ def _loop(loop: LoopReport, ground: str) -> Group:
         table,
     ]
     reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
-    if loop.claims and loop.claims != (f"cut {loop.closing}",):
+    if loop.claims and loop.claims != (f"cut {loop.cut.edge.name}",):
         # That its rows rest on the step of its own cut goes without saying.
         claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
-        code = "REG230" if f"motion {loop.closing}" in loop.claims else "REG201"
+        code = "REG230" if f"motion {loop.cut.edge.name}" in loop.claims else "REG201"
         reasons.append(("proof   ", f"{claims}; in words: regularize explain {code}"))
     choice = loop_view.choices(loop)
     if choice is not None:

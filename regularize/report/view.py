@@ -5,15 +5,17 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import actuated_coordinates, coordinate_names
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import held_kinds, untried_files
+from regularize.repair.fix.advice import held_kinds, reading_words, untried_files
 from regularize.repair.fix.proposals import designed
 from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
@@ -238,6 +240,32 @@ class Way(NamedTuple):
 def ways(report: Analysis) -> list[Way]:
     """Return all that can be done: joint changes, the best first, then equations to drop."""
     return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
+
+
+def next_steps(report: Analysis) -> list[Way]:
+    """Return what a model without redundancy is mostly wanted for: its motors, couplings, loops."""
+    r, mechanism = report.reduction, report.mechanism
+    if not r.assembly.closed or r.redundant:
+        return []
+    columns = {c for cell in r.graph.cells for c in r.graph.columns(cell)}
+    driven, names = {*actuated_coordinates(mechanism)}, coordinate_names(mechanism)
+    motors = [name for c, name in enumerate(names) if c in columns and name in driven]
+    steps = []
+    if not report.loops:
+        words = "where links close loops that the file does not state, name them: --close, --loops"
+        steps.append(Way(words))
+    if motors:
+        verb, noun = ("drives", "motor") if len(motors) == 1 else ("drive", "motors")
+        words = f"{noun} {listed(motors)} {verb} joints through loops: the map between them (or, "
+        words += "for `map`: `twin`, the model without loops; `states`, closed poses for resets)"
+        model = reading_words(mechanism)
+        steps.append(
+            Way(words, shlex.join(["regularize", "motors", "map", *model]) if model else "")
+        )
+    elif mechanism.couplings:
+        words = counted(len(mechanism.couplings), "coupling")
+        steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
+    return steps
 
 
 def advice(report: Analysis) -> list[Way]:

@@ -162,16 +162,6 @@ def test_contradicting_mates_are_not_merged() -> None:
     assert not rg.reduce(mechanism).assembly.closed
 
 
-def test_joint_between_bodies_fixed_to_each_other_is_redundant() -> None:
-    draft = CadDraft("toy", "toy")
-    body = draft.place("part", PLACED)
-    draft.fix("weld", draft.ground, body)
-    T = frame((0.1, 0, 0), (0, 1, 1))
-    draft.join("plane", "planar", (draft.ground, T), (body, inverse(PLACED) @ T))
-    reduction = rg.reduce(draft.finish("toy"))
-    assert (reduction.mobility, reduction.redundant) == (0, 3)
-
-
 def joints(length: float) -> list[rg.Joint]:
     """A link that long between two hinges."""
     return [

@@ -18,7 +18,7 @@ from regularize.commands.files import (
     load_model,
     report_findings,
 )
-from regularize.commands.options import count, fitted, option, some
+from regularize.commands.options import count, fitted, names, option, some
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
@@ -32,11 +32,6 @@ ENDINGS = (".c", ".py", ".npz", ".json")
 FAR_OFF = 0.1
 #: States of a table.
 STATES, SHOWN = 10_000, 200
-
-
-def names(text: str) -> list[str]:
-    """Return the names in a text that separates them by commas."""
-    return [name for name in text.split(",") if name]
 
 
 def add_joints(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +158,11 @@ def add_states(parser: argparse.ArgumentParser) -> None:
     option(parser, "-n COUNT", "how many (1000)", type=some, default=1000)
     option(parser, "--seed SEED", "seed of the random steps (0)", type=count, default=0)
     option(parser, "--no-limits", "also beyond the limits of joints")
-    words = "q as of rg.to_pinocchio, and all joints' coordinates with their names"
+    words = (
+        "q: Pinocchio's order, quaternions x y z w; qpos (of MJCF): MuJoCo's order, quaternions "
+        "w x y z; joint_positions with joint_names: the file's order (URDF, USD stage), and "
+        "coordinates with joints: closing ones too; balls there as rotation vectors, rad and m"
+    )
     file = {"action": OutputAction, "endings": (".npz",), "required": True}
     option(parser, "-o FILE.npz", words, **file)
 
@@ -175,6 +174,9 @@ def run_states(arguments: argparse.Namespace) -> int:
     mechanism = load_model(arguments.file, arguments)
     limits = not arguments.no_limits
     found = closed_states(mechanism, arguments.n, seed=arguments.seed, limits=limits)
-    write_table(arguments.out, q=found.q, coordinates=found.coordinates, joints=found.names)
+    arrays = {"q": found.q, "coordinates": found.coordinates, "joints": found.names}
+    arrays |= {"joint_names": found.joint_names, "joint_positions": found.joint_positions}
+    arrays |= {} if found.qpos is None else {"qpos": found.qpos}
+    write_table(arguments.out, **arrays)
     sys.stdout.write(f"wrote {len(found.q)} states to {displayed(str(arguments.out))}\n")
     return 0

@@ -600,6 +600,37 @@ def test_states_beyond_limits_are_led_within_them_or_told() -> None:
         rg.closed_states(limited(knee, 3.0, 3.1), 5)
 
 
+ANKLE = """<mujoco><worldbody><body name="base" pos="0 0.1 1"><freejoint/><geom size=".1"/>
+<body name="crank" pos=".1 0 0" euler="0 10 0"><joint name="m" axis="0 1 0" ref="20"/>
+<geom size=".02"/><body name="rod" pos="0 0 .1"><joint name="ball" type="ball"/>
+<geom size=".02" pos=".1 0 0"/></body></body>
+<body name="foot" pos=".3 0 0"><joint name="ankle" axis="0 1 0"/><geom size=".03"/></body></body>
+</worldbody><equality><connect body1="rod" body2="foot" anchor=".2 0 0"/></equality>
+<actuator><motor joint="m"/></actuator></mujoco>"""
+
+
+@pytest.mark.slow
+def test_states_are_put_into_mujoco_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "ankle.xml"
+    path.write_text(ANKLE)
+    assert main(["check", str(path)]) == 0
+    assert f"regularize motors map {path}" in capsys.readouterr().out
+    assert main(["motors", "states", str(path), "-n", "20", "-o", str(tmp_path / "s.npz")]) == 0
+    table, m = np.load(tmp_path / "s.npz"), mujoco.MjModel.from_xml_path(str(path))
+    d, names = mujoco.MjData(m), [*table["joint_names"]]
+    assert not {"connect_rod_foot"} & {*names} and "ball[0]" in names
+    for q, values in zip(table["qpos"], table["joint_positions"], strict=True):
+        d.qpos[:] = q
+        mujoco.mj_forward(m, d)
+        assert np.abs(d.efc_pos[: d.ne]).max() < 1e-9 and np.allclose(d.xpos[1], (0, 0.1, 1))
+        assert d.joint("m").qpos == values[names.index("m")]
+    states = rg.closed_states(m, 20)
+    assert states.qpos is not None and np.allclose(states.qpos, table["qpos"], atol=1e-9)
+
+
 @pytest.mark.slow
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drive, m = made("four_bar_knee")
