@@ -10,6 +10,7 @@ from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     BRANCH,
     NO_MESHES,
+    add_engine,
     add_fail_on,
     add_model_options,
 )
@@ -84,6 +85,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     options(group, ANALYSIS)
     add_model_options(parser)
     options(parser, ONLY)
+    add_engine(group, "whose kinds of joints are proposed")
     words = "largest force that a joint may bear by lack of fit, as 200N: it binds or it fits"
     option(group, "--limit FORCE", words, dest="load_limit")
 

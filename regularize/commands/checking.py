@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
-    *("tolerance", "stiffness", "load_limit"),
+    *("tolerance", "stiffness", "load_limit", "engine"),
 )
 TOOL = {"name": "regularize", "version": __version__}
 #: Libraries for linear algebra that would start threads of their own in every process.

@@ -211,6 +211,12 @@ def reads_model(arguments: argparse.Namespace) -> bool:
     return bool(reading_options(arguments)) or any(completed)
 
 
+def add_engine(parser: argparse._ActionsContainer, words: str) -> None:
+    """Add the option that names an engine."""
+    told = f"{words}: mujoco, mjlab, newton, kamino, steel, drake, pinocchio, gazebo, isaac"
+    option(parser, "--for ENGINE", f"{told} (the format's first)", dest="engine")
+
+
 def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
     """Add the option on which findings give exit status 1."""
     words = "lowest severity of findings that gives exit status 1: error, warning, never (warning)"
