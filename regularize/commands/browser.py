@@ -17,7 +17,7 @@ from regularize.commands.files import (
     reading_options,
 )
 from regularize.commands.options import count, option, options
-from regularize.errors import RegularizeError
+from regularize.errors import RegularizeError, install_words
 from regularize.escape import displayed
 from regularize.services import guest
 
@@ -104,9 +104,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name != "aiohttp":
             raise
-        raise RegularizeError(
-            "the bench takes aiohttp: pip install 'pin-regularize[bench]'"
-        ) from error
+        raise RegularizeError(f"the bench takes aiohttp: {install_words('bench')}") from error
     if not 0 <= arguments.port < 65536:
         raise RegularizeError(f"--port {arguments.port}: expected 0 to 65535")
     session = guest("page.bench").Session(arguments.file, **reading_options(arguments))
