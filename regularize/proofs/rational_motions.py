@@ -159,6 +159,8 @@ ORDER, MOST = 8, 3
 NOISE = (1e-6, 1e-3)
 #: Hinges whose half-angle tangents are tried as the parameter, and ways to begin.
 TRIES = 8
+#: Loops of exact hinges that are tried to be closed: each takes some ten milliseconds.
+CLOSINGS = 80
 #: Denominators that are taken to be meant. All others are one number: products stay shorter.
 SHORT = 1000
 
@@ -180,10 +182,13 @@ def rational_motions(
     rank = int(np.sum(velocities > within * velocities[0])) if len(axes) > 1 else 0
     if rank < max(len(axes) - 1, 1):
         return  # more than one velocity, of which series cannot be told
-    every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
+    every, closings = [_series(loops, axes, first) for first in [*axes][:TRIES]], 0
     for series, noise in ((series, noise) for noise in NOISE for series in every):
         roots = {e: _roots(s, noise, MOST if axes[e][3:].any() else 1) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
+        closings += len(loops) * min(len(loops), TRIES) * (len(known) == len(axes))
+        if closings > CLOSINGS:
+            return
         linkages = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
         exact = linkages.values()
         off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in exact)
