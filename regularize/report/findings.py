@@ -21,7 +21,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.loop_report import LoopReport, closure_error
+from regularize.report.loop_report import LoopReport, closure_error, node_name
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
@@ -352,7 +352,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
 def _of_two_parents(mechanism: Mechanism, closing: str) -> Iterator[str]:
     """Say where URDF puts the second joint of a link that has two parents."""
     for finding in mechanism.findings:
-        if finding.code == "REG010" and closing in finding.joints:
+        if finding.code == "REG010" and closing in finding.joints and len(finding.joints) == 2:
             link = mechanism.joint(closing).child
             yield (
                 f"URDF puts both {names(finding.joints)} into the origin of `{link}`: write "
@@ -376,9 +376,8 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
     edge = loop.cut.edge
-    body = reduction.graph.nodes[edge.parent]
-    if edge.joint in reduction.idle_joints:
-        body = edge.joint.parent
+    inside = edge.joint in reduction.idle_joints
+    body = edge.joint.parent if inside else node_name(reduction.graph, edge.parent)
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"

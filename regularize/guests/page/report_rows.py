@@ -27,7 +27,8 @@ Cell: TypeAlias = "str | tuple[str, str]"
 
 def report_rows(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
     """Yield the report's sections as HTML, changes of joints first."""
-    yield from section("What to change", _advice(report, references))
+    yield from section("What to change", _ways(view.ways(report), report, references))
+    yield from section("What next", _ways(view.next_steps(report), report, references))
     yield _numbers(report)
     yield from section("Findings", _findings(report, references))
     yield from section("Loops", _loops(report, drawing, references))
@@ -108,9 +109,8 @@ def _numbers(report: Report) -> str:
     return f'<dl class="numbers">{cells}</dl>'
 
 
-def _advice(report: Report, references: References) -> Iterator[str]:
+def _ways(ways: Sequence[view.Way], report: Report, references: References) -> Iterator[str]:
     """Yield what can be done, joint changes with a table each; the first is open."""
-    ways = view.ways(report)
     if any(way.number for way in ways):
         yield '<p class="quiet">Point at a change: the picture moves what it sets free.</p>'
     for k, (words, command, number) in enumerate(ways):
