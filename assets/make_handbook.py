@@ -110,13 +110,14 @@ def texts() -> str:
         "",
         _MADE,
         "",
-        "Five texts are implemented here. A line for each method, figure and example, under the name"
-        " that its author has for it: what to call, on which example, the number that is printed or "
-        "follows from the text, our own, and how far they may be apart. Müller's *selection matrix* "
-        "and *preconditioning matrix* Ū (by SVD) are `reduction.cuts[i].rows`, Paul's *coordinate "
-        "partitioning* is `rg.partition` and `rg.minimal_dynamics`, Kecskeméthy's *echelon form* of "
-        "geometric projections is `rg.closed_form`, Brüls' *reduced model* and *metamodel* are "
-        "`rg.reduced_model` and `rg.metamodel`. Rows without numbers are statements.",
+        "Five texts are implemented here. A line for each method, figure and example, under the "
+        "name that its author has for it: what to call, on which example, the number that is "
+        "printed or follows from the text, our own, and how far they may be apart. Müller's "
+        "*selection matrix* and *preconditioning matrix* Ū (by SVD) are "
+        "`reduction.cuts[i].rows`, Paul's *coordinate partitioning* is `rg.partition` and "
+        "`rg.minimal_dynamics`, Kecskeméthy's *echelon form* of geometric projections is "
+        "`rg.closed_form`, Brüls' *reduced model* and *metamodel* are `rg.reduced_model` and "
+        "`rg.metamodel`. Rows without numbers are statements.",
     ]
     columns = "place", "name", "call", "asset", "printed", "own", "tolerance"
     for letter, title in _TEXTS.items():
