@@ -15,15 +15,14 @@ import closed_form_cases as cases
 import numpy as np
 import pinocchio as pin
 import pytest
+import screws
 import test_elastic as elastic
 import test_metamodel as meta
 import test_partition as partition
 import test_spherical_fourbar_2014 as spherical
 import test_thesis_models as thesis
-from scipy.linalg import expm
 
 import regularize as rg
-from regularize.lie import screw
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,9 +32,8 @@ else:
 ASSETS = Path(__file__).parents[2] / "assets"
 ROWS = tomllib.loads((ASSETS / "texts.toml").read_text("utf-8"))
 #: What the code of rows may name besides what is defined here.
-NAMES = {"elastic": elastic, "partition": partition, "spherical": spherical}
-NAMES |= {"expm": expm, "screw": screw}
-TWIST, ZERO = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 0.6]), np.zeros(1)
+NAMES = {"elastic": elastic, "partition": partition, "screws": screws, "spherical": spherical}
+ZERO, TURN = np.zeros(1), np.array([[0.3, 0.0, 0.0, 0.0]])
 
 
 def A(name: str) -> Path:
