@@ -21,7 +21,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.loop_report import LoopReport, closure_error
+from regularize.report.loop_report import LoopReport, closure_error, node_name
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
@@ -82,7 +82,7 @@ def _special_finding(
     """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
-    affected = [loop for loop in loops if loop.closing in special.cuts]
+    affected = [loop for loop in loops if loop.cut.edge.name in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
     removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
@@ -209,7 +209,7 @@ def _part_findings(
     joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
-    special_proved = bool({loop.closing for loop in loops} & known)
+    special_proved = bool({loop.cut.edge.name for loop in loops} & known)
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "numerical evidence may do to remove them: `numerical=True`"
@@ -352,7 +352,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
 def _of_two_parents(mechanism: Mechanism, closing: str) -> Iterator[str]:
     """Say where URDF puts the second joint of a link that has two parents."""
     for finding in mechanism.findings:
-        if finding.code == "REG010" and closing in finding.joints:
+        if finding.code == "REG010" and closing in finding.joints and len(finding.joints) == 2:
             link = mechanism.joint(closing).child
             yield (
                 f"URDF puts both {names(finding.joints)} into the origin of `{link}`: write "
@@ -376,9 +376,8 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
     edge = loop.cut.edge
-    body = reduction.graph.nodes[edge.parent]
-    if edge.joint in reduction.idle_joints:
-        body = edge.joint.parent
+    inside = edge.joint in reduction.idle_joints
+    body = edge.joint.parent if inside else node_name(reduction.graph, edge.parent)
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"

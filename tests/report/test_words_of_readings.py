@@ -97,3 +97,14 @@ def test_loops_are_cut_at_joints_that_nothing_couples(
     assert main(["reduce", str(path), "-o", str(tmp_path / "x"), "--fail-on", "error"]) == 0
     assert "10 before, 0 after" in capsys.readouterr().out
     assert rg.reduce(tmp_path / "x" / "m.urdf").mobility == 1
+
+
+def test_loops_within_an_articulation_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    four_bar = rg.load(Path(__file__).parents[2] / "assets" / "planar_fourbar.urdf")
+    rg.save(four_bar, tmp_path / "m.usda")
+    assert not [d for d in rg.load(tmp_path / "m.usda").findings if d.code == "REG010"]
+    text = (tmp_path / "m.usda").read_text()
+    (tmp_path / "m.usda").write_text(text.replace("excludeFromArticulation = 1", "x = 0"))
+    (finding,) = (d for d in rg.load(tmp_path / "m.usda").findings if d.code == "REG010")
+    assert "closes a loop of the articulation" in finding.message and finding.help

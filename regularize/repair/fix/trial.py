@@ -33,10 +33,10 @@ def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
     return patcher_of(read(path, **options), {}), options
 
 
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
+def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_program: bool) -> None:
     """Edit a copy of the file as an entry of advice says, read it back, and compare.
 
-    With ``engine`` the text goes through a temporary file, which the format's own program reads
+    With ``by_program`` the text goes through a temporary file, which the format's own program reads
     too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
     """
     before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
@@ -54,12 +54,12 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
         """Raise ``ModelError`` where the changed model differs from the plan."""
-        sure = entry.verified and entry.mobility == reduction.mobility and not engine
+        sure = entry.verified and entry.mobility == reduction.mobility and not by_program
         counted = expected if sure else left_here(reduction, after)
         is_known = counted is not None and counted <= expected
         refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
 
-    if engine:
+    if by_program:
         with read_changed(placing, options) as after:
             check(after)
     elif before.format in IN_MEMORY:

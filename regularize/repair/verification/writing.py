@@ -208,7 +208,7 @@ def try_engine(path: Path, format: str) -> str | None:
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, _, reads = ENGINES[format]
-    with _words() as words:
+    with captured_errors() as words:
         try:
             reads(str(path))
         except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
@@ -227,7 +227,7 @@ def refusal(path: Path, format: str) -> str:
 
 
 @contextmanager
-def _words() -> Iterator[Callable[[], str]]:
+def captured_errors() -> Iterator[Callable[[], str]]:
     """Capture standard error, also of C libraries; yield a function that returns the text."""
     sys.stderr.flush()
     original = os.dup(2)
