@@ -37,7 +37,7 @@ PARTS = {
     "CAD": ["my-cad-assembly", "fixing", "objects-and-editors"],
     "Continuous integration": ["continuous-integration"],
     "Parallel robots": ["parallel-robots"],
-    "How sure": ["how-it-works", "proofs", "doors", "speed"],
+    "How sure": ["how-it-works", "proofs", "texts", "doors", "speed"],
     "Reference": ["commands", "codes", "api", "formats", "adding-a-format", "vocabulary"],
     "Background": ["motion-groups", "elastic-links", "absolute-coordinates", "own-integrator"],
 }

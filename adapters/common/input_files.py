@@ -90,7 +90,11 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         from watchfiles import watch
     except ImportError as error:
         raise RegularizeError(
+<<<<<<< HEAD
             f"watching files takes watchfiles: {install_words('bench')}"
+=======
+            "watching files takes watchfiles: pip install 'pin-regularize[watch]'"
+>>>>>>> main
         ) from error
     stamped: dict[str, Stamp] = {}
 
