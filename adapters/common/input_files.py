@@ -90,11 +90,7 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         from watchfiles import watch
     except ImportError as error:
         raise RegularizeError(
-<<<<<<< HEAD
-            f"watching files takes watchfiles: {install_words('bench')}"
-=======
-            "watching files takes watchfiles: pip install 'pin-regularize[watch]'"
->>>>>>> main
+            f"watching files takes watchfiles: {install_words('watch')}"
         ) from error
     stamped: dict[str, Stamp] = {}
 
