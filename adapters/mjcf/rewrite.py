@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, same, text_of
+from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, plain, text_of
 from regularize.adapters.common.write import numbers, written
 from regularize.adapters.common.xml import Node
 from regularize.adapters.mjcf.bodies import forces, limits, place
@@ -52,7 +52,7 @@ def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
             before, options = other, {"keyframe": key}
             break
     file = MjcfRewriting(before, mechanism, options.get("keyframe") or "")
-    if not same(before, mechanism):
+    if plain(before) != plain(mechanism):
         file.apply()
     return Rewritten(file.text(file.patcher, folder).data, tuple(file.findings), options)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.rewriting import ChangedFile, Rewritten, bounds, same, text_of
+from regularize.adapters.common.rewriting import ChangedFile, Rewritten, plain, text_of
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
@@ -34,7 +34,7 @@ def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
     """
     before = read(str(mechanism.path))
     file = SdfRewriting("SDF", SdfPatcher(before), mechanism)
-    if not same(before, mechanism):
+    if plain(before) != plain(mechanism):
         file.apply()
     return Rewritten(file.text(file.patcher, folder).data, tuple(file.findings), {})
 
@@ -124,7 +124,8 @@ class SdfRewriting(ChangedFile):
     def _restated(self, name: str) -> None:
         """Change limits and forces of a joint that stays where it is."""
         joint = next(joint for joint in self.after.joints if joint.name == name)
-        if bounds(joint) == bounds(self.old[name]):
+        old = self.old[name]
+        if plain((joint.limits, joint.dynamics)) == plain((old.limits, old.dynamics)):
             return
         node = self._node(self.old[name].source)
         new = self.new.find(f".//joint[@name='{name}']")
