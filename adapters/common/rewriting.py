@@ -27,7 +27,7 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
 #: What a mechanism says of where it was read from, and what a joint joins, where and how.
-READ = ("source", "findings", "path", "files", "format")
+READ = ("source", "findings", "path", "files", "format", "digits", "reading")
 FRAMES = ("kind", "parent", "child", "closure", "T_parent_joint", "T_child_joint", "screws")
 
 

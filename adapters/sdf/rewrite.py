@@ -6,6 +6,7 @@ to those that they become a part of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
 from regularize.adapters.sdf.joint import AXES
 from regularize.adapters.sdf.patch import AXES_SINCE, SdfPatcher
-from regularize.adapters.sdf.read import read
 from regularize.adapters.sdf.write import add_pose, written
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Transform
@@ -26,13 +26,15 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
 
 
-def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
+def rewritten(mechanism: Mechanism, again: Callable[..., Mechanism], folder: Path) -> Rewritten:
     """Return the owner's file as a mechanism that was made of it, and what of it goes.
+
+    The file is read ``again``, with options of its reader.
 
     Raises:
         UnsupportedExport: The change cannot be told in the words of the file.
     """
-    before = read(str(mechanism.path))
+    before = again()
     file = SdfRewriting("SDF", SdfPatcher(before), mechanism)
     if plain(before) != plain(mechanism):
         file.apply()
