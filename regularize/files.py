@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from regularize.adapters import adapters, read
 from regularize.adapters.reading import read_object
@@ -25,6 +25,7 @@ def load(
     loops: str | PathLike[str] | bool | None = None,
     absorb_gaps: bool = False,
     as_designed: bool = False,
+    reading: Literal["written", "meant", "designed"] = "meant",
     **options: Any,
 ) -> Mechanism:
     """Read a model.
@@ -70,11 +71,16 @@ def load(
         from regularize.repair.nominal.absorb import with_gaps_absorbed
 
         mechanism = with_gaps_absorbed(mechanism)
+    if reading != "written" and mechanism.reading is not None and mechanism.reading.levels:
+        from regularize.repair.nominal.reading import meant
+
+        mechanism = meant(mechanism)
     if as_designed:
         from regularize.repair.nominal.idealise import idealise  # the whole analysis
 
-        meant = idealise(mechanism)
-        mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
+        designed = idealise(mechanism)
+        found = (*mechanism.findings, *designed.findings)
+        mechanism = replace(designed.mechanism, findings=found)
     return mechanism
 
 

@@ -56,7 +56,6 @@ PER = {
 }
 #: Kinds by how many axes turn, all of them through one point.
 NAMES = {2: "universal", 3: "spherical"}
-SINGLE = 6  # digits that Warp's numbers have for sure
 ROUNDED = 1e-6  # of products of its unit vectors
 UNLIMITED = 1e9  # coordinates beyond which Newton's limits stand for none
 
@@ -125,8 +124,7 @@ class _Reading(Draft):
                 f"{equal - closing} of {equal} equality constraints of MuJoCo are no joints"
             )
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
-        made = self.mechanism("newton", np.array([float(x) for x in b.gravity]))
-        return replace(made, digits=SINGLE)
+        return self.mechanism("newton", np.array([float(x) for x in b.gravity]))
 
     def _join(self, j: int) -> bool:
         """Add a joint; False where its type is not read."""

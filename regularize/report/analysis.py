@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.errors import ModelError
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.reading import Reading
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
@@ -281,6 +282,7 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
+            "reading": (self.mechanism.reading or Reading()).as_dict(),
             "as_designed": None
             if self.meant is None
             else self.meant.as_dict() | {"binding": [each.as_dict() for each in self.binding]},
