@@ -15,7 +15,7 @@ from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.precision import rounding_of, with_levels
 from regularize.adapters.common.validation import validated, with_external_files
 from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapters, readable
-from regularize.adapters.sniffers import HEAD
+from regularize.adapters.sniffers import HEAD, calls_xacro, is_xacro
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
 from regularize.escape import LONGEST_NAME
 from regularize.mechanism.body import Geometry
@@ -28,7 +28,8 @@ def detect(path: str | os.PathLike[str]) -> Adapter:
     suffix, head = Path(name).suffix.lower(), read_bytes(name, HEAD)
     ours = [a for a in BUILTIN if a.reader and a.sniff and suffix in a.suffixes and a.sniff(head)]
     if len(ours) == 1:  # most files, and other packages are not asked
-        return ours[0]
+        program = ours[0].name == "urdf" and is_xacro(head) and calls_xacro(read_bytes(name))
+        return adapters()["xacro"] if program else ours[0]
     fitting = by_content(head)
     among = fitting or [adapters()[format] for format in readable()]
     by_suffix = [adapter for adapter in among if suffix in adapter.suffixes]

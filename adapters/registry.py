@@ -28,6 +28,8 @@ class Adapter:
         suffixes: File name endings in lower case, with the dot; they only break ties.
         reader: ``module:function``, called as ``function(path, **options)``; None: write only.
         writer: ``module:function``; None: read only.
+        rewriter: ``module:function`` that makes a changed model of its own file, called with the
+            model and the folder that it goes to; None: it is written anew.
         patcher: ``module:class`` that edits files of the format; None: they are written anew only.
         sniff: Whether the first 4096 bytes of a file are this format.
         extra: Extra of ``pin-regularize`` that brings ``module``.
@@ -49,6 +51,7 @@ class Adapter:
     suffixes: tuple[str, ...] = ()
     reader: str | None = None
     writer: str | None = None
+    rewriter: str | None = None
     patcher: str | None = None
     sniff: Callable[[bytes], bool] | None = None
     extra: str | None = None
@@ -65,7 +68,7 @@ class Adapter:
         """Check that the record is complete."""
         if (self.extra is None) != (self.module is None) and self.of_files:
             raise ValueError(f"adapter {self.name!r}: extra and module go together")
-        for target in (self.reader, self.writer, self.patcher, self.document):
+        for target in (self.reader, self.writer, self.rewriter, self.patcher, self.document):
             if target is not None and target.count(":") != 1:
                 raise ValueError(f"adapter {self.name!r}: {target!r} is not 'module:function'")
 
@@ -100,6 +103,10 @@ class Adapter:
         if self.writer is None:
             raise UnknownFormat(self.name, [a.name for a in adapters().values() if a.writer])
         return self._load(self.writer)
+
+    def load_rewriter(self) -> Callable[..., Any] | None:
+        """Import the rewriter; None where there is none; raises ``MissingExtra``."""
+        return None if self.rewriter is None else self._load(self.rewriter)
 
     def load_patcher(self) -> Callable[..., Any] | None:
         """Import the patcher; None where there is none; raises ``MissingExtra``."""
@@ -186,6 +193,7 @@ FORMATS: tuple[Adapter, ...] = (
         "MjcfPatcher",
         suffixes=(".xml", ".mjcf"),
         writer="regularize.adapters.mjcf.write:write",
+        rewriter="regularize.adapters.mjcf.rewrite:rewritten",
         sniff=sniffers.has_root("mujoco"),
         extra="mujoco",
         module="mujoco",

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from regularize.adapters.common.input_files import LARGEST, PASSED, Packages, folders_below
+from regularize.adapters.reading import by_content
 from regularize.adapters.registry import adapters
 from regularize.adapters.sdf.read import find_included
 from regularize.adapters.sniffers import HEAD
@@ -109,6 +110,17 @@ def _reached(path: Path, inside: Mapping[Path, set[Path]]) -> set[Path]:
             reached.add(path)
             pending += inside[path]
     return reached
+
+
+def of_format(files: Sequence[str], name: str) -> list[str]:
+    """Return those of some files that are models of a format by their content, and whole ones."""
+    outline = OUTLINES.get(name)
+    return [
+        file
+        for file in files
+        if any(adapter.name == name for adapter in by_content(file))
+        and not (outline and outline(Path(file), Packages(Path(file))).lacks)
+    ]
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, Callable[[Path, Packages], Outline]]]:

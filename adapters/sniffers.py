@@ -37,6 +37,12 @@ def is_xacro(head: bytes) -> bool:
     return root_tag(head) == "robot" and b"xmlns:xacro" in head
 
 
+def calls_xacro(data: bytes) -> bool:
+    """Whether a robot has elements or expressions that xacro has to expand, outside of comments."""
+    plain = re.sub(rb"(?s)<!--.*?-->", b"", data)
+    return bool(re.search(rb"<xacro:(?!property\b|arg\b)|=\s*(\"[^\"]*|'[^']*)\$\{", plain))
+
+
 def is_usd(head: bytes) -> bool:
     """Whether a file is a USD stage, as text or binary; archives are known by their suffix."""
     return head.startswith((b"#usda", b"PXR-USDC"))

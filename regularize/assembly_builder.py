@@ -28,7 +28,7 @@ _DYNAMICS = tuple(each.name for each in fields(JointDynamics))
 
 
 def assembly(name: str, *, gravity: ArrayLike = STANDARD_GRAVITY) -> AssemblyBuilder:
-    """A mechanism to be written down body by body and joint by joint.
+    """Begin a mechanism, which is written down body by body and joint by joint.
 
     Everything is in SI units and in the world frame, at the pose as drawn, where all joint
     coordinates are zero. The body ``ground`` exists.
@@ -41,7 +41,7 @@ def assembly(name: str, *, gravity: ArrayLike = STANDARD_GRAVITY) -> AssemblyBui
 
 
 class AssemblyBuilder:
-    """A mechanism that is being written down; ``mechanism()`` is the finished value.
+    """A mechanism in the making; ``mechanism()`` returns the finished value.
 
     Every method raises ``ModelError`` at once for a name that is taken or unknown, and for an axis
     or a mass that cannot be. Joints take these further arguments, one value or one per freedom:
@@ -239,7 +239,7 @@ class AssemblyBuilder:
         axis: ArrayLike = Z,
         **more: Any,
     ) -> None:
-        """Add a joint of a kind that is given by its word.
+        """Add a joint of the kind named by a word, such as ``ball``.
 
         Args:
             kind: As ``Joint.kind``, or ``point_on_line``, ``line_in_plane``, ``parallel``,
@@ -293,7 +293,7 @@ class AssemblyBuilder:
                 spline through them, straight beyond.
         """
         self._new("coupling", name, self._couplings)
-        found = []
+        factors = []
         for key, factor in terms.items():
             joint, freedom = (key, 0) if isinstance(key, str) else key
             self._known(f"coupling {name!r} names the joint", joint, self._joints)
@@ -305,15 +305,15 @@ class AssemblyBuilder:
                 )
             if not 0 <= freedom < freedoms:
                 raise ModelError(f"coupling {name!r}: joint {joint!r} has no freedom {freedom}")
-            found.append((joint, freedom, float(factor)))
-        if not found:
+            factors.append((joint, freedom, float(factor)))
+        if not factors:
             raise ModelError(f"coupling {name!r} names no joint")
         self._couplings[name] = Coupling(
-            name, "gear", tuple(found), float(offset), None, tuple(coefficients), tuple(table)
+            name, "gear", tuple(factors), float(offset), None, tuple(coefficients), tuple(table)
         )
 
     def mechanism(self) -> Mechanism:
-        """The mechanism as written down so far."""
+        """Return the mechanism as written down so far."""
         return Mechanism(
             self._name,
             tuple(self._bodies.values()),
@@ -324,14 +324,14 @@ class AssemblyBuilder:
         )
 
     def _new(self, what: str, name: str, taken: Iterable[str]) -> None:
-        """Raise ``ModelError`` unless a name is a text that is still free."""
+        """Raise ``ModelError`` unless a name is a nonempty text and not yet taken."""
         if not (isinstance(name, str) and name):
             raise ModelError(f"the name of a {what} is a text, got {name!r:.60}")
         if name in taken:
             raise ModelError(f"there is a {what} {name!r} already")
 
     def _known(self, where: str, name: str, known: Iterable[str]) -> None:
-        """Raise ``ModelError`` unless there is something of that name."""
+        """Raise ``ModelError`` unless a body or joint has that name."""
         if name not in known:
             guess = did_you_mean(name, [*known]) if isinstance(name, str) else ""
             raise ModelError(f"{where} {name!r}, which is not there{guess}")
@@ -361,12 +361,12 @@ def _axis(name: str, axis: ArrayLike) -> Array:
         raise ModelError(f"joint {name!r}: {error}") from None
 
 
-def _vector(what: str, given: ArrayLike) -> Array:
+def _vector(what: str, value: ArrayLike) -> Array:
     """Return three finite numbers, or raise ``ModelError``."""
     try:
-        vector = np.asarray(given, dtype=np.float64)
+        vector = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         vector = np.zeros(0)
     if vector.shape != (3,) or not np.all(np.isfinite(vector)):
-        raise ModelError(f"{what} is {given!r:.60}; it needs three numbers")
+        raise ModelError(f"{what} is {value!r:.60}; it needs three numbers")
     return vector

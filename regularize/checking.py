@@ -18,6 +18,7 @@ from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import reactions
 from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
+from regularize.report.misfit import binding
 from regularize.services import guest
 from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
 from regularize.words import SLIGHT, counted, listed
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Analysis):
-    """The result of `check`: everything that is known of a mechanism's loops.
+    """All results of `check`: loops, motion, reactions, joint changes and findings.
 
     Attributes:
         reduction: The reduced constraints with all the evidence.
@@ -50,27 +51,36 @@ class Report(Analysis):
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        fit: Errors and stiffnesses of the joints, by which changes are ordered; None without
+            tolerances.
         trials: What came of trying joint changes and reductions on copies of the model's file; None
             where that was not asked for.
     """
 
     def __str__(self) -> str:
-        """The report as text."""
+        """Return the report as text."""
         from regularize.report import text  # with a library for terminals
 
         return text.render(self)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: the verdict and the findings as a small table, and the page below it."""
-        from regularize.report.view import headline, verdict  # for who looks at it
+    @property
+    def verdict(self) -> str:
+        """Say in a few sentences what is redundant and what moves, as the report begins."""
+        from regularize.report.view import counts, verdict  # for who looks at it
 
-        found = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
-        table = table_html(": ".join(headline(self)), {"verdict": verdict(self)[1], **found})
+        return f"{verdict(self)[1]} {counts(self)}"
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: a table of verdict and findings, and the page."""
+        from regularize.report.view import headline  # for who looks at it
+
+        findings = {f"{d.severity} {d.code}": d.message for d in self.diagnostics}
+        table = table_html(": ".join(headline(self)), {"verdict": self.verdict, **findings})
         return table + str(guest("page.html").frame(self))
 
 
 class ReductionOptions(TypedDict, total=False):
-    """Arguments of ``reduce`` that ``check`` passes on."""
+    """Options of ``reduce`` that ``check`` accepts and passes on."""
 
     rtol: float
     length_scale: float | None
@@ -89,6 +99,7 @@ def check(
     branch: int | None = None,
     tolerance: PerJoint | Iterable[PerJoint] | None = None,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
+    load_limit: float | str | None = None,
     trials: bool = False,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
@@ -106,6 +117,8 @@ def check(
             the pose.
         tolerance: Of the joints, for the misfit in redundant directions; see ``misfit``.
         stiffness: Of the joints, for the forces that it causes; see ``misfit``.
+        load_limit: Largest force that a joint may bear by lack of fit, in N, or a text such as
+            ``"200N"``: whether it binds or fits is a finding then (REG239).
         trials: Whether to try what the report proposes on copies of the model's file, written to a
             temporary folder and read by the format's own program too: the joint changes, and the
             commands that drop redundant equations, which are printed then. Without, whether the
@@ -129,12 +142,17 @@ def check(
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
+    if load_limit is not None:
+        found = tuple(
+            by_severity([*report.diagnostics, binding(report.reduction, report.fit, load_limit)])
+        )
+        report = replace(report, diagnostics=found)
     if trials:
         from regularize.repair.fix.advice import tried_all  # what writes files
 
         if progress is not None:
             progress(0.8)
-        report = replace(report, trials=tried_all(report.reduction, report.cures))
+        report = replace(report, trials=tried_all(report.reduction, report.cures, report.fit))
     return report
 
 
@@ -144,18 +162,18 @@ def _determined(mechanism: Mechanism, elastic: list[str], report: Report) -> Dia
     rigid = reduce(replace(mechanism, bodies=bodies), configurations=0)
     closed = rigid.assembly.closed and report.reduction.assembly.closed
     open_as_rigid = [r.joint for r in reactions(rigid) if not r.unique] if closed else []
-    still = {r.joint for r in report.reactions if not r.unique}
-    gained = [name for name in open_as_rigid if name not in still]
+    undetermined = {r.joint for r in report.reactions if not r.unique}
+    determined = [name for name in open_as_rigid if name not in undetermined]
     named = listed([f"`{name}`" for name in elastic])
     message = f"{named} {'is' if len(elastic) == 1 else 'are'} elastic: "
     message += f"{counted(report.reduction.redundant, 'equation')} of the loops redundant, "
     message += f"{rigid.redundant} if all links were rigid"
-    if gained:
+    if determined:
         message += "; reactions that rigid links leave open are unique in "
-        message += listed([f"`{name}`" for name in gained])
-    if left := [name for name in open_as_rigid if name in still]:
-        message += "; still open in " + listed([f"`{name}`" for name in left])
-    return Diagnostic("REG220", "note", message, joints=tuple(gained))
+        message += listed([f"`{name}`" for name in determined])
+    if still_open := [name for name in open_as_rigid if name in undetermined]:
+        message += "; still open in " + listed([f"`{name}`" for name in still_open])
+    return Diagnostic("REG220", "note", message, joints=tuple(determined))
 
 
 @validated(sources=LIST, executor=EXECUTOR)

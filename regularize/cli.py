@@ -24,7 +24,7 @@ from regularize.services import present
 
 
 class Verb(NamedTuple):
-    """What a verb does, and the functions that add its options to a parser and run it."""
+    """A verb of the command line: its description, and functions for its options and work."""
 
     words: str
     add: Callable[[argparse.ArgumentParser], None]
@@ -63,7 +63,7 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
 
 
 def _verbs() -> Iterator[tuple[str, Verb]]:
-    """Yield the verbs that are there; modules of several have ``add_VERB`` and ``run_VERB``."""
+    """Yield the verbs that are installed; modules of several have ``add_VERB``, ``run_VERB``."""
     for name, home, words in _TABLE:
         if isinstance(home, str):
             home = next(present(f"{home}.{name}_command", f"{home}.commands", home), None)
@@ -87,16 +87,16 @@ STEPS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with errors of one line that guess what a wrong word may have meant."""
+    """A parser whose errors are one line and suggest the word that may have been meant."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Take values that are negative and have units, such as ``-30deg``."""
+        """Accept values that are negative and have units, such as ``-30deg``."""
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line and leave with status 2."""
+        """Print what is wrong in one line and leave with status 2."""
         choice = re.match(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message)
         if choice is not None:
             what = "verb" if choice[1] == "VERB" else f"value for {choice[1]}:"
@@ -149,17 +149,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = streams.BEGAN if argv is None else time.perf_counter()
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
-    if getattr(arguments, "version", False):
+    if getattr(arguments, "version", False) or not hasattr(arguments, "run"):
+        arguments.run = _introduce
+    with streams.prepared():
+        return _run(arguments)
+
+
+def _introduce(arguments: argparse.Namespace) -> int:
+    """Print the version where it is asked for, else the first steps, which are no use."""
+    if arguments.version:
         from regularize.version import __version__
 
         sys.stdout.write(f"regularize {__version__}\n")
         return 0
-    if not hasattr(arguments, "run"):
-        with streams.prepared():
-            sys.stdout.writelines(f"{line}\n" for line in first_steps())
-        return 2
-    with streams.prepared():
-        return _run(arguments)
+    sys.stdout.writelines(f"{line}\n" for line in first_steps())
+    return 2
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -168,6 +172,8 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         check_named(arguments)
         status = int(arguments.run(arguments))
+        if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
+            status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -187,6 +193,9 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
+        if streams.INTERRUPTED.is_set():
+            sys.stderr.write("regularize: interrupted\n")
+            return 130
         reason = (
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"

@@ -17,7 +17,7 @@ class RegularizeError(Exception):
     """Root of every error that this package raises on purpose."""
 
     def __reduce__(self) -> tuple[Callable[..., RegularizeError], tuple[Any, ...]]:
-        """Another process gets the same error, whatever its class is made from."""
+        """Pickle by attributes, so that another process gets the same error."""
         return _again, (type(self), self.args, self.__dict__)
 
 
@@ -88,11 +88,11 @@ class ModelError(RegularizeError):
 
 
 class NotTaken(ModelError, TypeError):
-    """An object is nothing that can be a model."""
+    """An object of a kind that no reader takes as a model."""
 
 
 class NotFinite(ModelError):
-    """A configuration, velocity or force holds what is no finite number."""
+    """A configuration, velocity or force contains NaN or infinity."""
 
 
 class NotClosed(RegularizeError):
@@ -113,11 +113,11 @@ class NotClosed(RegularizeError):
 
 
 class UnsupportedExport(RegularizeError):
-    """The target of an export cannot express what it would have to express."""
+    """The target of an export cannot express something that the model contains."""
 
 
 class ClosureLost(ModelError):
-    """The dependent coordinates cannot follow the independent ones: there is no such pose."""
+    """No closed pose exists for the given independent coordinates."""
 
 
 class NoInertia(ModelError):

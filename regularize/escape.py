@@ -14,6 +14,8 @@ _UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
 )
+#: Bytes that ``surrogateescape`` keeps where they cannot be decoded.
+_BYTES = re.compile("[\udc80-\udcff]+")
 #: Longest name that is shown whole.
 LONGEST_NAME = 200
 
@@ -22,7 +24,21 @@ def displayed(text: str) -> str:
     """Return the text with every unsafe character escaped as a backslash and its code."""
     if text.isprintable():  # none of them is
         return text
+    text = as_utf8(text)
     return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)
+
+
+def as_utf8(text: str) -> str:
+    """Return a text in which bytes that the locale had no characters for are read as UTF-8.
+
+    Where the locale is C, names of files and arguments with accents are made of such bytes.
+    """
+    return _BYTES.sub(
+        lambda found: (
+            found[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+        ),
+        text,
+    )
 
 
 def displayed_name(name: str) -> str:
@@ -60,7 +76,7 @@ def json_text(data: object, **layout: Any) -> str:
     """Write JSON on one line, or as laid out, with text as it is where a terminal can show it."""
     import json  # only where it is asked for
 
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, **layout)
+    text = as_utf8(json.dumps(data, ensure_ascii=False, allow_nan=False, **layout))
     # Those below U+0020 are escaped by now, or break lines of the layout.
     return re.sub("(?![\x00-\x1f])" + _UNSAFE, lambda found: f"\\u{ord(found[0]):04x}", text)
 

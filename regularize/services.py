@@ -1,4 +1,4 @@
-"""What is found when it is asked for: the reader of models, and guests, which may be deleted.
+"""Parts that are looked up at run time: the reader of models, and guests, which may be deleted.
 
 Nothing imports a guest's modules: without one, what it offers is missing and all else works. It is
 asked for by the name of a module, or of a service: one of those below, or an entry point in the
@@ -24,12 +24,12 @@ SERVICES = {
 
 
 def loader() -> Callable[..., Any]:
-    """Return ``load``, which the heart needs where it is given a file and must not import."""
+    """Return ``regularize.files.load``; lower packages must not import it."""
     return import_module("regularize.files").load  # type: ignore[no-any-return]
 
 
 def absent() -> set[str]:
-    """Return our own guests with public names that are not installed."""
+    """Return the names of our own guests that are deleted and had public names."""
     names = ("actuation", "contact", "design", "modes", "page")
     specs = {name: find_spec(f"regularize.guests.{name}") for name in names}
     missing = {name for name, spec in specs.items() if spec is None or spec.origin is None}
@@ -37,7 +37,7 @@ def absent() -> set[str]:
 
 
 def guest(module: str) -> Any:
-    """Return a module of a guest, such as ``page.html``; raise where that is not installed."""
+    """Import a module of a guest, such as ``page.html``; raise where that is not installed."""
     name = f"regularize.guests.{module}"
     try:
         return import_module(name)

@@ -1,4 +1,4 @@
-"""What arguments may be: what public functions and methods refuse before they compute.
+"""Checks of arguments, which public functions and methods make before they compute.
 
 A ``Kind`` says what the values of an argument are like; `validated` refuses all others in one line.
 Types that a type checker sees are checked here once more, since most callers have none.
@@ -29,7 +29,7 @@ LENGTHS = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Kind:
-    """What values of an argument are like."""
+    """A set of values that an argument may have, and its name in messages."""
 
     words: str  # what messages call it
     known: Callable[[Any], bool]  # whether a value is of the right type
@@ -101,7 +101,7 @@ PAIR = Kind(
 
 
 def several(kind: Kind, words: str = "a list") -> Kind:
-    """Make the kind of lists of values of one kind; iterators are not looked into."""
+    """Return the kind of lists of values of one kind; iterators are not consumed."""
 
     def known(value: Any) -> bool:
         return _is_list(value) and (
@@ -112,7 +112,7 @@ def several(kind: Kind, words: str = "a list") -> Kind:
 
 
 def named(kind: Kind) -> Kind:
-    """Make the kind of mappings of names to values of one kind."""
+    """Return the kind of mappings from names to values of one kind."""
 
     def known(value: Any) -> bool:
         return _is_mapping(value) and all(map(kind.known, value.values()))
@@ -121,7 +121,7 @@ def named(kind: Kind) -> Kind:
 
 
 def instance(*classes: type) -> Kind:
-    """Make the kind of objects of some classes."""
+    """Return the kind of objects of some classes."""
     words = " or ".join(f"a {cls.__name__}" for cls in classes)
     return Kind(words, lambda value: isinstance(value, classes))
 
@@ -144,7 +144,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def numbers(value: Any) -> Array:
-    """Convert to a contiguous and aligned array of float64, or raise ``TypeError``."""
+    """Convert to a contiguous, aligned array of float64, or raise ``TypeError``."""
     if not _is_array(value):
         raise TypeError(f"an array of numbers is expected; got {value!r:.60}")
     array = np.asarray(value, dtype=np.float64, order="C")
@@ -156,12 +156,12 @@ def place_of(entry: T, entries: Sequence[T]) -> int:
     for k, candidate in enumerate(entries):
         if candidate is entry:
             return k
-    known = ", ".join(map(str, entries))
-    raise ModelError(f"it is none of {known:.60}: {entry!r:.60}")
+    names = ", ".join(map(str, entries))
+    raise ModelError(f"it is none of {names:.60}: {entry!r:.60}")
 
 
 def vector(name: str, value: Any, length: int) -> Array:
-    """Return an array of so many finite numbers, the same object where it is one."""
+    """Return an array of ``length`` finite numbers, the same object where it is one."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         try:
             value = numbers(value)
@@ -188,7 +188,7 @@ def state(robot: Any, name: str, value: Any) -> Array:
 
 
 def validated(**kinds: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Check arguments of a function but its defaults; a ``STATE`` may be given as a list."""
+    """Return a decorator that validates all arguments that differ from their defaults."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = inspect.signature(function).parameters

@@ -29,13 +29,13 @@ SLIGHT = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One direction of a space of covectors."""
+    """One direction of a space of covectors, with its kind."""
 
     kind: str  # linear, angular or mixed
     covector: Wrench  # linear part first, ground axes, about the point of the space
 
     def words(self, linear: str, angular: str) -> str:
-        """For example ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
+        """Return words such as ``translation along Y`` or ``moment about (0.6, 0, 0.8)``."""
         if self.kind == "linear":
             return f"{linear} along {axis_words(self.covector[:3])}"
         if self.kind == "angular":
@@ -127,8 +127,13 @@ LISTED = 6
 ROUNDING = 1e-9
 
 
+def three_digits(value: float) -> str:
+    """Return a number with three digits, in full where that is short."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def counted(number: int, noun: str) -> str:
-    """``1 joint``, ``2 joints``, ``3 bodies``."""
+    """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
     if number == 1:
         return f"{number} {noun}"
     plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
@@ -143,6 +148,26 @@ def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str
     if len(entries) < 2:
         return "".join(entries)
     return f"{', '.join(entries[:-1])} {last} {entries[-1]}"
+
+
+def gathered(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines; of more than two that differ in backquoted names alone, the first and a count.
+
+    Example:
+        >>> list(gathered(["`a` is lost", "`b` is lost", "`c` is lost"]))
+        ['`a` is lost', '  likewise 2 more: `b` and `c`']
+    """
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        alike.setdefault(re.sub("`[^`]*`", "`", line), []).append(line)
+    for first, *rest in alike.values():
+        yield first
+        if len(rest) < 2:
+            yield from rest
+            continue
+        told = set(re.findall("`([^`]*)`", first))
+        quoted = ([n for n in re.findall("`([^`]*)`", line) if n not in told] for line in rest)
+        yield f"  likewise {len(rest)} more: {names([n[0] for n in quoted if n])}"
 
 
 def names(entries: Iterable[str], most: int = LISTED) -> str:
@@ -200,7 +225,11 @@ def nearness_words(distance: float) -> str:
 
 
 def gap_words(translation: float, rotation: float) -> str:
-    """Write a gap in millimetres and degrees."""
+    """Write a gap in millimetres and degrees, without the one of them that is zero."""
+    if degrees(rotation) == degrees(0.0):
+        return millimetres(translation)
+    if millimetres(translation) == millimetres(0.0):
+        return degrees(rotation)
     return f"{millimetres(translation)} and {degrees(rotation)}"
 
 

@@ -32,7 +32,7 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
-#: Pair and name of the value, in the file, of each joint type.
+#: Pair (a key of ``pairs.PAIRS``) of each joint type, and the line that its value stands under.
 JOINTS: dict[str, tuple[str, str | None]] = {
     "FixedJoint": ("fixed", None),
     "RevoluteJoint": ("revolute", None),
@@ -56,7 +56,7 @@ JOINTS: dict[str, tuple[str, str | None]] = {
     "RevCylJoint": ("revolute_cylinder", "distanceIJ"),
     "RevRevJoint": ("revolute_revolute", "distanceIJ"),
 }
-#: Kind and values, in the file, of each joint type that relates motions.
+#: Kind of relation of each joint type that couples two joints, and the lines of its values.
 RELATIONS = {
     "GearJoint": ("gear", ("radiusI", "radiusJ")),
     "RackPinionJoint": ("rack", ("pitchRadius",)),
@@ -65,6 +65,12 @@ RELATIONS = {
 TURN, TRAVEL = "RotationZ", "TranslationZ"
 #: Where the expression of a motion stands, by its type and by the kind of its joint.
 MOTIONS = {("RotationalMotion", "revolute"): TURN, ("TranslationalMotion", "prismatic"): TRAVEL}
+LIMITS = ("RotationLimit", "TranslationLimit")
+#: Names of types as FreeCAD writes them on Linux, without what the solver's names there begin with.
+CUT = {
+    f"{name[4:]}E": name
+    for name in (*JOINTS, *RELATIONS, *(motion for motion, _ in MOTIONS), "GeneralMotion", *LIMITS)
+}
 HEADINGS = ("OndselSolver", "freeCAD: 3D CAD with Motion Simulation")
 #: Name that FreeCAD gives to every assembly that it exports.
 FREECAD = "OndselAssembly"
@@ -86,7 +92,7 @@ def read(path: str, *, units: str | None = None) -> Mechanism:
 
 
 class _Reader:
-    """Reads one assembly; holds what its parts share."""
+    """Reads one assembly; holds the draft, the unit and the markers by their paths."""
 
     def __init__(self, path: str, assembly: AsmtLine, units: str | None) -> None:
         self.assembly = assembly
@@ -104,7 +110,7 @@ class _Reader:
         self.placeholders: list[str] = []
 
     def read(self) -> Mechanism:
-        """The mechanism."""
+        """Return the mechanism of the assembly."""
         self._add_markers(self.assembly, self.draft.ground, f"/{self.assembly.value('Name')}")
         for part in self.assembly.need("Parts").all("Part"):
             self._add_part(part)
@@ -120,11 +126,16 @@ class _Reader:
                 f"the mass properties of {listed(self.placeholders, 3)} are placeholders: left out",
                 self.assembly.source,
             )
+        forces = self.assembly.get("ForceTorques")
+        if forces is not None and forces.children:
+            shown = listed([force.value("Name") or force.text for force in forces.children], 3)
+            self.draft.skip(f"forces not read: {shown}", forces.source)
         gravity = self.assembly.get("ConstantGravity")
         g = np.zeros(3) if gravity is None else gravity.rows(1, 3)[0] * self.scale
         return self.draft.finish("asmt", g)
 
     def _add_part(self, part: AsmtLine) -> None:
+        """Add a part as a body with its markers."""
         name = part.value("Name")
         mass = part.get("PrincipalMassMarker")
         inertia = None if mass is None else self._inertia(mass, name)
@@ -135,7 +146,7 @@ class _Reader:
             self.markers.setdefault(f"{prefix}/{mass.value('Name')}", (body, mass.pose(self.scale)))
 
     def _inertia(self, item: AsmtLine, part: str) -> Inertia | None:
-        """Mass properties; None where they are a placeholder (1 kg and unit moments) or zero."""
+        """Return mass properties; None where they are zero or FreeCAD's placeholder of ones."""
         mass = item.number("Mass", 0.0)
         moments = item.get("MomentOfInertias")
         diagonal = np.zeros(3) if moments is None else moments.rows(1, 3)[0]
@@ -155,6 +166,7 @@ class _Reader:
                     self.markers.setdefault(key, (body, T @ marker.pose(self.scale)))
 
     def _marker(self, item: AsmtLine, tag: str) -> Side:
+        """Return body and frame of the marker that a joint names under a tag."""
         path = item.need(tag)
         key = path.children[0].text if path.children else ""
         if key not in self.markers:
@@ -162,7 +174,8 @@ class _Reader:
         return self.markers[key]
 
     def _add_joint(self, item: AsmtLine, names: dict[str, str]) -> None:
-        kind = item.text
+        """Add a joint or a relation; ``names`` maps paths in the file to names of joints."""
+        kind = item.type
         if kind not in JOINTS and kind not in RELATIONS:
             what = f"`{item.value('Name') or kind}` of type {kind} is not read"
             self.draft.fewer_constraints(what, item.source)
@@ -192,30 +205,31 @@ class _Reader:
             names[f"/{self.assembly.value('Name')}/{written}"] = name
 
     def _read_motions(self, sets: AsmtLine, names: dict[str, str]) -> None:
-        """Mark driven joints; motions are listed, they are no constraints."""
+        """Mark driven joints and list their motions, which are not counted as constraints."""
         motions = [m for group in sets.all("Motions") for m in group.children]
         for motion in motions:
             joint = names.get(motion.value("MotionJoint"))
-            if joint is None or motion.text == "AllowRotation":
+            if joint is None or motion.type == "AllowRotation":
                 continue
             self.draft.actuate(joint)
-            tag = MOTIONS.get((motion.text, self.draft.joints[joint].kind))
+            tag = MOTIONS.get((motion.type, self.draft.joints[joint].kind))
             if tag is not None and motion.value(tag):
                 expression = expression_of(motion.value(tag), 1.0 if tag == TURN else self.scale)
                 name = motion.value("Name") or joint
-                source = Source(motion.path, motion.line, f"{motion.text} {name}")
+                source = Source(motion.path, motion.line, f"{motion.type} {name}")
                 self.draft.motions.append(PrescribedMotion(name, joint, expression, source))
         if motions:
-            shown = listed([motion.value("Name") or motion.text for motion in motions], 3)
+            shown = listed([motion.value("Name") or motion.type for motion in motions], 3)
             self.draft.note_motions(shown, motions[0].source)
 
     def _read_limits(self, sets: AsmtLine, names: dict[str, str]) -> None:
+        """Give joints their limits of travel and rotation."""
         unread = []
         for limit in (item for group in sets.all("Limits") for item in group.children):
             name = names.get(limit.value("MotionJoint")) or self._joint_between(limit)
             bound = _LIMIT.fullmatch(limit.value("Limit").strip('" '))
             joint = self.draft.joints.get(name or "")
-            rotation = limit.text.startswith("Rotation")
+            rotation = limit.type == LIMITS[0]
             freedoms = TURNING if rotation else SLIDING
             if joint is None or bound is None or joint.kind not in freedoms:
                 unread.append(limit)
@@ -226,11 +240,11 @@ class _Reader:
             span = (value, math.inf) if lower else (-math.inf, value)
             self.draft.limit(joint.name, freedoms[joint.kind], *span)
         if unread:
-            shown = listed([limit.value("Name") or limit.text for limit in unread], 3)
+            shown = listed([limit.value("Name") or limit.type for limit in unread], 3)
             self.draft.skip(f"limits not read: {shown}", unread[0].source)
 
     def _joint_between(self, limit: AsmtLine) -> str | None:
-        """The joint whose markers a limit names, as FreeCAD writes limits."""
+        """Return the name of the joint between the two markers that a limit names."""
         ends = limit.value("MarkerI"), limit.value("MarkerJ")
         joints = self.assembly.need("ConstraintSets").need("Joints").children
         matches: Iterator[str] = (
@@ -255,41 +269,46 @@ class AsmtLine(Located):
         """File, line and text of the item."""
         return Source(self.path, self.line, self.text[:60])
 
+    @property
+    def type(self) -> str:
+        """The text as the name of a type of joint, motion or limit."""
+        return CUT.get(self.text, self.text)
+
     def all(self, *tags: str) -> Iterator[AsmtLine]:
-        """Children with one of the tags."""
+        """Yield the children whose text is one of the tags."""
         return (child for child in self.children if child.text in tags)
 
     def get(self, tag: str) -> AsmtLine | None:
-        """The first child with the tag, capital letters or not."""
+        """Return the first child whose text is the tag, in capital letters or not; else None."""
         return next((c for c in self.children if c.text.lower() == tag.lower()), None)
 
     def need(self, tag: str) -> AsmtLine:
-        """The first child with the tag; raises ``ReadError`` without one."""
+        """Return the first child with the tag; raises ``ReadError`` without one."""
         found = self.get(tag)
         if found is None:
             raise self.error(f"has no {tag}; the file is incomplete, export it again")
         return found
 
     def value(self, tag: str, default: str = "") -> str:
-        """Text below the child with the tag."""
+        """Return the text below the child with the tag."""
         found = self.get(tag)
         return found.children[0].text if found is not None and found.children else default
 
     def number(self, tag: str, default: float | None = None) -> float:
-        """The number below the child with the tag."""
+        """Return the number below the child with the tag."""
         if default is not None and self.get(tag) is None:
             return default
         return float(self.need(tag).rows(1, 1)[0, 0])
 
     def rows(self, count: int, width: int) -> Array:
-        """Numbers below the item, shape (count, width)."""
+        """Return the rows of numbers below the item, shape (count, width)."""
         lines = self.children[:count]
         if len(lines) < count:
             raise self.error(f"has {len(lines)} of the {count} lines of numbers expected")
         return np.array([child.numbers(width) for child in lines])
 
     def numbers(self, width: int) -> list[float]:
-        """The item itself as a row of numbers."""
+        """Return the text of the item as a row of so many finite numbers."""
         try:
             row = [float(word) for word in self.text.split()]
         except ValueError:
@@ -299,7 +318,7 @@ class AsmtLine(Located):
         return row
 
     def pose(self, scale: float) -> Array:
-        """The frame of ``Position3D`` and ``RotationMatrix``, lengths scaled, shape (4, 4)."""
+        """Return the frame that ``Position3D`` and ``RotationMatrix`` give, lengths scaled."""
         position, rotation = self.get("Position3D"), self.get("RotationMatrix")
         p = np.zeros(3) if position is None else position.rows(1, 3)[0]
         R = np.eye(3)
@@ -309,7 +328,7 @@ class AsmtLine(Located):
 
 
 def asmt_tree(path: str) -> AsmtLine:
-    """The tree of an ASMT file; the root's children are its unindented lines."""
+    """Parse an ASMT file; the root's children are its lines without indentation."""
     text = read_bytes(path).decode("latin-1")
     root = AsmtLine(path, 1, "")
     stack = [root]
@@ -329,7 +348,7 @@ def asmt_tree(path: str) -> AsmtLine:
     return root
 
 
-#: Type that the file writes for a kind: the first one of its pair.
+#: Joint type to write for a joint kind: the first one in ``JOINTS``.
 TYPES = {
     kind: next(word for word, (pair, _) in JOINTS.items() if pair == kind)
     for kind in (
@@ -337,15 +356,15 @@ TYPES = {
         *("planar", "fixed", "point_on_line", "parallel"),
     )
 }
-#: What may stand in the place of a joint when a model is made isostatic: kinds that need no other
-#: markers than those there are, whose Z is the axis.
+#: Kinds that a joint can become, by its kind: those that need no other markers than those it has,
+#: whose Z is the axis.
 GAINS = {
     "revolute": ("cylindrical", "spherical", "point_on_line", "parallel"),
     "prismatic": ("cylindrical",),
     "spherical": (),
     "fixed": (),
 }
-#: Line under which a value of a joint stands; the solver reads no other for a type without values.
+#: Lines under which values of joints stand.
 VALUES = {tag for _, tag in JOINTS.values() if tag is not None}
 
 
@@ -358,31 +377,33 @@ class AsmtPatcher(Patcher):
         self._lines = LineIndex(self._text.text)
 
     def text(self, path: str) -> EditedText:
-        """The text, in which every byte is a character."""
+        """Return the text of a file, one character a byte."""
         return EditedText(path, self.data(path).decode("latin-1"), "latin-1")
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Types that the solver has for the markers that there are."""
+        """Return the kinds that a joint can become with the markers that it has."""
         return GAINS.get(joint.kind, ()) if self._type_line(joint) is not None else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The type of each joint, and its values."""
-        found = Patch()
-        for each in wanted:
-            line = self._type_line(each.joint)
-            if line is None or each.kind not in TYPES:
-                raise self.refuse(each, TYPES)
-            found.edits += self._edits(line, each)
-        return found
+        """Return the edits that write the new type of each joint, and its value."""
+        patch = Patch()
+        for change in wanted:
+            line = self._type_line(change.joint)
+            if line is None or change.kind not in TYPES:
+                raise self.refuse(change, TYPES)
+            patch.edits += self._edits(line, change)
+        return patch
 
     def _type_line(self, joint: Joint) -> int | None:
+        """Return the number of the line with the type of a joint; None where there is none."""
         line = None if joint.source is None else joint.source.line
         if line is None:
             return None
         start, end = self._lines.span(line)
-        return line if self._text.text[start:end].strip() in JOINTS else None
+        return line if CUT.get(name := self._text.text[start:end].strip(), name) in JOINTS else None
 
     def _edits(self, line: int, wanted: WantedKind) -> Iterator[Edit]:
+        """Yield edits of the type in a line, and of the value that stands below it."""
         text, path = self._text.text, self.path
         start, end = self._lines.span(line)
         written = text[start:end]
@@ -390,7 +411,7 @@ class AsmtPatcher(Patcher):
         first = start + depth
         yield Edit(path, first, first + len(written.strip()), TYPES[wanted.kind])
         needed = JOINTS[TYPES[wanted.kind]][1]
-        last, found = end, False
+        last, has_value = end, False
         below = line + 1
         while below <= len(self._lines.starts):
             a, b = self._lines.span(below)
@@ -401,10 +422,10 @@ class AsmtPatcher(Patcher):
             if level == depth + 1 and item.strip() in VALUES:
                 end_value = self._lines.span(below + 1)[1]
                 if item.strip() == needed:
-                    found = True
+                    has_value = True
                 else:
                     yield Edit(path, a, end_value, "")
             last, below = b, below + 1
-        if needed is not None and not found:
+        if needed is not None and not has_value:
             newline, tabs = self._text.newline, "\t" * (depth + 1)
             yield Edit(path, last, last, f"{tabs}{needed}{newline}{tabs}\t0.0{newline}")

@@ -1,4 +1,4 @@
-"""A CAD assembly while it is being read: placed bodies, joints between marked frames, instances."""
+"""Reading of CAD assemblies: placed bodies, joints between frames on them, nested instances."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint, JointLimits, relative_pose
 from regularize.mechanism.mechanism import STANDARD_GRAVITY, Mechanism
 
-#: Misfits of saved placements above this are reported, in metres and radians.
+#: Gaps of joints at the saved placements above this are reported, in metres and radians.
 MISFIT = (1e-5, 1e-4)
-#: Freedom that slides, of the joints whose bounds CAD systems save.
+#: Number of the freedom that slides, by joint kind.
 SLIDING = {"prismatic": 0, "cylindrical": 0}
-#: No mechanism that people model is larger, in metres.
+#: Longest plausible link in metres: beyond it the unit is wrong.
 LARGEST = 50.0
-#: Above this size in metres, the mean density decides.
+#: Above this length in metres the unit is wrong if the mean density is implausible.
 LARGE = 3.0
-#: Mass per cube of the largest link below which a machine would be thinner than air, kg/m³.
+#: Lowest plausible mass per cube of the longest link, in kg/m³.
 THINNEST = 1e-3
-#: No mechanism that people model in CAD is smaller, in metres.
+#: Shortest plausible length of the longest link, in metres.
 SMALLEST = 1e-4
 
 
 @dataclass(eq=False)
 class CadDraft(Draft):
-    """An assembly under construction; its ground is a body that stands for the assembly itself."""
+    """The mechanism of an assembly under construction; the assembly itself is the ground."""
 
     T_ground_body: dict[str, Array] = field(default_factory=dict)  # saved placement of each body
     mates: list[str] = field(default_factory=list)
@@ -56,18 +56,18 @@ class CadDraft(Draft):
         source: Source | None = None,
         geometry: tuple[Geometry, ...] = (),
     ) -> str:
-        """Add a body at its saved placement; returns its name, numbered if it was taken."""
+        """Add a body at its saved placement; return its name, numbered if it was taken."""
         name = unique(name or "body", self.bodies)
         self.bodies[name] = Body(name, inertia, geometry, source)
         self.T_ground_body[name] = T_ground_body
         return name
 
     def placed(self, side: Side) -> Array:
-        """A frame on a body, in the ground, at the saved placement, shape (4, 4)."""
+        """Return a frame on a body in coordinates of the ground, at the saved placement (4, 4)."""
         return self.T_ground_body[side[0]] @ side[1]
 
     def between(self, first: Side, second: Side) -> Array:
-        """The second frame seen from the first one at the saved placements, shape (4, 4)."""
+        """Return the second frame relative to the first one at the saved placements (4, 4)."""
         return inverse(self.placed(first)) @ self.placed(second)
 
     def join(
@@ -81,24 +81,24 @@ class CadDraft(Draft):
         mate: bool = False,
         source: Source | None = None,
     ) -> str | None:
-        """Add the joint that a pair leaves between frame I on one body and J on another."""
+        """Add the joint of a pair (a key of ``PAIRS``) between two frames; return its name."""
         name = self.joint_name(name or kind)
         (body_i, T_i), (body_j, T_j) = first, second
         if body_i == body_j:
             message = f"joint `{name}` connects `{body_i}` to itself: left out"
             self.unread(message, source, joints=(name,))
             return None
-        found = pair(kind, self.between(first, second), value)
+        made = pair(kind, self.between(first, second), value)
         self.joints[name] = joint_between(
             name,
-            found.kind,
-            (body_i, T_i @ found.T_i_joint),
-            (body_j, T_j @ found.T_j_joint),
-            found.screws,
-            position=found.position,
+            made.kind,
+            (body_i, T_i @ made.T_i_joint),
+            (body_j, T_j @ made.T_j_joint),
+            made.screws,
+            position=made.position,
             source=source,
         )
-        for k, (one, other) in enumerate(found.equal):
+        for k, (one, other) in enumerate(made.equal):
             title = name if k == 0 else f"{name}_{k + 1}"
             self.couple(title, "mimic", ((name, one, 1.0), (name, other, -1.0)), 0.0, source)
         if mate:
@@ -134,7 +134,7 @@ class CadDraft(Draft):
         self.joints[name] = replace(joint, limits=JointLimits.of(bounds))
 
     def finish(self, format: str, gravity: Array = STANDARD_GRAVITY) -> Mechanism:
-        """The mechanism: mates merged, relations resolved, every part connected to the ground."""
+        """Return the mechanism: mates merged, relations resolved, all parts connected to ground."""
         self._report_misfits()
         merged, findings = merge([*self.joints.values()], self.mates)
         self.findings += findings
@@ -147,6 +147,7 @@ class CadDraft(Draft):
         return self.mechanism(format, gravity)
 
     def _resolve(self, relation: Relation) -> None:
+        """Add the coupling of a gear, rack or screw relation, or report it as not read."""
         joints = [*self.joints.values()]
         terms = resolve(relation, joints)
         if terms is None and relation.kind == "rack":
@@ -167,7 +168,7 @@ class CadDraft(Draft):
         )
 
     def _report_misfits(self) -> None:
-        """Say how far the saved placements are from what the joints allow."""
+        """Warn of joints whose two frames do not fit at the saved placements, and by how much."""
         misfits = []
         for joint in self.joints.values():
             wanted = self.T_ground_body[joint.parent] @ relative_pose(joint, joint.position)
@@ -196,7 +197,7 @@ class CadDraft(Draft):
 
 
 def longest_link(joints: Iterable[Joint]) -> float:
-    """Largest distance between two joints of one body, in metres; 0 if no body has two."""
+    """Return the largest extent of the joints on one body, in metres; 0 if none has two."""
     origins: dict[str, list[np.ndarray]] = {}
     for joint in joints:
         if joint.kind == "free":
@@ -227,7 +228,7 @@ def suspect(
 
 
 def expression_of(text: str, scale: float) -> str:
-    """An expression such as ``2.0d*pi*time^2``, a d marking numbers, as one of t, scaled."""
+    """Return an expression such as ``2.0d*pi*time^2`` as a scaled one of t in Python."""
     plain = re.sub(r"(?<=[\d.])d\b", "", text.strip()).replace("^", "**")
     plain = re.sub(r"\btime\b", "t", plain)
     return plain if scale == 1.0 else f"{scale!r}*({plain})"
@@ -242,23 +243,23 @@ Definition = TypeVar("Definition", bound=Located)
 
 @dataclass(frozen=True, eq=False)
 class SubAssembly(Generic[Definition]):
-    """An assembly at one of its places."""
+    """One occurrence of an assembly."""
 
     path: InstancePath  # instances that lead to it; empty for the root
-    definition: Definition  # what the file says about it
-    title: str = ""
+    definition: Definition  # the element of the file that defines the assembly
+    title: str = ""  # beginning of the names of its parts, such as ``arm/hand/``
 
     def inner(self, step: str, name: str, definition: Definition) -> SubAssembly[Definition]:
-        """Make the sub-assembly of an instance in this one, with its path and title."""
+        """Return the sub-assembly that an instance in this one is."""
         return SubAssembly((*self.path, step), definition, f"{self.title}{name}/")
 
 
 @dataclass(eq=False)
 class Occurrences:
-    """The instances of an assembly and of all that is in it."""
+    """The placed instances of an assembly and of its sub-assemblies, at any depth."""
 
     draft: CadDraft  # the assembly
-    placed: dict[InstancePath, Array] = field(default_factory=lambda: {(): np.eye(4)})
+    placed: dict[InstancePath, Array] = field(default_factory=lambda: {(): np.eye(4)})  # in ground
     bodies: dict[InstancePath, str] = field(default_factory=dict)  # body of every part
     rigid: dict[InstancePath, list[InstancePath]] = field(default_factory=dict)
     unread: list[tuple[str, Located]] = field(default_factory=list)
@@ -268,7 +269,7 @@ class Occurrences:
         return any(path[: len(key)] == key for key in self.rigid)
 
     def parts(self, path: InstancePath) -> list[InstancePath]:
-        """Return the paths of all parts in a sub-assembly; a part's own path."""
+        """Return the paths of all parts in a sub-assembly, or the path itself for a part."""
         return [part for part in self.bodies if part[: len(path)] == path]
 
     def body(self, path: InstancePath, at: Located) -> str:
@@ -281,12 +282,13 @@ class Occurrences:
         return self.bodies[parts[0]]
 
     def side(self, path: InstancePath, T: Array, at: Located, what: str) -> Side:
-        """Body of an instance, and a frame given in the instance on that body."""
+        """Return the body of an instance, and a frame T of the instance as a frame on that body."""
         if path not in self.placed:
             raise _unknown(path, at)
         body = self.body(path, at)
         if path and path not in self.bodies and not self.is_rigid(path):
-            self.draft.unread(
+            self.draft.warn(
+                "REG013",
                 f"{what} joins the sub-assembly `{body.rpartition('/')[0]}` as a whole, whose "
                 f"parts move: its first part `{body}` is taken",
                 at.source,
@@ -308,11 +310,12 @@ class Occurrences:
                 self.fasten(f"rigid {path[-1]}", parts, at)
 
     def report_unread(self, what: str) -> None:
-        """Say which joints and mates, as the format calls them, are not read."""
+        """Report the joints and mates that are not read; ``what`` is the format's word for them."""
         if self.unread:
             names = listed(name for name, _ in self.unread)
             self.draft.fewer_constraints(f"{what} not read: {names}", self.unread[0][1].source)
 
 
 def _unknown(path: InstancePath, at: Located) -> ReadError:
+    """Return the error for a path that leads to no instance."""
     return at.error(f"there is no instance `{'/'.join(path)}`; export the model again")

@@ -1,4 +1,4 @@
-"""Mates and relations of pairs of bodies in CAD systems, as joints and as rows on coordinates.
+"""Mates and relations of two bodies in CAD systems, made joints and couplings.
 
 A mate is a joint too: coincident planes leave a planar joint, concentric axes a cylindrical one.
 Where all freedoms of a mate form a group, the mates together leave the intersection of the
@@ -7,7 +7,7 @@ a plane, a distance, a tangent) stay joints of their own beside the merged one.
 
 Gears, racks and screws relate two *bodies*; a coupling relates joint coordinates. So the joints
 that lead from one body to the other are looked up, and the relation becomes a coupling where it is
-linear in their coordinates, wherever they stand.
+linear in their coordinates at all configurations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], list[Diagnostic]]:
-    """Merge mates between the same two bodies, and no other joints."""
+    """Merge the joints named in ``mates`` that join the same two bodies; return all joints."""
     chosen = set(mates)
     groups: dict[frozenset[str], list[Joint]] = {}
     for joint in joints:
@@ -47,10 +47,10 @@ def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], l
     findings: list[Diagnostic] = []
     taken = {joint.name for joint in joints}
     for group in groups.values():
-        found = _merge_pair(group, taken)
-        if found is None:
+        merger = _merge_pair(group, taken)
+        if merger is None:
             continue
-        joint, members, finding = found
+        joint, members, finding = merger
         taken.add(joint.name)
         merged[members[0].name] = joint
         dropped.update(member.name for member in members)
@@ -62,6 +62,7 @@ def merge(joints: Sequence[Joint], mates: Sequence[str]) -> tuple[list[Joint], l
 def _merge_pair(
     group: Sequence[Joint], taken: set[str]
 ) -> tuple[Joint, list[Joint], Diagnostic] | None:
+    """Return the joint that mates of two bodies amount to, the mates in it, and a finding."""
     parent = group[0].parent
     poses = [_pose_of_child(joint, parent) for joint in group]
     frames = [j.T_parent_joint if j.parent == parent else j.T_child_joint for j in group]
@@ -79,31 +80,33 @@ def _merge_pair(
         return None
     T_parent_child = poses[group.index(members[0])]
     name = unique("+".join(member.name for member in members), taken)
-    joint = _joint_of(algebra, name, members[0], T_parent_child, center, length)
+    joint = _joint_of(algebra, name, members, T_parent_child, center, length)
     return joint, members, _finding(joint, members)
 
 
 def _pose_of_child(joint: Joint, parent: str) -> Array:
-    """The other body seen from ``parent`` at the stored coordinates."""
+    """Return the pose of a joint's other body in ``parent`` at the stored coordinates."""
     T = relative_pose(joint, joint.position)
     return T if joint.parent == parent else inverse(T)
 
 
 def _center_and_length(points: Sequence[Array]) -> tuple[Array, float]:
+    """Return the middle of points and half the diagonal of their box, 1 if they coincide."""
     low, high = np.min(points, axis=0), np.max(points, axis=0)
-    length = 0.5 * float(np.linalg.norm(high - low))
-    return 0.5 * (low + high), length if length > 0.0 else 1.0
+    length, size = 0.5 * float(np.linalg.norm(high - low)), float(np.abs(points).max())
+    # What remains of equal coordinates after a subtraction is no length.
+    return 0.5 * (low + high), length if length > RTOL * size else 1.0
 
 
 def _same(a: Array, b: Array, length: float) -> bool:
-    """Whether two mates agree on where the other body is."""
+    """Whether two poses of one body agree within the tolerance of mates."""
     gap = inverse(a) @ b
     angle = float(np.linalg.norm(screw.log_rotation(gap[:3, :3])))
     return float(np.linalg.norm(gap[:3, 3])) <= 10 * RTOL * length and angle <= 10 * RTOL
 
 
 def _algebra(joint: Joint, parent: str, center: Array, length: float) -> Array | None:
-    """Freedoms of a mate on ``parent``, about the centre, lengths scaled; None if no group."""
+    """Return the algebra of a mate's freedoms in ``parent``, scaled; None if it is no group."""
     columns = []
     for k in range(joint.freedoms):
         before = np.eye(4) if joint.group else motion(joint, joint.position, k)
@@ -119,9 +122,14 @@ def _algebra(joint: Joint, parent: str, center: Array, length: float) -> Array |
 
 
 def _joint_of(
-    algebra: Array, name: str, model: Joint, T_parent_child: Array, center: Array, length: float
+    algebra: Array,
+    name: str,
+    members: Sequence[Joint],
+    T_parent_child: Array,
+    center: Array,
+    length: float,
 ) -> Joint:
-    """The joint that has an algebra as its freedoms, at coordinates zero where the bodies are."""
+    """Return the joint whose freedoms are an algebra, with coordinates zero at this pose."""
     motions = motion_type(algebra, RTOL)
     x, y, z = np.eye(3)
     direction = z if motions.direction is None else motions.direction
@@ -148,7 +156,7 @@ def _joint_of(
     frame = transform(np.column_stack([first, second, direction]), center + point)
     on_child = inverse(T_parent_child) @ frame
     return replace(
-        model,
+        members[0],
         name=name,
         kind=kind,
         screws=screws,
@@ -156,12 +164,13 @@ def _joint_of(
         T_child_joint=on_child,
         position=np.zeros(screws.shape[1]),
         limits=None,
+        repeated=sum(6 - member.freedoms for member in members) - (6 - screws.shape[1]),
     )
 
 
 def _finding(joint: Joint, members: Sequence[Joint]) -> Diagnostic:
-    rows = sum(6 - member.freedoms for member in members)
-    spare = rows - (6 - joint.freedoms)
+    """Return the finding that mates amount to one joint, with their superfluous equations."""
+    rows, spare = sum(6 - member.freedoms for member in members), joint.repeated
     what = f"{joint.freedoms}-freedom joint" if joint.kind == "composite" else f"{joint.kind} joint"
     count = NUMBERS[len(members)] if len(members) < len(NUMBERS) else str(len(members))
     names = ", ".join(f"`{member.name}`" for member in members)
@@ -182,28 +191,28 @@ def _finding(joint: Joint, members: Sequence[Joint]) -> Diagnostic:
     )
 
 
-#: Longest chain of joints that is looked through.
+#: Most joints in a chain between the two bodies of a relation.
 LONGEST = 6
-#: Chains looked through before a relation is given up.
+#: Most chains tried for one relation.
 CHAINS = 200
 #: Step of the coordinates at which linearity is checked, in radians and metres.
 STEP = 0.05
 TOLERANCE = 1e-9
 #: How far the cosine of two parallel axes may be from 1.
 PARALLEL = 1e-6
-#: Freedom that turns, of the joints that gears turn on.
+#: Number of the freedom that turns, by joint kind.
 TURNING = {"revolute": 0, "cylindrical": 1}
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """One equation between the poses of two bodies."""
+    """A gear, rack or screw: one equation between the poses of two bodies."""
 
     name: str  # name in the user's model
     kind: str  # ``gear``, ``rack`` or ``screw``
     first: Side
     second: Side  # body of frame J: the second gear, the pinion, or the bolt; and frame J on it
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # two radii of gears, radius of a pinion, or pitch, in metres
     source: Source | None = None  # where it stands
 
     def swapped(self) -> Relation:
@@ -215,7 +224,7 @@ Chain = list[tuple[Joint, int]]
 
 
 def resolve(relation: Relation, joints: Sequence[Joint]) -> Terms | None:
-    """The coordinates that a relation couples; None if no chain of joints makes it linear."""
+    """Return the terms of a relation's coupling; None if it is linear along no chain of joints."""
     for chain in _chains(relation, joints):
         terms = (_gear_terms if relation.kind == "gear" else _linear_terms)(relation, chain)
         if terms:
@@ -224,7 +233,7 @@ def resolve(relation: Relation, joints: Sequence[Joint]) -> Terms | None:
 
 
 def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
-    """Chains of joints from body I to body J, shortest first; sign +1 from parent to child."""
+    """Yield chains of (joint, sign) from body I to J, shortest first; +1 is parent to child."""
     import networkx as nx  # needed by relations alone
 
     graph: Any = nx.MultiGraph()
@@ -232,7 +241,7 @@ def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
         graph.add_edge(joint.parent, joint.child, key=joint.name, joint=joint)
     if relation.first[0] not in graph or relation.second[0] not in graph:
         return
-    found = []
+    chains = []
     ends = relation.first[0], relation.second[0]
     paths: Any = nx.all_simple_edge_paths(graph, *ends, cutoff=LONGEST)
     for path, _ in zip(paths, range(CHAINS), strict=False):
@@ -240,12 +249,12 @@ def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
         for start, end, name in path:
             joint = graph.get_edge_data(start, end, name)["joint"]
             chain.append((joint, 1 if joint.parent == start else -1))
-        found.append(chain)
-    yield from sorted(found, key=lambda c: (sum(joint.freedoms for joint, _ in c), len(c)))
+        chains.append(chain)
+    yield from sorted(chains, key=lambda c: (sum(joint.freedoms for joint, _ in c), len(c)))
 
 
 def _pose(chain: Chain, q: Array) -> Array:
-    """Last body of a chain seen from its first one, shape (4, 4)."""
+    """Return the pose (4, 4) of the last body of a chain in its first one at coordinates q."""
     T, start = np.eye(4), 0
     for joint, sign in chain:
         step = relative_pose(joint, q[start : start + joint.freedoms])
@@ -254,7 +263,7 @@ def _pose(chain: Chain, q: Array) -> Array:
 
 
 def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]] | None:
-    """Coefficients of the coordinates, if the relation is linear in them; else None."""
+    """Return (joint, freedom, coefficient) of a relation; None if it is not linear."""
     places = [(joint.name, k) for joint, _ in chain for k in range(joint.freedoms)]
     q0 = np.concatenate([np.zeros(0), *(joint.position for joint, _ in chain)])
 
@@ -277,13 +286,13 @@ def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, floa
 
 
 def _measure(relation: Relation, T_i_j: Array) -> Array:
-    """Distance travelled and angle turned, of which the relation is a combination, shape (2,)."""
+    """Return travel and angle of frame J in frame I, which a rack or screw combines (2,)."""
     axis = 0 if relation.kind == "rack" else 2
     return np.array([T_i_j[axis, 3], math.atan2(T_i_j[1, 0], T_i_j[0, 0])])
 
 
 def _slopes(value: Callable[[Array], Array], q: Array, relation: Relation) -> Array:
-    """Change of the relation per unit of each coordinate, by steps that are not small."""
+    """Return the change of the relation per unit of each coordinate, by finite steps."""
     (amount,) = relation.values[:1]
     weights = np.array([1.0, amount] if relation.kind == "rack" else [2 * math.pi, -amount])
     slopes = []
@@ -295,7 +304,7 @@ def _slopes(value: Callable[[Array], Array], q: Array, relation: Relation) -> Ar
 
 
 def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]] | None:
-    """Coefficients of two gears that turn about parallel axes in one carrier."""
+    """Return the terms of two gears on parallel axes in one carrier; None for others."""
     if sum(joint.freedoms > 0 for joint, _ in chain) != 2:
         return None
     backwards = [(joint, -sign) for joint, sign in reversed(chain)]
@@ -304,7 +313,7 @@ def _gear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, float]
         (relation.first, relation.second), (chain, backwards), relation.values, strict=True
     ):
         fixed = [*takewhile(lambda step: not step[0].freedoms, way)]
-        joint, sign = way[len(fixed)]  # it turns the gear, or what carries it
+        joint, sign = way[len(fixed)]  # the joint on which the gear turns
         k = TURNING.get(joint.kind)
         if k is None:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -20,35 +21,61 @@ PLAIN = {
     **dict.fromkeys("─·−–—", "-"),
     **{"═": "=", "│": "|", "┊": ":", "…": "...", "×": "x", "°": " deg", "µ": "u", "✓": "ok"},
     **{"²": "^2", "³": "^3", "≤": "<=", "≥": ">=", "≈": "~", "→": "->", "←": "<-", "↔": "<->"},
-    **{"ü": "ue", "“": '"', "”": '"', "’": "'"},
+    **{"“": '"', "”": '"', "’": "'"},
 }
 
 
+#: Set once Ctrl-C was pressed.
+INTERRUPTED = threading.Event()
+
+
 class Terminated(BaseException):
-    """The process was asked to end; what it holds open is put away on the way out."""
+    """Raised where the process is asked to end, so that open files are put away on the way out."""
 
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Let streams write whatever the text holds, and let a request to end clean up.
+    """Let streams write any character, and turn a request to end into an exception.
 
     Signs that a stream's encoding lacks come out as plain words, others as their escapes. Whoever
     calls the command line from a program, or a thread of one, keeps its own answer to signals.
     """
     codecs.register_error("regularize.plain", _plain)
+    # A stream that is closed says nothing, and its number goes to no file that is opened later.
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="regularize.plain")
     ours = threading.current_thread() is threading.main_thread()
     ours = ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    interrupt = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGTERM, _terminate)
+        if interrupt:  # and not ignored, as in the background of a shell
+            signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
+        INTERRUPTED.clear()
         if ours:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if interrupt:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def write_json(text: str) -> None:
+    """Write JSON to standard output; characters that its encoding lacks as JSON's escapes."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
+    sys.stdout.write(text)
 
 
 def release(stream: TextIO) -> None:
@@ -64,8 +91,16 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     signs = error.object[error.start : error.end]
+    if error.object[error.start - 2 : error.start + 5] == "Grübler":  # our word, and nobody's name
+        return "ue", error.start + 1
     words = (PLAIN.get(s) or s.encode("ascii", "backslashreplace").decode() for s in signs)
     return "".join(words), error.end
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise ``KeyboardInterrupt``, and note it for libraries that raise something else then."""
+    INTERRUPTED.set()
+    raise KeyboardInterrupt
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -74,7 +109,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 
 @contextlib.contextmanager
 def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float], None]]:
-    """A function that moves a bar on standard error on by some units, where one is shown."""
+    """Return a function that advances a bar on standard error, which only a terminal shows."""
     if not shown:
         yield lambda amount: None
         return
@@ -88,12 +123,12 @@ def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float
 
 @contextlib.contextmanager
 def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
-    """A function that moves a bar on to a fraction of all, at a terminal, after two seconds."""
-    done, shown = 0.0, list[Any]()
+    """Return a function that sets a bar to a fraction of all, shown after two seconds."""
+    reached, shown = 0.0, list[Any]()
 
     def move(fraction: float) -> None:
-        nonlocal done
-        done = fraction
+        nonlocal reached
+        reached = fraction
         for progress in shown:
             progress.update(0, completed=fraction)
 
@@ -103,7 +138,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
         progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        progress.update(progress.add_task(words, total=1.0), completed=done)
+        progress.update(progress.add_task(words, total=1.0), completed=reached)
         progress.start()
         shown.append(progress)
 

@@ -63,6 +63,7 @@ class Draft:
         *help: str,
         joints: Iterable[str] = (),
         severity: Severity = "note",
+        unread: bool = False,
     ) -> None:
         """Add a finding, about the whole file unless a place in it is given.
 
@@ -71,13 +72,13 @@ class Draft:
         """
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
-            Diagnostic(code, severity, message, joints=tuple(joints), source=where, help=help)
+            Diagnostic(code, severity, message, None, tuple(joints), where, help, unread)
         )
 
     #: Add a finding that needs a look.
     warn = partialmethod(note, severity="warning")
-    #: Warn of something that is not read although the mechanism depends on it.
-    unread = partialmethod(note, "REG013", severity="warning")
+    #: Warn that a joint, closure or coupling is not read: the mechanism is not complete.
+    unread = partialmethod(note, "REG013", severity="warning", unread=True)
     #: Note that something is not read, or not as it is written, which does no harm.
     skip = partialmethod(note, "REG013")
 
@@ -122,7 +123,7 @@ class Draft:
         closure: bool = True,
         **more: Any,
     ) -> Joint:
-        """Add a joint that closes a loop, with screws of its kind about Z unless they are given."""
+        """Add a joint that closes a loop; its screws are those of its kind about Z by default."""
         name = name or self.joint_name(f"{first[0]}-{second[0]}")
         more |= {"closure": closure, "source": at.source}
         joint = joint_between(name, kind, first, second, screws, **more)
@@ -138,32 +139,32 @@ class Draft:
         source: Source | None,
         coefficients: Sequence[float] = (),
     ) -> None:
-        """Add a coupling, under a new name if its own is taken."""
+        """Add a coupling, under a new name if its name is taken."""
         name = unique(name, {coupling.name for coupling in self.couplings})
         self.couplings.append(Coupling(name, kind, terms, offset, source, tuple(coefficients)))
 
     def value(self, terms: Terms) -> float:
-        """Sum of coefficient times coordinate at the stored coordinates."""
+        """Return the sum of coefficient times stored coordinate over the terms of a coupling."""
         return sum(c * float(self.joints[name].position[k]) for name, k, c in terms)
 
     def body_named(self, name: str, at: Located) -> str:
-        """The name, if there is such a body; raises ``ReadError`` otherwise."""
+        """Return a name if a body has it; raises ``ReadError`` otherwise."""
         if name not in self.bodies:
             raise at.error(f"there is no link `{name}`{suggestion(name, self.bodies)}")
         return name
 
     def joint_named(self, name: str, at: Located) -> Joint:
-        """The joint of that name; raises ``ReadError`` if there is none."""
+        """Return the joint of that name; raises ``ReadError`` if there is none."""
         if name not in self.joints:
             raise at.error(f"there is no joint `{name}`{suggestion(name, self.joints)}")
         return self.joints[name]
 
     def joint_name(self, wanted: str) -> str:
-        """The name that is wanted for a joint, numbered if it is taken."""
+        """Return a name for a new joint, with a number behind it if it is taken."""
         return unique(wanted, self.joints)
 
     def hold(self, name: str, body: str, T_ground_body: Transform, source: Source | None) -> None:
-        """Fix a body to the ground, by a joint whose name is numbered if it is taken."""
+        """Fix a body to the ground, by a joint whose name gets a number if it is taken."""
         name = self.joint_name(name)
         ends = (self.ground, T_ground_body), (body, IDENTITY)
         self.joints[name] = joint_between(name, "fixed", *ends, source=source)
@@ -178,7 +179,7 @@ class Draft:
         return joint
 
     def let_float(self) -> None:
-        """Let the ground move freely in a new ground, called ``world`` if that name is free."""
+        """Join the ground by a free joint to a new ground, named ``world`` if that is free."""
         base, ground = self.ground, unique(WORLD, self.bodies)
         self.bodies = {ground: Body(ground, source=self.bodies[base].source), **self.bodies}
         self.ground = ground
@@ -186,7 +187,7 @@ class Draft:
         self.joints = {joint.name: joint, **self.joints}
 
     def connected(self) -> DisjointSets[str]:
-        """Bodies that joints connect, closing ones included."""
+        """Return sets of bodies that joints connect, closing joints included."""
         joined = DisjointSets(self.bodies)
         for joint in self.joints.values():
             joined.union(joint.parent, joint.child)
@@ -199,7 +200,7 @@ class Draft:
         bases: Iterable[str] = (),
         usual: bool = False,
     ) -> None:
-        """Let every part that no joint connects to the ground move freely, and say so (REG103).
+        """Join each part without a path to the ground to it by a free joint (REG103).
 
         The free joint moves the first of ``bases`` that the part has, else its first body that is
         no child of a joint of the tree, else its first body. It is a note where that is ``usual``.
@@ -239,7 +240,7 @@ class Draft:
             )
 
     def mechanism(self, format: str, gravity: Array = STANDARD_GRAVITY) -> Mechanism:
-        """The finished model."""
+        """Return the mechanism of all bodies, joints and findings read."""
         return Mechanism(
             name=self.name or self.ground,
             bodies=tuple(self.bodies.values()),
@@ -265,7 +266,7 @@ class Draft:
 def joint_between(
     name: str, kind: str, first: Side, second: Side, screws: Space | None = None, **more: Any
 ) -> Joint:
-    """A joint between two sides, with the screws of its kind unless they are given."""
+    """Make a joint between two sides; its screws are those of its kind by default."""
     (parent, T_parent), (child, T_child) = first, second
     freedoms = joint_screws(kind) if screws is None else screws
     return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)

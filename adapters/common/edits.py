@@ -39,7 +39,7 @@ _LINE = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, eq=False)
 class WantedKind:
-    """A joint that is to become another one."""
+    """A joint of the model, and the joint of another kind that is to replace it."""
 
     joint: Joint
     kind: str  # of ``joint.KINDS``, ``HIGHER_PAIRS``, or ``slotted``
@@ -48,14 +48,14 @@ class WantedKind:
 
 @dataclass(frozen=True, eq=False)
 class MovedJoint:
-    """A joint whose frames are to stand elsewhere on their bodies."""
+    """A joint as it is, and with its frames elsewhere on its bodies."""
 
     before: Joint
     after: Joint
 
     @property
     def shifts(self) -> tuple[Transform, Transform]:
-        """The new frames on parent and child, seen from the old ones."""
+        """The new frame seen from the old one, on the parent and on the child."""
         old, new = self.before, self.after
         return (
             inverse(old.T_parent_joint) @ new.T_parent_joint,
@@ -65,7 +65,7 @@ class MovedJoint:
 
 @dataclass(frozen=True, eq=False)
 class SlackLinks:
-    """Links in a row that are put between a body and a joint at it."""
+    """Massless links in series that are inserted between a body and one of its joints."""
 
     joint: Joint  # as it was read
     moved: Joint  # the same joint at the last link
@@ -76,7 +76,7 @@ class SlackLinks:
 
 @dataclass(frozen=True, eq=False)
 class WantedSlack:
-    """Slack links to put in and closing joints to take out, where other joint kinds do not help."""
+    """Slack links to insert and closing joints to delete, where other joint kinds do not help."""
 
     links: tuple[SlackLinks, ...] = ()
     #: Part of its mass that a body keeps which gives some to such links, by its name.
@@ -97,13 +97,13 @@ class Edit:
 
 @dataclass(eq=False)
 class Patch:
-    """The changes of the user's files, and what is lost or was decided on the way."""
+    """Edits of the user's files, and findings on what they lose."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
 
     def lose(self, joint: Joint, kind: str, tags: Iterable[str]) -> None:
-        """Say which elements of a joint mean nothing to its new kind (REG324 to REG327)."""
+        """Report elements of a joint that mean nothing to its new kind (REG324 to REG327)."""
         for tag in tags:
             self.findings.append(
                 Diagnostic(
@@ -119,7 +119,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class EditedText:
-    """Text of a file together with how it is encoded."""
+    """The text of a file, its encoding and its byte order mark."""
 
     path: str
     text: str  # line ends as they are
@@ -129,7 +129,7 @@ class EditedText:
 
     @classmethod
     def of(cls, data: bytes, path: str, encoding: str = "utf-8", member: str = "") -> EditedText:
-        """The text of some bytes, in the encoding that its mark tells or else the one given."""
+        """Decode bytes by their byte order mark or else by the encoding given."""
         for mark, name in (
             (codecs.BOM_UTF8, "utf-8"),
             (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -152,12 +152,12 @@ class EditedText:
 
     @property
     def newline(self) -> str:
-        """The characters that end its lines."""
+        """The line end that the text uses."""
         end = _LINE.search(self.text)
         return "\n" if end is None else end[0]
 
     def with_edits(self, edits: Iterable[Edit]) -> EditedText:
-        """The text after some edits, which do not overlap; those at one place in their order."""
+        """Return the text after edits that do not overlap; edits at one place keep their order."""
         pieces, last = [], 0
         for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
             if edit.start < last:
@@ -169,7 +169,7 @@ class EditedText:
         return replace(self, text="".join([*pieces, self.text[last:]]))
 
     def diff(self, after: EditedText) -> str:
-        """Unified difference to another text, line ends left out."""
+        """Return the unified difference to another text."""
         import difflib  # only where a difference is shown
 
         name = f"{self.path}:{self.member}" if self.member else self.path
@@ -180,33 +180,33 @@ class EditedText:
 
 
 def turns(shift: Transform) -> bool:
-    """Whether a frame is turned by more than rounding."""
+    """Return whether a transform rotates by more than rounding."""
     return not np.allclose(shift[:3, :3], np.eye(3), rtol=0.0, atol=1e-12)
 
 
 def tidy(values: ArrayLike) -> Array:
-    """Numbers without the noise of computing them."""
+    """Return numbers rounded to 15 decimals, without negative zeros."""
     return np.asarray(np.round(np.asarray(values, dtype=np.float64), 15) + 0.0)
 
 
 def still(shift: Transform) -> bool:
-    """Whether a frame is moved by no more than rounding."""
+    """Return whether a transform is the identity but for rounding."""
     return not turns(shift) and np.allclose(shift[:3, 3], 0.0, rtol=0.0, atol=1e-12)
 
 
 class LineIndex:
-    """Lines of a text by the numbers of their characters."""
+    """Line numbers of the characters of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts: Sequence[int] = [0, *(match.end() for match in _LINE.finditer(text))]
 
     def line(self, position: int) -> int:
-        """Line of a character, counted from 1."""
+        """Return the line of a character, counted from 1."""
         return bisect.bisect_right(self.starts, position)
 
     def span(self, line: int) -> tuple[int, int]:
-        """First character of a line, counted from 1, and the one after its end of line."""
+        """Return the first character of a line, and the one after its line end."""
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return self.starts[line - 1], end
 
@@ -218,7 +218,7 @@ _ENCODING = re.compile(rb"\A\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)
 
 
 def decode(data: bytes, path: str, member: str = "") -> EditedText:
-    """Text of an XML file in the encoding that its mark or its head declares, else in UTF-8."""
+    """Decode an XML file by its byte order mark or its declaration, else as UTF-8."""
     declared = _ENCODING.match(data)
     encoding = declared[1].decode() if declared else "utf-8"
     try:
@@ -239,7 +239,7 @@ def mend(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Mended text with CDATA blanked out too; every character keeps its place."""
+    """Return mended text with CDATA sections blanked; every character keeps its place."""
     return _ASIDE.sub(lambda m: _blank(m[0]), text)
 
 
@@ -253,7 +253,7 @@ def _blank(text: str) -> str:
 
 
 def require_well_formed(text: str, path: str) -> None:
-    """Refuse mended text that is no XML, or declares entities; nothing is fetched or expanded."""
+    """Raise ``ReadError`` for mended text that is not well-formed XML or declares entities."""
     if entity := re.search(r"<!ENTITY", text):
         line = text.count("\n", 0, entity.start()) + 1
         reason = "declares XML entities, which are not expanded for safety; write them out"
@@ -264,22 +264,22 @@ def require_well_formed(text: str, path: str) -> None:
     try:
         parser.Parse(plain.encode(), True)
     except expat.ExpatError as error:
-        said = expat.errors.messages[error.code]
+        reason = expat.errors.messages[error.code]
         raise ReadError(
             path,
-            f"not well-formed XML ({said}); the file may be cut off, or not be XML at all",
+            f"not well-formed XML ({reason}); the file may be cut off, or not be XML at all",
             line=error.lineno or None,
         ) from error
 
 
 def escape(text: str, entities: Mapping[str, str] | None = None) -> str:
-    """Text as XML has it, with further characters by their entities."""
-    known = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **(entities or {})}
-    return text.translate({ord(character): entity for character, entity in known.items()})
+    """Return text with the characters that XML reserves, and further ones, as entities."""
+    codes = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **(entities or {})}
+    return text.translate({ord(character): entity for character, entity in codes.items()})
 
 
 def quoteattr(value: str) -> str:
-    """The value of an attribute in the quotes that it does not contain."""
+    """Return an attribute's value in quotes, single ones where it contains double ones."""
     escaped = escape(value, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
     if '"' not in escaped:
         return f'"{escaped}"'

@@ -25,7 +25,7 @@ _REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={}) 
 
 @contextmanager
 def replaced_content(files: Mapping[Path, bytes] | Mapping[str, bytes]) -> Iterator[None]:
-    """Let readers see other content for some files, without changing the files on disk."""
+    """Make readers see other content for some files, without changing the files on disk."""
     more = {os.path.realpath(path): data for path, data in files.items()}
     token = _REPLACED.set({**_REPLACED.get(), **more})
     try:
@@ -40,7 +40,7 @@ def replacement(path: str | os.PathLike[str]) -> bytes | None:
 
 
 def read_bytes(path: str, count: int = -1) -> bytes:
-    """Content of a file, or its first bytes; raises ``ReadError`` where it cannot be read."""
+    """Return the content of a file, or its first bytes; raises ``ReadError`` if unreadable."""
     data = replacement(path)
     if data is not None:
         return data if count < 0 else data[:count]
@@ -93,15 +93,15 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         raise RegularizeError(
             "watching files takes watchfiles: pip install 'pin-regularize[bench]'"
         ) from error
-    seen: dict[str, Stamp] = {}
+    stamped: dict[str, Stamp] = {}
 
     def named(change: object, path: str) -> bool:
-        return os.path.realpath(path) in seen
+        return os.path.realpath(path) in stamped
 
     while stop is None or not stop.is_set():
         now = stamps(files())
-        changed = [path for path, stamp in now.items() if seen.get(path, stamp) != stamp]
-        seen = now
+        changed = [path for path, stamp in now.items() if stamped.get(path, stamp) != stamp]
+        stamped = now
         if changed:
             yield changed
             continue
@@ -129,7 +129,7 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 @dataclass(eq=False)
 class Packages:
-    """Where packages are: near a file first, then where the environment says.
+    """Finder of ROS packages by name: near a file first, then where the environment says.
 
     A workspace is searched from the file upwards: its folder's package, the folder of that, the
     ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
@@ -141,21 +141,21 @@ class Packages:
     _searched: dict[Path, dict[str, Path]] = field(default_factory=dict)
 
     def find(self, name: str) -> Path | None:
-        """The folder of a package, or None."""
+        """Return the folder of a package, or None."""
         if name in self.given:
             return self.given[name]
         packages = next((packages for packages in self._places() if name in packages), None)
         return self._by_folder(name) if packages is None else packages[name]
 
     def every(self) -> dict[str, Path]:
-        """All packages that are found, by name."""
+        """Return the folders of all packages that are found, by package name."""
         named: dict[str, Path] = {}
         for packages in self._places():
             named = {**packages, **named}
         return {**named, **self.given}
 
     def _places(self) -> Iterator[dict[str, Path]]:
-        """The packages below each folder to search, the nearest first."""
+        """Yield the packages below each folder to search, the nearest folder first."""
         places = self._above()
         if self.whole is not None and self.whole not in places:
             places.append(self.whole.resolve())
@@ -168,7 +168,7 @@ class Packages:
             yield self._searched[place]
 
     def _above(self) -> list[Path]:
-        """The file's folder and those above it, as far as its workspace reaches."""
+        """Return the file's folder and the folders above it, up to the root of its workspace."""
         here = self.start.resolve()
         folders = [here, *here.parents] if here.is_dir() else list(here.parents)
         outside = {Path(folders[-1]), Path.home()}
@@ -183,7 +183,7 @@ class Packages:
         return inside[: last + 1]
 
     def _by_folder(self, name: str) -> Path | None:
-        """A folder that is called like a package, where none states the name."""
+        """Return a nearby folder whose own name is the package's, for want of a package.xml."""
         for folder in self.start.resolve().parents:
             if folder.name == name:
                 return folder
@@ -196,7 +196,7 @@ class Packages:
 
 
 def packages_below(place: Path) -> dict[str, Path]:
-    """Folders with a ``package.xml`` or, of Gazebo, a ``model.config``, by name; sources first."""
+    """Return folders with a ``package.xml`` or ``model.config`` by name; sources first."""
     sources: dict[str, Path] = {}
     installed: dict[str, Path] = {}
     for folder, files in folders_below(place):
@@ -210,7 +210,7 @@ def packages_below(place: Path) -> dict[str, Path]:
 
 
 def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:
-    """A folder and those in it with the names of their files, in order of depth and name."""
+    """Yield a folder and its subfolders with their file names, by depth and name."""
     pending, opened, linked = [(place, 0)], 0, set[str]()
     while pending and opened < MOST:
         folder, depth = pending.pop(0)
@@ -235,7 +235,7 @@ def folders_below(place: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def package_name(manifest: Path) -> str | None:
-    """The name that a ``package.xml`` states."""
+    """Return the name that a ``package.xml`` states."""
     try:
         text = manifest.read_text(encoding="utf-8", errors="replace")
     except OSError:

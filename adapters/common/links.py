@@ -30,7 +30,7 @@ SEEN = "_seen"
 def read_inertia(
     mass: float, node: Node, T_link_center: Transform, products: float | None
 ) -> Inertia:
-    """Mass properties in the axes of the link; ``products`` stand for those that are not given."""
+    """Read mass properties in the link's axes; ``products`` is the default of absent products."""
     default = None if products is None else [products]
     moments = [node.quantity(name, 1)[0] for name in NAMES[:3]]
     moments += [node.quantity(name, 1, default)[0] for name in NAMES[3:]]
@@ -46,7 +46,7 @@ def read_shapes(
     density: Callable[[Node], float | None] = lambda node: None,
     friction: Callable[[Node], float | None] = lambda node: None,
 ) -> tuple[Geometry, ...]:
-    """The shapes of a link, to be seen or to be touched; unknown ones are ignored.
+    """Read the visual and collision shapes of a link; unknown ones are ignored.
 
     Densities are in kg/m³; densities and frictions are None where none is stated. A visual that is
     named after a collision (``SEEN``) and has its shape and place is that collision, with a colour.
@@ -79,9 +79,9 @@ def read_shapes(
     return tuple(shapes)
 
 
-def _same_place(one: Geometry, other: Geometry) -> bool:
-    """Whether two shapes are one, colours apart."""
-    return (one.kind, one.uri) == (other.kind, other.uri) and all(
-        np.array_equal(getattr(one, part), getattr(other, part))
+def _same_place(first: Geometry, second: Geometry) -> bool:
+    """Return whether two shapes are equal but for their colours."""
+    return (first.kind, first.uri) == (second.kind, second.uri) and all(
+        np.array_equal(getattr(first, part), getattr(second, part))
         for part in ("size", "T_body_geometry")
     )

@@ -78,7 +78,7 @@ class MarkedFrames:
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Names of frames, ``{body}`` in the place of their own body's name at an end of them."""
+        """Frame names with ``{body}`` for their body's name where that begins or ends them."""
         aliases = {}
         for name, (body, _) in self.owners.items():
             body, aliases[name] = self.carriers[body] if body == name else body, name
@@ -89,26 +89,26 @@ class MarkedFrames:
                 aliases[name] = before + BODY
         return aliases
 
-    def mate(self, one: str, other: str) -> str | None:
-        """``{body}_*={body}_*`` where names are alike but for those of their bodies; else None."""
-        alias = self.aliases[one]
-        if alias != self.aliases[other]:
+    def mate(self, first: str, second: str) -> str | None:
+        """Return the pattern ``{body}_*={body}_*`` of two frames with the same alias, else None."""
+        alias = self.aliases[first]
+        if alias != self.aliases[second]:
             return None
         at = len(BODY)
         stem = f"{alias[: at + 1]}*" if alias.startswith(BODY) else f"*{alias[-at - 1 :]}"
         return f"{stem}={stem}"
 
-    def gap(self, one: str, other: str) -> float:
-        """Distance of two frames in metres."""
-        return float(np.linalg.norm(self.places[one][:3, 3] - self.places[other][:3, 3]))
+    def gap(self, first: str, second: str) -> float:
+        """Return the distance of two frames in metres."""
+        return float(np.linalg.norm(self.places[first][:3, 3] - self.places[second][:3, 3]))
 
-    def coaxial(self, one: str, other: str) -> bool:
-        """Whether their axes Z have one direction."""
-        across = np.cross(self.places[one][:3, 2], self.places[other][:3, 2])
+    def coaxial(self, first: str, second: str) -> bool:
+        """Return whether the Z axes of two frames have one direction."""
+        across = np.cross(self.places[first][:3, 2], self.places[second][:3, 2])
         return bool(np.linalg.norm(across) <= NEAR)
 
     def open_pairs(self) -> Iterator[tuple[str, str]]:
-        """Frames on bodies that joints connect, but no closing joint and no joint alone joins."""
+        """Yield pairs of frames on connected bodies that no single joint joins directly."""
         joints, rigid = list(self.draft.joints.values()), DisjointSets(self.draft.bodies)
         for joint in joints:
             if joint.kind == "fixed" and not joint.closure:
@@ -116,24 +116,24 @@ class MarkedFrames:
         movable = (j for j in joints if j.kind != "fixed" or j.closure)
         joined = {frozenset((rigid[j.parent], rigid[j.child])) for j in movable}
         connected = self.draft.connected()
-        for one, other in combinations(self.places, 2):
-            ends = [self.owners[name][0] for name in (one, other)]
+        for first, second in combinations(self.places, 2):
+            ends = [self.owners[name][0] for name in (first, second)]
             pair = frozenset(rigid[body] for body in ends)
             if len(pair) == 2 and pair not in joined and connected[ends[0]] == connected[ends[1]]:
-                yield one, other
+                yield first, second
 
     def coincident(self) -> list[tuple[str, str]]:
-        """Open pairs that are the only frames at their place."""
+        """Return the open pairs whose two frames, and no third one, are at one place."""
         near = NEAR * self.size
         return [
-            (one, other)
-            for one, other in self.open_pairs()
-            if self.gap(one, other) <= near
-            and [one, other] == [name for name in self.places if self.gap(name, one) <= near]
+            (first, second)
+            for first, second in self.open_pairs()
+            if self.gap(first, second) <= near
+            and [first, second] == [name for name in self.places if self.gap(name, first) <= near]
         ]
 
     def named_pairs(self, pattern: str) -> list[tuple[str, str]]:
-        """Open pairs whose names are as a pattern says, ``*`` alike in both."""
+        """Return open pairs whose names match both halves of a pattern, ``*`` alike in both."""
         first, _, second = pattern.partition("=")
         fits = re.compile("(.*)".join(map(re.escape, first.split("*"))))
         if BODY in pattern:
@@ -161,7 +161,7 @@ class MarkedFrames:
 def report_loop_candidates(
     draft: Draft, pose: Callable[[str], Transform], lines: Lines, marks: Marks = NONE
 ) -> None:
-    """Offer to close loops that frames in one place mark (REG019), those named alike together.
+    """Offer (REG019) to close loops at coincident frames, those of one name pattern together.
 
     ``lines`` says what to write for a pair.
     """
@@ -193,7 +193,7 @@ def report_loop_candidates(
 def _offer_all(
     frames: MarkedFrames, pattern: str, coincident: list[tuple[str, str]], lines: Lines
 ) -> None:
-    """One note for all pairs of frames whose names differ alike."""
+    """Add one note for all pairs of frames that one name pattern pairs."""
     draft, pairs = frames.draft, frames.named_pairs(pattern)
     pairs = [p for p in pairs if p in coincident or frames.gap(*p) <= APART * frames.size]
     kind = "hinge" if all(frames.coaxial(*pair) for pair in coincident) else "ball"
@@ -215,7 +215,7 @@ def _offer_all(
 
 
 def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
-    """The command that closes loops, where the model is a file."""
+    """Yield the command that closes the loops, where the model is a file."""
     if draft.path is not None and os.path.isfile(draft.path):
         path = shlex.quote(draft.path)
         yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
@@ -235,7 +235,7 @@ def pattern_of(one: str, other: str) -> str | None:
 def close_named(
     draft: Draft, pose: Callable[[str], Transform], asked: str, marks: Marks = NONE
 ) -> list[Joint]:
-    """Close the loops whose frames are named as asked: ``*_1=*_2:hinge``, ``:ball``, ``:weld``.
+    """Close loops between frames that a text names: ``*_1=*_2:hinge``, ``:ball``, ``:weld``.
 
     ``{body}`` stands for the name of a frame's own body. The closing joints are returned.
     """
@@ -264,7 +264,7 @@ def close_named(
 
 
 def _light(draft: Draft) -> list[Body]:
-    """The bodies that are no more than frames: without shapes and a mass to speak of."""
+    """Return the bodies without shapes and with a negligible mass: mere frames."""
     masses = [body.inertia.mass for body in draft.bodies.values() if body.inertia is not None]
     light = 1e-3 * max(masses, default=0.0)
     return [
@@ -328,7 +328,7 @@ def _end(node: Node, tag: str) -> Node:
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """A plugin that joins two links."""
+    """A Gazebo plugin that joins two links rigidly."""
 
     node: Node
     kind: str  # a key of ``PLUGINS``
@@ -337,16 +337,21 @@ class Attachment:
     model: str | None  # of the other link; None for the same one
 
     @classmethod
-    def of(cls, node: Node) -> Attachment | None:
-        """Read a ``<plugin>`` that joins links; None for any other plugin."""
+    def of(cls, node: Node, draft: Draft) -> Attachment | None:
+        """Read a ``<plugin>`` that joins links; report and return None for one of joints."""
         words = f"{node.get('name') or ''} {node.get('filename') or ''}"
         plain = words.replace("-", "").replace("_", "").lower()
         kind = next((kind for kind in PLUGINS if kind.lower() in plain), None)
         if kind is None:
+            title = f"the plugin `{node.get('name') or node.get('filename')}`"
+            if "mimic" in plain:
+                draft.unread(f"{title} couples joints and is not read", node.source)
+            elif any("joint" in element.tag.lower() for element in node.walk()):
+                draft.skip(f"{title} acts on joints and is not read", node.source)
             return None
-        (one, other, model), _ = PLUGINS[kind]
+        (first, second, model), _ = PLUGINS[kind]
         named = node.child(model) if model else None
-        first, second = node.need(one).text(), node.need(other).text()
+        first, second = node.need(first).text(), node.need(second).text()
         return cls(node, kind, first, second, None if named is None else named.text())
 
     def close(
@@ -356,7 +361,7 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Weld two links, each by its likeliest full name; the weld closes a loop if need be."""
+        """Weld the two links, each by its likeliest full name, as a closure where need be."""
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

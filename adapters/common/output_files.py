@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from regularize.errors import RegularizeError
+from regularize.escape import as_utf8
 
 #: Flags of Linux's ``renameat2``: only to a free name; both files change places.
 FREE, EXCHANGE = 1, 2
@@ -32,7 +33,7 @@ _UNDER_WAY = re.compile(
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in one step; see ``write_bytes``."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, as_utf8(text).encode("utf-8"))
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -41,7 +42,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
-    """Write files so that nobody ever reads half of one, and none is replaced unless all can be."""
+    """Write all files or none, so that nobody ever reads a half-written one."""
     parts: dict[Path, _Part] = {}
     path = Path()
     try:
@@ -68,7 +69,7 @@ def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = N
 
 
 def temporary(target: Path, suffix: str = "") -> Path:
-    """Choose a free hidden name beside a file, and delete leftovers of killed runs."""
+    """Return a free hidden name beside a file, and delete leftovers of killed runs."""
     _clear(str(target.parent))
     run = f"{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
     return target.with_name(f".{target.stem[:40]}.regularize-{run}{suffix}")
@@ -185,17 +186,17 @@ def _make_alike(path: Path, target: Path) -> None:
         raise RegularizeError(f"{target}: {words}; {way_out}")
     if not old.st_mode & 0o222 or not os.access(target, os.W_OK):
         raise RegularizeError(f"{target}: is read-only; make it writable, or {way_out}")
-    what = f"owner {old.st_uid} and group {old.st_gid}"
+    loss = f"owner {old.st_uid} and group {old.st_gid}"
     try:
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
             os.chown(path, old.st_uid, old.st_gid)
         os.chmod(path, stat.S_IMODE(old.st_mode))
         for name in os.listxattr(target) if sys.platform == "linux" else ():
-            what, value = f"extended attribute {name}", os.getxattr(target, name)
+            loss, value = f"extended attribute {name}", os.getxattr(target, name)
             if name not in os.listxattr(path) or os.getxattr(path, name) != value:
                 os.setxattr(path, name, value)
     except OSError as error:
-        words = f"its {what} would be lost ({error.strerror})"
+        words = f"its {loss} would be lost ({error.strerror})"
         raise RegularizeError(f"{target}: {words}; {way_out}") from error
 
 

@@ -56,7 +56,7 @@ FLIPS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A joint between two marked frames, at the coordinates nearest to the saved pose."""
+    """A joint between two marked frames, with the coordinates nearest to the saved pose."""
 
     kind: str
     screws: Space
@@ -67,7 +67,7 @@ class Pair:
 
 
 def pair(name: str, T_i_j: Transform, value: float = 0.0) -> Pair:
-    """The pair of that name at a saved pose, its value in metres or radians; see ``PAIRS``."""
+    """Return the named pair at a saved pose; ``value`` is in metres or radians, see ``PAIRS``."""
     return PAIRS[name](T_i_j, value)
 
 
@@ -77,17 +77,17 @@ def _rotation_z(angle: float) -> Transform:
 
 
 def _angle_z(T: Transform) -> float:
-    """The rotation about Z that comes nearest to the rotation of T."""
+    """Return the angle of the rotation about Z that is nearest to the rotation of T."""
     return math.atan2(T[1, 0] - T[0, 1], T[0, 0] + T[1, 1])
 
 
 def _flip_axis(T_i_j: Transform) -> Transform:
-    """The half turn about X of J, or none, after which its axis points along that of I."""
+    """Return the half turn about X, or none, that points the Z axis of J along that of I."""
     return FLIPS[0] if T_i_j[2, 2] >= 0.0 else FLIPS[1]
 
 
 def _aligned(T_i_j: Transform) -> Transform:
-    """Frame at the origin of J, seen from J, with the axes of I."""
+    """Return the frame at the origin of J that has the axes of I, seen from J."""
     return transform(T_i_j[:3, :3].T)
 
 
@@ -96,20 +96,20 @@ def _offset(z: float) -> Transform:
 
 
 def _along_z(direction: Direction) -> Transform:
-    """Rotation, as a transform, to a frame whose Z has the direction."""
+    """Return the rotation, as a transform, to a frame whose Z has a direction."""
     z = unit(direction)
     x = unit(np.cross(Y if abs(z[1]) < 0.9 else X, z))
     return transform(np.column_stack([x, np.cross(z, x), z]))
 
 
 def _toward_x(T_i_j: Transform) -> Transform:
-    """Rotation about Z of I, as a transform, to a frame whose X points toward the origin of J."""
+    """Return the rotation about Z of I after which X points toward the origin of J."""
     x, y = T_i_j[:2, 3]
     return _rotation_z(math.atan2(y, x)) if math.hypot(x, y) > 0.0 else np.eye(4)
 
 
 def _turns(point: Point) -> list[Screw]:
-    """Rotations about three axes through a point: as a product, every rotation about it."""
+    """Return screws of rotations about X, Y and Z through a point: every rotation about it."""
     return [revolute(axis, point) for axis in (X, Y, Z)]
 
 
@@ -125,7 +125,7 @@ class SlidesThenTurns:
     lifted: bool = False  # whether the value is an offset along Z
 
     def __call__(self, T_i_j: Transform, value: float) -> Pair:
-        """The pair at the saved pose."""
+        """Return the pair at a saved pose."""
         axes = ["xyz".index(letter) for letter in self.slides]
         screws = [prismatic(np.eye(3)[axis]) for axis in axes]
         position = [float(T_i_j[axis, 3]) for axis in axes]
@@ -156,7 +156,7 @@ def _spherical(T_i_j: Transform, value: float) -> Pair:
 
 
 def _inclined(T_i_j: Transform, angle: float) -> tuple[Transform, Transform]:
-    """Frames on I and on J in both of which the axis of J is (sin angle, 0, cos angle)."""
+    """Return frames on I and J in both of which the axis of J is (sin angle, 0, cos angle)."""
     across = np.cross(Z, T_i_j[:3, 2])
     y = unit(across) if np.linalg.norm(across) > TINY else T_i_j[:3, 1]
     on_i = np.column_stack([np.cross(y, Z), y, Z])
@@ -210,7 +210,7 @@ def _cylinder_sphere(T_i_j: Transform, value: float) -> Pair:
 
 
 def _arm(T_i_j: Transform, length: float) -> tuple[Transform, Transform]:
-    """Frames whose X leads from axis I to axis J, the axes parallel and ``length`` apart."""
+    """Return frames on I and J, Z along both axes and X from I to J, for parallel axes."""
     T_i, flip = _toward_x(T_i_j), _flip_axis(T_i_j)
     turned = _angle_z(inverse(T_i) @ T_i_j @ flip)
     return T_i, flip @ _rotation_z(-turned) @ transform(None, -length * X)
@@ -233,7 +233,7 @@ def _revolute_revolute(T_i_j: Transform, value: float) -> Pair:
 
 
 def _constant_velocity(T_i_j: Transform, value: float) -> Pair:
-    """Two equal bends, one on each side: rotations about X, Y and X by a, b and a."""
+    """Return a joint of two equal bends: rotations about X, Y and X by a, b and a."""
     # The axes of the marked frames face each other, so J is turned over first.
     w = log_rotation(T_i_j[:3, :3] @ FLIPS[1][:3, :3])
     bend = math.hypot(w[0], w[1])
@@ -280,7 +280,7 @@ def distance_joint(
     *,
     closure: bool = True,
 ) -> Joint:
-    """The joint that keeps the origins of two frames at a distance: a rod with balls at its ends.
+    """Make the joint that keeps the origins of two frames at a distance, as a rod with balls.
 
     ``T_first_second`` is where the coordinates are zero; the length need not hold there.
     """

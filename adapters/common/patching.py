@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from regularize.adapters.common.edits import (
@@ -62,50 +63,50 @@ class Patcher(ABC):
 
     @abstractmethod
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Kinds that the format and its engines can hold in the place of a joint."""
+        """Return the joint kinds that the format and its engines can hold in place of a joint."""
 
     @abstractmethod
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Return edits that give joints new kinds; raises ``ModelError`` for kinds not held."""
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """The edits of ``patch``, and those that keep the stiffness of an engine's soft loops."""
+        """Return the edits of ``patch`` and those that keep an engine's soft loops as stiff."""
         return self.patch(wanted)
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Whether the frames of a joint may move by themselves, on its parent and on its child."""
+        """Return whether the joint's frames on parent and on child can be moved on their own."""
         return False, False
 
-    def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
-        """The edits that put joints elsewhere on their bodies.
+    def moved(self, moves: Sequence[MovedJoint]) -> list[Edit]:
+        """Return the edits that move the frames of joints on their bodies.
 
         Raises:
             UnsupportedExport: The file does not say where one of them is, or not in one place.
         """
-        for move in wanted:
+        for move in moves:
             if not self.holds(move):
                 raise self.unplaced(move)
-        return [*dict.fromkeys(edit for move in wanted for edit in self.frame_edits(move))]
+        return [*dict.fromkeys(edit for move in moves for edit in self.frame_edits(move))]
 
-    def holds(self, wanted: MovedJoint) -> bool:
-        """Whether only those frames of a joint are to be moved that may."""
-        sides = zip(self.movable(wanted.before), wanted.shifts, strict=True)
+    def holds(self, move: MovedJoint) -> bool:
+        """Return whether a move changes only frames that can be moved."""
+        sides = zip(self.movable(move.before), move.shifts, strict=True)
         return all(may or still(shift) for may, shift in sides)
 
-    def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
-        """The edits that move the frames of one joint which may move."""
+    def frame_edits(self, move: MovedJoint) -> Iterable[Edit]:
+        """Return the edits that move the frames of one joint."""
         return ()
 
-    def unplaced(self, wanted: MovedJoint) -> UnsupportedExport:
-        """The error to raise about a joint whose place the file does not hold."""
+    def unplaced(self, move: MovedJoint) -> UnsupportedExport:
+        """Return the error about a joint whose place the file does not state."""
         return UnsupportedExport(
-            f"{wanted.before.source or self.path}: where joint {wanted.before.name!r} is cannot be "
+            f"{move.before.source or self.path}: where joint {move.before.name!r} is cannot be "
             "edited there; write the model anew with `regularize export MODEL --as-designed --to "
             "FORMAT`"
         )
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """The edits that put slack links in and take idle closing joints out; refused here."""
+        """Return the edits that insert slack links and delete idle closing joints; refused here."""
         if wanted.links:
             raise UnsupportedExport(
                 "links that take redundant equations away are not put into "
@@ -117,48 +118,56 @@ class Patcher(ABC):
             "by hand, for others do what they do"
         )
 
+    def removable(self, joint: Joint) -> bool:
+        """Return whether the file lets a joint be taken out, or switched off."""
+        try:
+            self.slack(WantedSlack(removed=(joint,)))
+        except UnsupportedExport:
+            return False
+        return True
+
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """The relative references of one of the files; none."""
+        """Yield the relative references to other files in the text of a file; none by default."""
         return iter(())
 
     def found_by_name(self) -> Collection[str]:
-        """Further files that belong to the model by their names, and go where it goes."""
+        """Return further files that belong to the model by their names and move with it."""
         return ()
 
     def data(self, path: str) -> bytes:
-        """The bytes of one of the files, as they were when it was first asked for."""
+        """Return the bytes of a file as they were at the first call."""
         if path not in self._data:
             self._data[path] = read_bytes(path)
         return self._data[path]
 
     def unchanged(self) -> dict[str, bytes]:
-        """The files as they were read; raises ``ModelError`` where one is another one now."""
+        """Return the files as they were read; raises ``ModelError`` if one has changed on disk."""
         for path, data in self._data.items():
             if read_bytes(path) != data:
                 raise ModelError(f"{path}: was changed since it was read; start again")
         return dict(self._data)
 
     def text(self, path: str) -> EditedText:
-        """The text of one of the files, as it is edited."""
+        """Return the text of a file that edits apply to."""
         return EditedText.of(self.data(path), path)
 
     def packed(self, path: str, text: EditedText) -> bytes:
-        """The bytes of one of the files with that text."""
+        """Return the bytes of a file whose text is replaced."""
         return text.data
 
     @property
     def way_out(self) -> str:
-        """Another way to change the file where it holds no other kind; empty: none."""
+        """Advice on another way to change a file that holds no other joint kind, or nothing."""
         return ""
 
     def refuse(self, wanted: WantedKind, held: Iterable[str], why: str = "") -> ModelError:
-        """The error to raise about a kind that the format cannot hold in the place of a joint."""
+        """Return the error about a kind that the format cannot hold in place of a joint."""
         joint = wanted.joint
         place = "" if joint.source is None else f"{joint.source}: "
-        ways = listed(held) or "none other"
+        kinds = listed(held) or "none other"
         return ModelError(
             f"{place}joint {joint.name!r} cannot become {wanted.kind} in this file; "
-            f"{self.mechanism.format} holds there: {ways}{why}"
+            f"{self.mechanism.format} holds there: {kinds}{why}"
         )
 
 
@@ -170,30 +179,30 @@ class XmlPatcher(Patcher):
         self._documents: dict[str, XmlDocument] = {}
 
     def text(self, path: str) -> EditedText:
-        """The text of one of the files, in the encoding that it declares."""
+        """Return the text of a file, in the encoding that it declares."""
         return decode(self.data(path), path)
 
     def document(self, path: str) -> XmlDocument:
-        """The elements of one of the files."""
+        """Return the element tree of a file."""
         if path not in self._documents:
             self._documents[path] = XmlDocument(self.text(path))
         return self._documents[path]
 
     def element(self, joint: Joint) -> Node | None:
-        """The element that a joint was read from; None where it comes from no element."""
+        """Return the element that a joint was read from; None where it comes from no element."""
         source = joint.source
         if source is None or source.element is None or source.line is None:
             return None
         return self.document(source.path).at(source)
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """The edits that take idle closing joints out; slack links are refused here."""
+        """Return the edits that delete idle closing joints; slack links are refused here."""
         if wanted.links:
             return super().slack(wanted)
         return Patch([*self.taken_out(wanted.removed)])
 
     def taken_out(self, joints: Iterable[Joint]) -> Iterator[Edit]:
-        """The edits that take the elements of joints away."""
+        """Yield the edits that delete the elements of joints."""
         for joint in joints:
             element = self.element(joint)
             if element is None:
@@ -201,7 +210,7 @@ class XmlPatcher(Patcher):
             yield element.removed()
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """The relative references of one of the files, by ``referring``."""
+        """Yield the relative references to other files that ``referring`` finds."""
         for place in XmlDocument(text).root.walk():
             for start, end in self.referring(place):
                 path = text.text[start:end].strip()
@@ -211,6 +220,28 @@ class XmlPatcher(Patcher):
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
         """Yield the spans of an element's references to other files."""
         return iter(())
+
+
+def led_back(
+    text: EditedText,
+    references: Iterable[FileReference],
+    old: Path,
+    new: Path,
+    places: Mapping[Path, Path] | None = None,
+) -> list[Edit]:
+    """Return edits that rewrite relative references for another folder of the model.
+
+    Files that move as well are told with their new places.
+    """
+    edits, (old, new) = [], (old.resolve(), new.resolve())
+    for start, end, reference in references:
+        aim = (old / reference).resolve()
+        led = os.path.relpath((places or {}).get(aim, aim), new).replace(os.sep, "/")
+        if reference.endswith("/"):
+            led += "/"
+        if os.path.normpath(reference) != os.path.normpath(led):
+            edits.append(Edit(text.path, start, end, led))
+    return edits
 
 
 #: Elements that hold what belongs to a mass, in attributes or as text.
@@ -223,7 +254,7 @@ class SlackPatcher(XmlPatcher):
     """Edits the XML files of formats in which slack links can stand."""
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """The edits that put slack links in and take idle closing joints out."""
+        """Return the edits that insert slack links and delete idle closing joints."""
         patch = Patch()
         for name, share in wanted.shares.items():
             patch.edits += _scaled(self._link(name), share)
@@ -246,11 +277,11 @@ class SlackPatcher(XmlPatcher):
 
     @abstractmethod
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
-        """The elements to add behind that of the body."""
+        """Return the elements of links and joints to insert behind that of the body."""
 
     @abstractmethod
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
-        """The edits that hang the joint on the last link."""
+        """Yield the edits that attach the joint to the last slack link."""
 
     def _link(self, name: str) -> Node:
         source = self.mechanism.body(name).source
@@ -260,7 +291,7 @@ class SlackPatcher(XmlPatcher):
 
 
 def hung(place: Node, old: str, new: str) -> Edit:
-    """Name another link in the element of a joint, which has to name the old one just once."""
+    """Replace a link's name, which has to be there just once, in the text of a joint's element."""
     spans = []
     for node in place.walk():
         if node is not place:
@@ -276,7 +307,7 @@ def hung(place: Node, old: str, new: str) -> Edit:
 
 
 def text_of(element: Any, place: Node) -> str:
-    """An element as text, indented as the one that it stands beside."""
+    """Return an element as text, indented as the element that it is put beside."""
     from lxml import etree  # where links are put in: reading takes none
 
     etree.indent(element, space="  ")
@@ -284,7 +315,7 @@ def text_of(element: Any, place: Node) -> str:
 
 
 def _scaled(link: Node, share: float) -> Iterator[Edit]:
-    """Leave a link a share of its mass, its centre as it is."""
+    """Return the edits that scale a link's mass properties and leave its centre of mass."""
     from regularize.adapters.common.write import number  # with lxml
 
     inertial = link.child("inertial")

@@ -27,7 +27,7 @@ PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation about the fixed axes X, then Y, then Z, in radians, shape (3, 3)."""
+    """Return the rotation about the fixed axes X, then Y, then Z, in radians, shape (3, 3)."""
     cr, cp, cy = math.cos(roll), math.cos(pitch), math.cos(yaw)
     sr, sp, sy = math.sin(roll), math.sin(pitch), math.sin(yaw)
     return np.array(
@@ -40,12 +40,12 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:
-    """Rotation of a quaternion, scaled to length one, shape (3, 3)."""
+    """Return the rotation of a quaternion of any length but zero, shape (3, 3)."""
     return rotation_of(unit([x, y, z, w]))
 
 
 def rotation_between(a: Array, b: Array) -> Array:
-    """The rotation by the smallest angle that turns direction ``a`` into ``b``, shape (3, 3)."""
+    """Return the smallest rotation that turns direction ``a`` into ``b``, shape (3, 3)."""
     a, b = unit(a), unit(b)
     axis = np.cross(a, b)
     cosine = float(a @ b)
@@ -57,40 +57,40 @@ def rotation_between(a: Array, b: Array) -> Array:
 
 
 def inertia_matrix(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Array:
-    """The matrix of three moments and three products of inertia, shape (3, 3)."""
+    """Return the matrix of three moments and three products of inertia, shape (3, 3)."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six(matrix: Array) -> list[float]:
-    """The six numbers of a matrix, in the order of ``moments``."""
+    """Return moments and products of an inertia matrix, in the order of ``NAMES``."""
     return [float(matrix[place]) for place in PLACES]
 
 
 def principal(R: Array, diagonal: ArrayLike) -> Array:
-    """The matrix of principal moments about the columns of a rotation, shape (3, 3)."""
+    """Return the inertia matrix with principal moments about the columns of R, shape (3, 3)."""
     matrix = R @ np.diag(diagonal) @ R.T
     return np.asarray((matrix + matrix.T) / 2)
 
 
 def is_zero(inertia: Inertia) -> bool:
-    """Whether a mass or a principal moment is zero, and none is below."""
+    """Return whether mass or a principal moment is zero, and neither is negative."""
     return not is_impossible(inertia) and (
         inertia.mass == 0.0 or bool(_principal_moments(inertia)[0] <= ROUNDING)
     )
 
 
 def is_impossible(inertia: Inertia) -> bool:
-    """Whether no body has these mass properties: a mass or a principal moment is negative."""
+    """Return whether the mass or a principal moment is negative, which no body has."""
     return inertia.mass < 0.0 or bool(_principal_moments(inertia)[0] < -ROUNDING)
 
 
 def is_flatter_than_flat(inertia: Inertia) -> bool:
-    """Say whether a principal moment exceeds the sum of the others, impossible for a body."""
+    """Return whether a principal moment exceeds the sum of the others, as no body's does."""
     small, middle, large = _principal_moments(inertia)
     return bool(small + middle - large < -ROUNDING)
 
 
 def _principal_moments(inertia: Inertia) -> Array:
-    """Principal moments as shares of the largest magnitude, ascending, shape (3,)."""
+    """Return principal moments over the largest magnitude, ascending, shape (3,)."""
     moments = np.linalg.eigvalsh(inertia.matrix)
     return np.asarray(moments / (np.max(np.abs(moments)) or 1.0))

@@ -28,7 +28,7 @@ from regularize.mechanism.joint_kinds import joint_screws
 
 @dataclass(frozen=True)
 class JointKind:
-    """One joint kind in a format.
+    """One row of a format's table of joint kinds.
 
     Attributes:
         kind: One of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``.
@@ -51,23 +51,23 @@ Row = TypeVar("Row", bound=JointKind)
 
 
 class KindTable(dict[str, Row], Generic[Row]):
-    """The rows of a format by our kinds, in their order."""
+    """A format's table of joint kinds, by our names of the kinds."""
 
     def __init__(self, *rows: Row) -> None:
         super().__init__({row.kind: row for row in rows})
 
     def at(self, *places: str) -> KindTable[Row]:
-        """Return the rows of joint kinds that are allowed in at least one of some places."""
+        """Return the rows of kinds that are allowed in at least one of some places."""
         return KindTable(*(row for row in self.values() if {*places} & {*row.places}))
 
     @cached_property
     def read(self) -> dict[str, str]:
-        """Our kind of each word."""
+        """Our kind by the word of the format."""
         return {word: row.kind for row in self.values() for word in row.words}
 
     @cached_property
     def written(self) -> dict[str, str]:
-        """The word that is written for each kind that has one."""
+        """The word of the format by our kind, for kinds that have one."""
         return {row.kind: row.words[0] for row in self.values() if row.words}
 
 
@@ -81,7 +81,7 @@ GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 def serial(joint: Joint) -> list[Joint]:
-    """A joint as hinges, slides and screws in a row, each about an axis through its own frame.
+    """Split a joint into hinges, slides and screws in series, each about an axis of its own frame.
 
     The bodies between them are called ``<joint>/1`` and so on. A ball or free joint gets the
     order of its own screws; its coordinates change then, which the position follows.
@@ -128,7 +128,7 @@ def serial(joint: Joint) -> list[Joint]:
 
 
 def slide_name(hinge: str) -> str:
-    """Name of the slide that follows a hinge, where a format makes the two of a screw."""
+    """Return the name of the slide in series with a hinge that together are a screw."""
     return f"{hinge}_slide"
 
 
@@ -138,7 +138,7 @@ def twin_name(joint: Joint) -> str:
 
 
 def standard(joint: Joint) -> bool:
-    """Whether the screws are those of a standard joint of its kind in its own frame."""
+    """Return whether the screws are those of a standard joint of its kind in its own frame."""
     if joint.kind == "composite":
         return False
     if joint.group or joint.kind == "fixed":
@@ -154,18 +154,18 @@ def standard(joint: Joint) -> bool:
 
 
 def pitch_of(joint: Joint) -> float:
-    """Metres per radian of a helical joint."""
+    """Return the metres per radian of a helical joint."""
     pitch = axis_of(joint.screws[:, 0])[2]
     return 0.0 if pitch is None else pitch
 
 
 def axis_in_frame(joint: Joint, freedom: int = 0) -> Direction:
-    """Direction of a freedom in the joint frame."""
+    """Return the direction of a freedom in the joint frame."""
     return axis_of(joint.screws[:, freedom])[0]
 
 
 def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Space]:
-    """Kind and screws of the joint that leaves some of the freedoms ``GENERIC``, in that order."""
+    """Return kind and screws of the joint with some of the freedoms of ``GENERIC``."""
     kind = _kind(free)
     if kind in ("spherical", "fixed", "free"):
         return kind, joint_screws(kind)
@@ -190,14 +190,14 @@ def _kind(free: Sequence[str]) -> str:
 
 
 def axis_letter(direction: Direction) -> str | None:
-    """Letter of the axis that a direction is parallel to; None where it is to none."""
+    """Return the letter of the axis that a direction is parallel to, or None."""
     leading = int(np.argmax(np.abs(direction)))
-    rest = float(np.linalg.norm(np.delete(direction, leading)))
-    return AXES[leading] if rest < ALONG else None
+    across = float(np.linalg.norm(np.delete(direction, leading)))
+    return AXES[leading] if across < ALONG else None
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
-    """A joint as hinges, slides and ball, planar or free joints, one after the other.
+    """Split a joint into hinges, slides and ball, planar or free joints in series.
 
     The second result has, for the slide of each screw, its hinge and the pitch in m/rad.
     """

@@ -26,15 +26,15 @@ LARGEST_NUMBER = 1e15
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with names that can be shown, and findings on doubtful numbers.
+    """Return the mechanism with displayable names and findings on doubtful numbers.
 
     Numbers that are not finite or beyond ``LARGEST_NUMBER`` raise ``ReadError``.
     """
-    for what, source, numbers in _numbers(mechanism):
+    for named, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
             raise ReadError(
                 source.path if source else mechanism.path or mechanism.name,
-                f"{what} holds a number that is not finite or beyond {LARGEST_NUMBER:g}; "
+                f"{named} holds a number that is not finite or beyond {LARGEST_NUMBER:g}; "
                 "correct it, and check the unit",
                 line=source.line if source else None,
                 element=source.element if source else None,
@@ -57,7 +57,7 @@ def validated(mechanism: Mechanism) -> Mechanism:
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
-    """Yield all numbers that must be finite, each with its name in words and its place."""
+    """Yield all numbers that must be finite, with the words for them and their source."""
     for joint in mechanism.joints:
         frames = (joint.screws, joint.T_parent_joint, joint.T_child_joint, joint.position)
         for numbers in frames:
@@ -75,7 +75,7 @@ def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]
 
 
 def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
-    """The mechanism under names that are safe to show; the same object where all of them are."""
+    """Return the mechanism with displayable names; the same object if they are so already."""
     parts = (mechanism.bodies, mechanism.joints, mechanism.couplings)
     driven = (mechanism.actuators, mechanism.motions)
     names = [mechanism.name, *(entry.name for part in (*parts, *driven) for entry in part)]
@@ -108,7 +108,7 @@ def renamed(
     joint: Callable[[str], str],
     other: Callable[[str], str] = str,
 ) -> Mechanism:
-    """The mechanism with other names of its bodies and joints, and of all else."""
+    """Return the mechanism with its names mapped: of bodies, of joints, and of all else."""
     return replace(
         mechanism,
         name=other(mechanism.name),
@@ -133,9 +133,9 @@ def renamed(
 
 
 def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with notes on joints whose lower bound equals or exceeds the upper one."""
+    """Return the mechanism with notes on lower bounds that equal or exceed upper ones."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
-    for says, words, way in (
+    for compare, words, advice in (
         (
             np.equal,
             "bounds leave a single value to {}: bounds are no constraints here, so these joints "
@@ -144,17 +144,19 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         ),
         (np.greater, "lower bounds exceed upper ones of {}: no value is left", "exchange them"),
     ):
-        doubtful = [joint for joint, bound in bounds if np.any(says(bound[:, 0], bound[:, 1]))]
+        doubtful = [joint for joint, bound in bounds if np.any(compare(bound[:, 0], bound[:, 1]))]
         if doubtful:
             joints = tuple(joint.name for joint in doubtful)
             message, source = words.format(listed(joints)), doubtful[0].source
-            note = Diagnostic("REG013", "note", message, joints=joints, source=source, help=(way,))
+            note = Diagnostic(
+                "REG013", "note", message, joints=joints, source=source, help=(advice,)
+            )
             mechanism = _noted(mechanism, note)
     return mechanism
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:
-    """The mechanism with a note on includes and meshes from outside of its folder (REG021)."""
+    """Return the mechanism with a note on files outside of its folder (REG021)."""
     if mechanism.path is None:
         return mechanism
     folder = os.path.dirname(os.path.abspath(mechanism.path))
@@ -177,14 +179,14 @@ def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechan
 
 
 def _noted(mechanism: Mechanism, finding: Diagnostic) -> Mechanism:
-    """The mechanism with a finding, which the file that it was saved to may have already."""
-    if finding.message in {each.message for each in mechanism.findings}:
+    """Return the mechanism with a finding added, unless it has it already."""
+    if finding.message in {noted.message for noted in mechanism.findings}:
         return mechanism
     return replace(mechanism, findings=(*mechanism.findings, finding))
 
 
 def _written(uri: str, folder: str) -> str:
-    """The place that the URI of a mesh names, without looking there; empty for one in a package."""
+    """Return the path that a mesh's URI states; empty for one in a package."""
     scheme, found, rest = uri.partition("://")
     if found and scheme != "file":
         return ""
@@ -193,7 +195,7 @@ def _written(uri: str, folder: str) -> str:
 
 
 def _inside(name: str, folder: str) -> bool:
-    """Whether a file lies in a folder, links in its way followed."""
+    """Return whether a file lies in a folder, links on its path followed."""
     try:
         place, home = os.path.realpath(name), os.path.realpath(folder)
         return os.path.commonpath([place, home]) == home

@@ -39,27 +39,27 @@ ROUNDED = 1e-3
 
 
 class Located(ABC):
-    """Something in a file that reports faults with file, line and element."""
+    """A piece of a file that raises errors with file, line and element."""
 
     @property
     @abstractmethod
     def source(self) -> Source:
-        """Place in the file, for messages."""
+        """File, line and element, for messages."""
 
     def error(self, reason: str) -> ReadError:
-        """The error to raise about it."""
+        """Return the error with a reason and this place."""
         source = self.source
         return ReadError(source.path, reason, line=source.line, element=source.element)
 
-    def one_of(self, word: str, known: Iterable[str], what: str = "type") -> str:
-        """A word that it gives, which has to be one of those known."""
-        known = [*known]
-        if word not in known:
-            raise self.error(f"{what} {word!r} is unknown; expected one of {', '.join(known)}")
+    def one_of(self, word: str, expected: Iterable[str], what: str = "type") -> str:
+        """Return a word if it is one of those expected; raises ``ReadError`` otherwise."""
+        expected = [*expected]
+        if word not in expected:
+            raise self.error(f"{what} {word!r} is unknown; expected one of {', '.join(expected)}")
         return word
 
     def direction(self, axis: ArrayLike, example: str = "0 0 1") -> Array:
-        """Unit vector of an axis that it gives; raises ``ReadError`` for one without length."""
+        """Return the unit vector of an axis; raises ``ReadError`` for one without length."""
         try:
             return unit(axis)
         except ValueError:
@@ -68,7 +68,7 @@ class Located(ABC):
             ) from None
 
     def rotation(self, R: Array) -> Array:
-        """The rotation nearest to a matrix that it gives, shape (3, 3)."""
+        """Return the rotation nearest to a matrix that is nearly one, shape (3, 3)."""
         u, s, vt = np.linalg.svd(R)
         if np.max(np.abs(s - 1.0)) > ROUNDED or np.linalg.det(R) < 0.0:
             raise self.error("is no rotation: its axes are not perpendicular unit vectors")
@@ -77,7 +77,7 @@ class Located(ABC):
     def quaternion(
         self, x: float, y: float, z: float, w: float, *, name: str = "the quaternion"
     ) -> Array:
-        """Rotation of a quaternion that it gives, shape (3, 3); ``ReadError`` for zero."""
+        """Return the rotation of a quaternion, shape (3, 3); ``ReadError`` for zero."""
         try:
             return rotation_quaternion(x, y, z, w)
         except ValueError:
@@ -85,14 +85,14 @@ class Located(ABC):
 
 
 class FilePlace(Located):
-    """A place in a file that something else was read from, such as a prim of a stage."""
+    """A place in a file that another library reads, such as a prim of a stage."""
 
     def __init__(self, path: str, element: str | None = None, line: int | None = None) -> None:
         self._source = Source(path, line, element)
 
     @property
     def source(self) -> Source:
-        """The place."""
+        """File, line and element."""
         return self._source
 
 
@@ -101,7 +101,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Value(Located):
-    """A value of a file."""
+    """A value in a JSON or YAML file."""
 
     raw: Any  # data of JSON; in a subclass what another parser makes of a file
     path: str
@@ -135,7 +135,7 @@ class Value(Located):
         return members
 
     def __getitem__(self, key: str) -> Value:
-        """A member of a mapping; raises ``ReadError`` where it is absent or null."""
+        """Return a member of a mapping; raises ``ReadError`` where it is absent or null."""
         member = self.get(key)
         if member is None:
             others = [name for name in self._members() if name != key]
@@ -143,7 +143,7 @@ class Value(Located):
         return member
 
     def get(self, key: str) -> Value | None:
-        """A member of a mapping, or None where it is absent or null."""
+        """Return a member of a mapping, or None where it is absent or null."""
         raw = self._members().get(key)
         member = None if raw is None else self._at(key, raw)
         return None if member is None or member.data is None else member
@@ -160,14 +160,14 @@ class Value(Located):
         return default if member is None else read(member)
 
     def members(self, key: str) -> dict[str, Value]:
-        """The keys and values of a mapping that is a member; none where it is absent."""
+        """Return keys and values of a mapping that is a member; none where it is absent."""
         member = self.get(key)
         if member is None:
             return {}
         return {name: member._at(name, raw) for name, raw in member._members().items()}
 
     def items(self) -> list[Value]:
-        """The entries of a list."""
+        """Return the entries of a list."""
         entries = self.data
         if not isinstance(entries, list):
             raise self.error("expected a list in [ ]")
@@ -175,39 +175,39 @@ class Value(Located):
         return [kind(raw, self.path, f"{self.where}[{i}]") for i, raw in enumerate(entries)]
 
     def each(self, key: str) -> list[Value]:
-        """The entries of a list that is a member of a mapping; none where it is absent."""
+        """Return the entries of a list that is a member of a mapping; none where it is absent."""
         return self.maybe(key, Value.items) or []
 
     @property
     def _numeral(self) -> Any:
-        """The data to be taken for a number."""
+        """The data that ``number`` converts."""
         return self.raw
 
     @property
     def _word(self) -> str | None:
-        """Return the value if it is a string, else None."""
+        """The data if it is a string, else None."""
         return self.raw if isinstance(self.raw, str) else None
 
     def text(self) -> str:
-        """A string; in YAML any word."""
+        """Return a string; in YAML any word."""
         word = self._word
         if word is None:
             raise self._expected("a string")
         return word
 
     def texts(self) -> list[str]:
-        """A list of strings."""
+        """Return a list of strings."""
         return [entry.text() for entry in self.items()]
 
     def flag(self) -> bool:
-        """True or false."""
+        """Return true or false."""
         data = self.data
         if not isinstance(data, bool):
             raise self._expected("true or false")
         return data
 
     def number(self) -> float:
-        """A finite number."""
+        """Return a finite number."""
         data = self._numeral
         try:
             number = float(data) if isinstance(data, int | float) else math.nan
@@ -218,14 +218,14 @@ class Value(Located):
         return number
 
     def integer(self) -> int:
-        """A whole number."""
+        """Return a whole number."""
         data = self.data
         if not isinstance(data, int) or isinstance(data, bool):
             raise self._expected("a whole number")
         return data
 
     def numbers(self, *shape: int) -> Array:
-        """Numbers nested as the shape says; -1 stands for any count."""
+        """Return nested numbers of a shape; -1 stands for any count."""
         if not shape:
             return np.array(self.number())
         if len(shape) == 1 and isinstance(self.raw, list) and {*map(type, self.raw)} == {float}:
@@ -239,7 +239,7 @@ class Value(Located):
 
 
 def read_json(path: str) -> Value:
-    """The value that a JSON file holds; raises ``ReadError`` if it is not well-formed."""
+    """Parse a JSON file; raises ``ReadError`` if it is not well-formed."""
     try:
         return Value(json.loads(read_bytes(path).decode("utf-8-sig")), path)
     except json.JSONDecodeError as error:
@@ -252,7 +252,7 @@ def read_json(path: str) -> Value:
 
 
 def read_tolerance(value: Value) -> tuple[float, float]:
-    """A length and an angle in metres and radians, as a list, a mapping or a text with units."""
+    """Read a length and an angle in metres and radians from a list, a mapping or a text."""
     data = value.data
     if isinstance(data, list):
         data = [entry.data for entry in value.items()]
@@ -305,7 +305,7 @@ class YamlValue(Value):
 
 
 def read_yaml(path: str, expected: str) -> YamlValue:
-    """The mapping that a YAML file holds."""
+    """Parse a YAML file that holds a mapping."""
     import yaml  # as above
 
     data = read_bytes(path)

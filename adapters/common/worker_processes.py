@@ -21,7 +21,7 @@ SECONDS = 5
 
 
 class WorkerProcesses(ProcessPoolExecutor):
-    """A pool that leaves interrupts to the process that made it, and drops what is left to do."""
+    """A pool of processes that interrupts do not reach and that drops pending work on errors."""
 
     def __init__(self, count: int, mp_context: BaseContext | None = None) -> None:
         """Take so many processes, started as a context of ``multiprocessing`` says."""
@@ -29,7 +29,7 @@ class WorkerProcesses(ProcessPoolExecutor):
         self._started: set[Any] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a function called in one of the processes, which is started here if need be."""
+        """Run a function in one of the processes, which is started here if need be."""
         with _signals_held():
             before = {*active_children()}
             future = super().submit(fn, *args, **kwargs)
@@ -42,7 +42,7 @@ class WorkerProcesses(ProcessPoolExecutor):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Literal[False]:
-        """Wait for what is running; after an exception, end it."""
+        """Wait for running calls; after an exception, kill the processes."""
         if kind is not None:
             for process in self._started:
                 process.kill()  # it may have been started this moment and hear nothing else
@@ -51,7 +51,7 @@ class WorkerProcesses(ProcessPoolExecutor):
 
 
 def _hear_the_pool() -> None:
-    """Let a process be ended by its pool, which asks the others to where one has died."""
+    """Let SIGTERM end this process, as the pool sends it where another process has died."""
     if hasattr(signal, "pthread_sigmask"):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -72,7 +72,7 @@ def _signals_held() -> Iterator[None]:
 
 
 def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
-    """Whether a copy of this process that runs a function comes to its end, be it an exception."""
+    """Return whether a forked copy of this process survives a call, exceptions included."""
     if sys.platform != "linux":  # elsewhere processes cannot be copied safely
         return True
     with warnings.catch_warnings():
@@ -90,7 +90,7 @@ def survives(function: Callable[[], object], seconds: int = SECONDS) -> bool:
 
 
 def _alone(seconds: int) -> None:
-    """Be silent, leave no core behind, and end in time."""
+    """Silence this process and limit its CPU time and core dumps."""
     import faulthandler
     import resource
 

@@ -33,7 +33,7 @@ from regularize.mechanism.mechanism import Mechanism
 
 
 class WrittenCoordinate(NamedTuple):
-    """A coordinate as it is called in a file."""
+    """Joint and axis by which a file names a coordinate."""
 
     joint: str
     axis: int = 0  # number of the axis, where a joint has several
@@ -52,7 +52,7 @@ class Mimic(NamedTuple):
 
 @dataclass(eq=False)
 class Writing:
-    """A mechanism on its way into a file."""
+    """The state of writing a mechanism as an XML file."""
 
     target: str  # name of the format
     mechanism: Mechanism
@@ -66,35 +66,35 @@ class Writing:
     def lose(
         self, message: str, severity: Severity = "warning", *, joints: Iterable[str] = ()
     ) -> None:
-        """Report something that the format cannot hold as it is (REG302)."""
+        """Report what the format cannot hold (REG302)."""
         message = f"{self.target} {message}"
         self.findings.append(Diagnostic("REG302", severity, message, joints=tuple(joints)))
 
     def force(self, message: str, joint: Joint) -> None:
-        """Say which rows the format forces upon the model (REG301)."""
+        """Report rows that the format adds to the model (REG301)."""
         message = f"{self.target} has no equality {message}"
         self.findings.append(Diagnostic("REG301", "note", message, joints=(joint.name,)))
 
     def call(self, joint: Joint, freedom: int, written: WrittenCoordinate) -> None:
-        """Note the written name of a coordinate; freedoms of reversed joints count from the end."""
+        """Record a coordinate's name in the file; reversed joints count freedoms from the end."""
         if joint.name in self.turned:
             freedom = joint.freedoms - 1 - freedom
         self.coordinates[joint.name, freedom] = written
 
     def mimics(self) -> Iterator[Mimic]:
-        """The couplings that are one coordinate following another one; the others are left out."""
-        taken = set()
+        """Yield the linear couplings of two coordinates, with one follower each."""
+        followers = set()
         for coupling in self.mechanism.couplings:
             if len(coupling.terms) != 2 or coupling.terms[0][2] == 0.0 or coupling.curved:
                 continue
             (one, i, a), (other, j, b) = coupling.terms
             follower, leader = (self.coordinates.get(key) for key in ((one, i), (other, j)))
-            if follower is not None and leader is not None and follower not in taken:
-                taken.add(follower)
+            if follower is not None and leader is not None and follower not in followers:
+                followers.add(follower)
                 yield Mimic(coupling.name, follower, leader, -b / a, coupling.offset / a)
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-        """Write the file with two spaces per level; returns the findings."""
+        """Write the file with two spaces per level; return the findings."""
         etree.indent(self.root, space="  ")
         data: bytes = etree.tostring(self.root, encoding="utf-8", xml_declaration=True)
         write_text(path, data.decode().replace("'", '"', 4) + "\n")
@@ -103,33 +103,33 @@ class Writing:
 
 def add(parent: Any, tag: str, content: Any = None, /, **attributes: Any) -> Any:
     """Add an element with text and attributes: words, a number, or numbers; None is left out."""
-    given = {key: written(value) for key, value in attributes.items() if value is not None}
-    element = etree.SubElement(parent, tag, given)
+    texts = {key: written(value) for key, value in attributes.items() if value is not None}
+    element = etree.SubElement(parent, tag, texts)
     if content is not None:
         element.text = written(content)
     return element
 
 
 def written(value: Any) -> str:
-    """A word, a number, or numbers, as text."""
+    """Return a word, a number, or numbers, as text."""
     if isinstance(value, str):
         return value
     return number(value) if np.ndim(value) == 0 else numbers(value)
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Numbers in full precision, separated by spaces."""
+    """Return numbers in full precision, separated by spaces."""
     return " ".join(number(value) for value in values)
 
 
 def number(value: float) -> str:
-    """A number from which the same double is read back."""
+    """Return the shortest text from which the same double is read back."""
     text = repr(float(value) + 0.0)  # no negative zero
     return text.removesuffix(".0")
 
 
 def rpy(R: Rotation) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation, exact to rounding in every orientation."""
+    """Return roll, pitch and yaw of a rotation, exact to rounding in every orientation."""
     yaw = math.atan2(R[1, 0], R[0, 0])
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     c, s = math.cos(yaw), math.sin(yaw)
@@ -139,14 +139,14 @@ def rpy(R: Rotation) -> tuple[float, float, float]:
 
 
 def quaternion(R: Rotation) -> Array:
-    """Quaternion x, y, z, w of a rotation, the largest entry positive, shape (4,)."""
+    """Return a rotation's quaternion x, y, z, w, its largest entry positive, shape (4,)."""
     xyzw = np.array(quaternion_of(R))
     largest = xyzw[np.argmax([*np.diag(R), np.trace(R)])]
     return xyzw if largest >= 0.0 else -xyzw
 
 
 def sizes(shape: Geometry) -> dict[str, Any]:
-    """Sizes of a shape that is no mesh, under the names of URDF and SDF."""
+    """Return the sizes of a shape other than a mesh, by their names in URDF and SDF."""
     if shape.kind in ("box", "ellipsoid"):
         return {"size" if shape.kind == "box" else "radii": shape.size}
     return dict(zip(("radius", "length"), shape.size, strict=False))
@@ -154,7 +154,7 @@ def sizes(shape: Geometry) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Spanning:
-    """A rooted tree of all bodies."""
+    """A spanning tree of the bodies, rooted at the ground."""
 
     tree: tuple[Joint, ...]  # from the ground outwards, each leading away from it
     closures: tuple[Joint, ...]  # the other joints, as they are
@@ -162,7 +162,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """Choose the joints of a tree: unmarked before marked closures, fixed and counted ones first.
+    """Choose tree joints: unmarked before marked closures, fixed and counted ones first.
 
     Motors and couplings count coordinates, which closures of most formats do not have. Among the
     others, those that every engine can close by points or frames are left for cuts.
@@ -185,10 +185,10 @@ def spanning(mechanism: Mechanism) -> Spanning:
     tree: list[Joint] = []
     turned: list[str] = []
     bodies, passed = [mechanism.ground], set[str]()
-    for near in bodies:  # it grows meanwhile
-        for joint in (joint for joint in chosen[near] if joint.name not in passed):
+    for body in bodies:  # it grows meanwhile
+        for joint in (joint for joint in chosen[body] if joint.name not in passed):
             passed.add(joint.name)
-            away = joint.parent == near
+            away = joint.parent == body
             bodies.append(joint.child if away else joint.parent)
             turned += [] if away else [joint.name]
             tree.append(joint if away else reversed_joint(joint))
@@ -197,7 +197,7 @@ def spanning(mechanism: Mechanism) -> Spanning:
 
 
 def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Transform]:
-    """World pose of every body at the stored coordinates of the tree's joints."""
+    """Return the world pose of every body at the stored coordinates of the tree's joints."""
     poses = {mechanism.ground: np.eye(4)}
     for joint in tree:
         poses[joint.child] = poses[joint.parent] @ relative_pose(joint, joint.position)
@@ -205,7 +205,7 @@ def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Tr
 
 
 def capsule_parts(capsule: Geometry) -> list[Geometry]:
-    """A cylinder and a ball at each of its ends, which together are the capsule."""
+    """Return a cylinder and a ball at each of its ends, which together are the capsule."""
     half, ball = float(capsule.size[1]) / 2, capsule.size[:1]
     ends = (capsule.T_body_geometry @ transform(translation=[0, 0, z]) for z in (half, -half))
     balls = [replace(capsule, kind="sphere", size=ball, T_body_geometry=T) for T in ends]

@@ -55,7 +55,7 @@ class Node(Located):
 
     @property
     def path(self) -> str:
-        """The file as the user named it."""
+        """Path of the file, as the user gave it."""
         return self.document.source.path
 
     @property
@@ -77,7 +77,7 @@ class Node(Located):
 
     @cached_property
     def _alike(self) -> dict[str, dict[Node, int]]:
-        """Numbers of the elements inside among those of their tag, counted from 1."""
+        """Number of each child among those of its tag, counted from 1."""
         numbers: dict[str, dict[Node, int]] = {}
         for node in self.nodes:
             alike = numbers.setdefault(node.tag, {})
@@ -91,7 +91,7 @@ class Node(Located):
 
     @cached_property
     def spans(self) -> dict[str, tuple[int, int]]:
-        """First and last character of each attribute's value, between the quotes."""
+        """Start and end of each attribute's value in the text, without the quotes."""
         matches = _ATTRIBUTE.finditer(self.document.masked, self.start, self.opened)
         return {match[1]: (match.start(2) + 1, match.end(2) - 1) for match in matches}
 
@@ -117,28 +117,33 @@ class Node(Located):
         return self
 
     def children(self, *tags: str) -> list[Node]:
-        """Child elements with one of the tags, or all of them, in file order."""
+        """Return child elements with one of the tags, or all of them, in file order."""
         return [node for node in self.nodes if not tags or node.tag in tags]
 
     def child(self, *tags: str) -> Node | None:
-        """The first child element with one of the tags."""
+        """Return the first child element with one of the tags, or None."""
         return next((node for node in self.nodes if not tags or node.tag in tags), None)
 
     def find(self, *path: str) -> Node | None:
-        """The element that a path of tags leads to, each the first of its kind."""
+        """Return the element at the end of a path of tags, taking the first of each tag."""
         node: Node | None = self
         for tag in path:
             node = None if node is None else node.child(tag)
         return node
 
+    def filled(self, *path: str) -> Node | None:
+        """Return the element at the end of a path of tags unless its text is empty."""
+        node = self.find(*path)
+        return node if node is not None and node.content else None
+
     def value(self, tag: str, default: float) -> float:
-        """The number that a child element holds as text; the default where there is none."""
-        child = self.child(tag)
+        """Return the number that a child element holds as text, or the default."""
+        child = self.filled(tag)
         return default if child is None else child.number(None)
 
     def quantity(self, name: str, count: int, default: ArrayLike | None = None) -> Array:
-        """Numbers of an attribute, or of a child element as text, shape (count,)."""
-        child = self.child(name)
+        """Return numbers of an attribute, or of a child element as text, shape (count,)."""
+        child = self.filled(name)
         if child is not None:
             return child.numbers(None, count)
         if self.get(name) is None and default is None:
@@ -146,36 +151,36 @@ class Node(Located):
         return self.numbers(name, count, default)
 
     def says(self, tag: str) -> bool:
-        """Whether a child element holds a flag that is set."""
+        """Return whether a child element holds a flag that is set."""
         child = self.child(tag)
         return child is not None and is_true(child.content)
 
     def walk(self) -> Iterator[Node]:
-        """This element and all below it, in file order."""
+        """Yield this element and all below it, in file order."""
         yield self
         for node in self.nodes:
             yield from node.walk()
 
     def above(self) -> Iterator[Node]:
-        """The elements around this one, the nearest first."""
+        """Yield the elements around this one, the nearest first."""
         if self.parent is not None:
             yield self.parent
             yield from self.parent.above()
 
     def need(self, tag: str) -> Node:
-        """The first child element with the tag; raises ``ReadError`` without one."""
+        """Return the first child element with the tag; raises ``ReadError`` without one."""
         child = self.child(tag)
         if child is None:
             raise self.error(f"has no <{tag}>; add it")
         return child
 
     def get(self, attribute: str) -> str | None:
-        """The attribute without surrounding space, or None."""
+        """Return the attribute without surrounding space, or None."""
         value = self._value(attribute)
         return None if value is None else value.strip()
 
     def text(self, attribute: str | None = None) -> str:
-        """The attribute, or with None the text content; raises ``ReadError`` if it is empty."""
+        """Return the attribute, or with None the text; raises ``ReadError`` if it is empty."""
         value = self.content if attribute is None else self.get(attribute)
         if not value:
             what = "text" if attribute is None else f"attribute {attribute!r}"
@@ -190,7 +195,7 @@ class Node(Located):
         *,
         finite: bool = True,
     ) -> Array:
-        """Numbers separated by spaces, shape (count,), of an attribute or, with None, of the text.
+        """Read numbers separated by spaces, shape (count,), of an attribute or, with None, text.
 
         Where an attribute is absent, the default counts; infinite ones pass unless ``finite``.
         """
@@ -220,7 +225,7 @@ class Node(Located):
     def number(
         self, attribute: str | None, default: float | None = None, *, finite: bool = True
     ) -> float:
-        """One number; see ``numbers``."""
+        """Read one number; see ``numbers``."""
         ends = None if default is None else [default]
         return float(self.numbers(attribute, 1, ends, finite=finite)[0])
 
@@ -233,17 +238,17 @@ class Node(Located):
 
     @property
     def inner(self) -> tuple[int, int]:
-        """First character of all that is inside without white space around, and one past it."""
+        """Start and end of what is inside, without white space around it."""
         text = self.document.text[self.opened : self.closing]
         start = self.opened + len(text) - len(text.lstrip())
         return start, start + len(text.strip())
 
     def replaced(self, text: str) -> Edit:
-        """The edit that puts other text in the place of the whole element."""
+        """Return the edit that replaces the whole element by a text."""
         return self.document.edit(self.start, self.end, text)
 
     def with_attribute(self, name: str, value: str) -> Edit:
-        """The edit that gives an attribute a value; a new one comes last."""
+        """Return the edit that sets an attribute; a new one comes last."""
         span = self.spans.get(name)
         if span is not None:
             quote = self.document.text[span[0] - 1]
@@ -257,47 +262,47 @@ class Node(Located):
         return self.document.edit(cut, cut, f" {name}={escaped}")
 
     def without_attribute(self, name: str) -> Edit:
-        """The edit that takes an attribute away, with the white space in front of it."""
+        """Return the edit that deletes an attribute and the white space in front of it."""
         start, end = self.spans[name]
         before = self.document.text[: start - 1].rstrip().removesuffix("=").rstrip()
         cut = len(before.removesuffix(name).rstrip())
         return self.document.edit(cut, end + 1, "")
 
     def with_content(self, text: str) -> Edit:
-        """The edit that replaces the text inside, white space around it left as it is."""
+        """Return the edit that replaces the text inside, but not the white space around it."""
         return self.document.edit(*self.inner, text)
 
     @property
     def margin(self) -> str | None:
-        """White space in front of the element on its line; None beside something else."""
+        """White space in front of the element on its line; None behind something else."""
         start, _ = self.document.lines.span(self.line)
         before = self.document.text[start : self.start]
         return None if before.strip() else before
 
     @property
     def gap(self) -> str:
-        """The line end and margin between the element and one on a line of its own before it."""
+        """Line end and margin that separate the element from one on the line before it."""
         return self.document.newline + (self.margin or "")
 
     def after(self, text: str) -> Edit:
-        """The edit that adds an element behind it, on a line of its own where it has one."""
+        """Return the edit that adds an element behind it, on a line of its own where it has one."""
         gap = "" if self.margin is None else self.gap
         return self.document.edit(self.end, self.end, gap + text)
 
     def before(self, text: str) -> Edit:
-        """The edit that adds an element in front of it."""
+        """Return the edit that adds an element in front of it."""
         gap = "" if self.margin is None else self.gap
         return self.document.edit(self.start, self.start, text + gap)
 
     def inside(self, text: str) -> Edit:
-        """The edit that adds an element as the first one inside."""
+        """Return the edit that adds an element as the first one inside."""
         if self.closing < self.end:
             return self.document.edit(self.opened, self.opened, text)
         slash = self.document.text.rindex("/", self.start, self.end)
         return self.document.edit(slash, self.end, f">{text}</{self.tag}>")
 
     def removed(self) -> Edit:
-        """The edit that takes the element away, with the line that it leaves empty."""
+        """Return the edit that deletes the element, with the line that it leaves empty."""
         start, end, margin = self.start, self.end, self.margin
         rest = re.compile(r"[ \t]*(\r\n|\r|\n)").match(self.document.text, end)
         if margin is not None and rest is not None:
@@ -309,7 +314,7 @@ class XmlDocument:
     """An XML text as a tree of elements."""
 
     def __init__(self, source: EditedText) -> None:
-        """Find all elements; comments, instructions and CDATA are passed over."""
+        """Parse the elements; comments, instructions and CDATA are passed over."""
         self.source, self.text, self.newline = source, source.text, source.newline
         self.mended = mend(source.text)
         require_well_formed(self.mended, source.path)
@@ -337,15 +342,15 @@ class XmlDocument:
 
     @cached_property
     def lines(self) -> LineIndex:
-        """The lines of the text."""
+        """The line index of the text."""
         return LineIndex(self.text)
 
     def edit(self, start: int, end: int, text: str) -> Edit:
-        """An edit of this text."""
+        """Return an edit of this text."""
         return Edit(self.source.path, start, end, text)
 
     def at(self, source: Source) -> Node:
-        """The element that a reader found; raises ``RegularizeError`` where there is none."""
+        """Return the element that a reader recorded as a source; raises ``RegularizeError``."""
         node = self._places.get((source.line, source.element))
         if node is None:
             raise RegularizeError(f"{source}: {source.element} is not found again in the text")
@@ -362,18 +367,18 @@ class XmlDocument:
 
 
 def is_true(text: str | None) -> bool:
-    """Whether a flag is set."""
+    """Return whether a text is a flag that is set."""
     return text is not None and text.strip().lower() in ("1", "true")
 
 
 def parse(path: str, root: str | None = None) -> Node:
-    """Root element of an XML file, which has to have a tag where one is given."""
+    """Parse an XML file and return its root, which has to have a tag where one is given."""
     node = XmlDocument(decode(read_bytes(path), path)).root
     return node if root is None else node.of_tag(root)
 
 
 def _plain(text: str) -> str:
-    """Text with entities replaced."""
+    """Return text with entities replaced."""
     if "&" not in text:
         return text
     from html import unescape  # with a table of all entities

@@ -58,7 +58,7 @@ class Object(Located):
 
     @property
     def is_link(self) -> bool:
-        """Say whether the object is a link to another one."""
+        """Whether the object is a link to another one."""
         return self.type in ("App::Link", "App::LinkElement", "Assembly::AssemblyLink")
 
     @property
@@ -73,27 +73,27 @@ class Object(Located):
         return self.type == "Assembly::AssemblyLink" and not self.flag("Rigid", True)
 
     def value(self, name: str) -> Node | None:
-        """The first element of a property."""
+        """Return the first element inside a property, or None."""
         node = self.properties.get(name)
         return None if node is None else next(iter(node.children()), None)
 
     def text(self, name: str) -> str | None:
-        """A string property."""
+        """Return a string property."""
         node = self.value(name)
         return None if node is None else node.get("value")
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """A number, angle (degrees) or length (millimetres), as stored."""
+        """Return a number, angle (degrees) or length (millimetres), as stored."""
         node = self.value(name)
         return default if node is None or node.get("value") is None else node.number("value")
 
     def flag(self, name: str, default: bool) -> bool:
-        """A property that is true or false."""
+        """Return a boolean property."""
         value = self.text(name)
         return default if value is None else value.lower() == "true"
 
     def choice(self, name: str, default: tuple[str, ...]) -> str | None:
-        """The chosen entry of an enumeration; ``default`` are its entries if it lists none."""
+        """Return the chosen entry of an enumeration, whose entries default to ``default``."""
         node = self.value(name)
         if node is None:
             return None
@@ -105,7 +105,7 @@ class Object(Located):
         return entries[index]
 
     def links(self, name: str) -> list[str]:
-        """Names of the objects in a list of links."""
+        """Return the names of the objects in a list of links."""
         node = self.value(name)
         names = [] if node is None else [link.get("value") or "" for link in node.children("Link")]
         return [name for name in names if name]
@@ -121,7 +121,7 @@ class Object(Located):
         return (node.get("file") or "", target, sub) if target else None
 
     def entry(self, name: str, key: str) -> str | None:
-        """An entry of a property that is a table."""
+        """Return an entry of a property that is a table."""
         node = self.value(name)
         items = [] if node is None or node.tag != "Map" else node.children("Item")
         return next((item.get("value") for item in items if item.get("key") == key), None)
@@ -143,7 +143,7 @@ class Object(Located):
         return self.document.shapes[file]
 
     def placement(self, name: str = "Placement") -> Array:
-        """A placement, lengths in metres, shape (4, 4); the identity where there is none."""
+        """Return a placement, lengths in metres, shape (4, 4); by default the identity."""
         node = self.value(name)
         if node is None:
             return np.eye(4)
@@ -157,7 +157,7 @@ class Object(Located):
         return transform(node.quaternion(*quaternion), p)
 
     def placements(self, name: str) -> list[Array]:
-        """A list of placements, lengths in metres, shape (4, 4) each."""
+        """Return a list of placements, lengths in metres, shape (4, 4) each."""
         node = self.value(name)
         file = None if node is None else node.get("file")
         if not file:
@@ -172,7 +172,7 @@ class Object(Located):
 
 @dataclass(eq=False)
 class Document:
-    """A FreeCAD document."""
+    """A FreeCAD document's objects and opened shapes."""
 
     path: str  # the file as the user named it
     objects: dict[str, Object] = field(default_factory=dict)  # objects by name, in file order
@@ -187,7 +187,7 @@ class Library:
     others: dict[str, Document | None] = field(default_factory=dict)
 
     def linked(self, document: Document, file: str) -> Document | None:
-        """The document that another one names by its path; None if there is none there."""
+        """Return the document at a path relative to another one; None if there is none."""
         if not file:
             return document
         path = os.path.normpath(os.path.join(os.path.dirname(document.path), file))
@@ -221,15 +221,15 @@ def load(path: str) -> Document:
         if name not in types:
             raise node.error(f"object {name!r} is not listed under <Objects>; the file is damaged")
         properties = node.child("Properties")
-        found = [] if properties is None else properties.children("Property")
+        entries = [] if properties is None else properties.children("Property")
         document.objects[name] = Object(
-            document, name, types[name], {entry.text("name"): entry for entry in found}
+            document, name, types[name], {entry.text("name"): entry for entry in entries}
         )
     return document
 
 
 def member(path: str, name: str, data: bytes | None = None) -> bytes:
-    """The content of a member of an archive, which is opened unless its bytes are given."""
+    """Return the content of a member of an archive, read from a path or given as bytes."""
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path) if data is None else data)) as archive:
             if len(archive.infolist()) > MOST_MEMBERS:

@@ -37,12 +37,12 @@ ORIGIN = "App::Origin"
 
 
 class AbsentDocument(ReadError):
-    """A document that a link leads to is not where the link says."""
+    """Raised for a link to a document that is not there."""
 
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """One end of a joint."""
+    """One end of a joint: a part, the joint's frame on it and the picked element."""
 
     part: Object | None  # the part that moves; None for the assembly's own origin
     T_part_object: Array | None
@@ -52,7 +52,7 @@ class End:
 
 @dataclass
 class Parts:
-    """The parts of one assembly."""
+    """The parts of one assembly, and their placements in it."""
 
     library: Library  # the documents
     assembly: Object
@@ -84,13 +84,13 @@ class Parts:
                 self.members[name] = item
 
     def placed(self, item: Object) -> Array:
-        """Placement of an object in its container; a folder has none."""
+        """Return the placement of an object in its container; a folder has none."""
         if item.is_group:
             return np.eye(4)
         if not item.is_link:
             return item.placement()
-        own = "LinkPlacement" if "LinkPlacement" in item.properties else "Placement"
-        T = item.placement(own)
+        stored = "LinkPlacement" if "LinkPlacement" in item.properties else "Placement"
+        T = item.placement(stored)
         if item.type != "Assembly::AssemblyLink" and item.flag("LinkTransform", False):
             for target in self._known_targets(item):
                 # A link that does not pass on what it links to has the last word.
@@ -114,10 +114,10 @@ class Parts:
         for _ in range(DEEPEST):
             if not item.is_link:
                 return
-            found = item.reference("LinkedObject")
-            if found is None:
+            reference = item.reference("LinkedObject")
+            if reference is None:
                 return
-            file, name, _sub = found
+            file, name, _sub = reference
             document = self.library.linked(item.document, file)
             if document is None:
                 reason = f"`{item.label}` links to {file!r}, which is absent"
@@ -154,11 +154,11 @@ class Parts:
             shape = self.target(end.holder).shape()
         except (ReadError, MissingExtra) as error:
             return None, str(error)
-        found = None if shape is None else shape.elements().get(end.element)
-        return found, "" if found is not None else f"there is none of `{end.holder.label}`"
+        element = None if shape is None else shape.elements().get(end.element)
+        return element, "" if element is not None else f"there is none of `{end.holder.label}`"
 
     def _split(self, joint: Object, names: list[str]) -> tuple[Object | None, list[str]]:
-        """The part that moves, and the names of the objects below it."""
+        """Return the part among the names of a path, and the names of objects inside it."""
         objects = self.assembly.document.objects
         if self.assembly.name in names:
             names = names[names.index(self.assembly.name) + 1 :]
@@ -176,7 +176,7 @@ class Parts:
         )
 
     def _inside(self, joint: Object, part: Object, names: list[str]) -> tuple[Array | None, Object]:
-        """The object that the joint's frame is given in, seen from the part, and which it is."""
+        """Return the pose, in the part, of the object that carries a joint's frame, and it."""
         if not names and not part.flag("LinkTransform", False):
             return np.eye(4), part
         T, holder = np.eye(4), [part, *self._known_targets(part)][-1]
@@ -201,15 +201,15 @@ class Parts:
 
 
 def top_assembly(library: Library, chosen: str | None) -> Object:
-    """The assembly to read: the one named, or the only one that is in no other one."""
+    """Return the assembly of a name, or the only one that is in no other assembly."""
     document = library.main
     assemblies = [item for item in document.objects.values() if item.type == ASSEMBLY]
     if chosen is not None:
-        found = [item for item in assemblies if chosen in (item.name, item.label)]
-        if not found:
-            known = ", ".join(item.label for item in assemblies) or "none"
-            raise ReadError(document.path, f"has no assembly {chosen!r}; there is: {known}")
-        return found[0]
+        named = [item for item in assemblies if chosen in (item.name, item.label)]
+        if not named:
+            labels = ", ".join(item.label for item in assemblies) or "none"
+            raise ReadError(document.path, f"has no assembly {chosen!r}; there is: {labels}")
+        return named[0]
     nested = {
         name
         for item in document.objects.values()
@@ -252,7 +252,7 @@ LARGEST = 1024 * 1024
 
 @dataclass(eq=False)
 class PartShapes:
-    """The shapes of one part."""
+    """The shapes of one part, and what of them is missing."""
 
     part: Object
     shapes: list[Geometry] = field(default_factory=list)  # its shapes in its frame
@@ -287,49 +287,49 @@ class PartShapes:
 
 
 def shapes_of(parts: Parts, part: Object) -> PartShapes:
-    """The shapes of a part of an assembly, those of links and containers included."""
-    found = PartShapes(part)
-    _add(parts, part, np.eye(4), found, None, 0)
-    if found.unknown:  # then there are none to compute mass properties from
-        found.shapes = []
-    return found
+    """Return the shapes of a part of an assembly, those of links and containers included."""
+    collected = PartShapes(part)
+    _add(parts, part, np.eye(4), collected, None, 0)
+    if collected.unknown:  # then there are none to compute mass properties from
+        collected.shapes = []
+    return collected
 
 
 def _add(
-    parts: Parts, item: Object, T: Array, found: PartShapes, density: float | None, depth: int
+    parts: Parts, item: Object, T: Array, collected: PartShapes, density: float | None, depth: int
 ) -> None:
-    """Add the shapes of an object, whose frame is given in the part."""
+    """Collect the shapes of an object at pose T in the part, recursively."""
     if depth > DEEPEST:
         raise item.error(f"is nested deeper than {DEEPEST} levels; not read for safety")
     density = density_of(item) or density
     card = card_of(item)
     if item.is_link:
-        _add_link(parts, item, T, found, density, depth)
+        _add_link(parts, item, T, collected, density, depth)
         return
     if item.shape_file is not None and not item.type.startswith(DATUMS):
         if density is None and card is not None:
-            found.cards.setdefault(item.label, card)
+            collected.cards.setdefault(item.label, card)
         file, main = "", parts.library.main  # shapes in the model's own file move with it
         if item.document is not main:
             file = os.path.relpath(item.document.path, os.path.dirname(main.path) or os.curdir)
         uri = f"{file}#{item.shape_file}"
-        found.shapes.append(Geometry("mesh", np.ones(3), T, uri, density=density))
+        collected.shapes.append(Geometry("mesh", np.ones(3), T, uri, density=density))
         return
     for member in _members(item):
-        _add(parts, member, T @ parts.placed(member), found, density, depth + 1)
+        _add(parts, member, T @ parts.placed(member), collected, density, depth + 1)
 
 
 def _add_link(
-    parts: Parts, item: Object, T: Array, found: PartShapes, density: float | None, depth: int
+    parts: Parts, item: Object, T: Array, collected: PartShapes, density: float | None, depth: int
 ) -> None:
-    """Add the shapes of the object that a link refers to, in the frame of that object."""
+    """Collect the shapes of the object that a link refers to, in that object's frame."""
     try:
         target = parts.target(item)
         placements = item.placements("PlacementList") or [
             parts.placed(item.document.objects[name]) for name in item.links("ElementList")
         ]
     except AbsentDocument as error:
-        found.unknown.append(error.reason)
+        collected.unknown.append(error.reason)
         return
     except ReadError:  # a link to nothing
         return
@@ -337,55 +337,56 @@ def _add_link(
         return
     # An array has as many elements as it says; without elements the link stands for one thing.
     for place in placements if item.number("ElementCount") > 0 else [np.eye(4)]:
-        _add(parts, target, T @ place, found, density, depth + 1)
+        _add(parts, target, T @ place, collected, density, depth + 1)
 
 
 def _members(container: Object) -> Iterator[Object]:
-    """The objects in a container of which no other object in it is made."""
+    """Yield the objects of a container that no other of its objects is made of."""
     objects = container.document.objects
     names = [*container.links("Group"), *container.links("ElementList")]
     members = [objects[name] for name in dict.fromkeys(names) if name in objects]
-    used = {name for member in members for what in MADE_OF for name in _made_of(member, what)}
+    used = {name for member in members for key in MADE_OF for name in _made_of(member, key)}
     for member in members:
         if member.name not in used and not member.type.startswith(DATUMS):
             yield member
 
 
-def _made_of(item: Object, what: str) -> list[str]:
-    linked = item.reference(what)
-    return [*item.links(what), *([] if linked is None else [linked[1]])]
+def _made_of(item: Object, key: str) -> list[str]:
+    """Return the names of the objects that a property of an object links to."""
+    linked = item.reference(key)
+    return [*item.links(key), *([] if linked is None else [linked[1]])]
 
 
 def density_of(item: Object) -> float | None:
-    """Density of the material of an object in kg/m³; None where it has none, or it is not found."""
+    """Return the density of an object's material in kg/m³; None where it is not known."""
     written = item.entry("Material", "Density")
     linked = item.reference("Material")
     if written is None and linked is not None and not linked[0]:
         holder = item.document.objects.get(linked[1])
         written = None if holder is None else holder.entry("Material", "Density")
-    stated = None if written is None else density(written)
+    value = None if written is None else density(written)
     card = card_of(item)
-    if stated is not None or card is None:
-        return stated
+    if value is not None or card is None:
+        return value
     folder = Path(os.path.dirname(item.document.path) or ".")
     beside = _cards(sorted([*folder.glob("*.FCMat"), *folder.glob("*/*.FCMat")]))
     return beside.get(card) or _library().get(card)
 
 
 def card_of(item: Object) -> str | None:
-    """The number of the card of an object's shape; None where it is FreeCAD's default."""
+    """Return the identifier of a shape's material card; None for FreeCAD's default."""
     node = item.value("ShapeMaterial")
     card = "" if node is None else (node.get("uuid") or node.get("value") or "").lower()
     return card if card not in ("", DEFAULT) else None
 
 
 def density(text: str) -> float | None:
-    """A density such as ``7900 kg/m^3`` in kg/m³; None for other text."""
-    found = DENSITY.fullmatch(text.strip())
-    if found is None:
+    """Parse a density such as ``7900 kg/m^3`` in kg/m³; None for other text."""
+    match = DENSITY.fullmatch(text.strip())
+    if match is None:
         return None
     try:
-        value = float(found[1]) * MASSES[found[2]] / LENGTHS[found[3]] ** 3
+        value = float(match[1]) * MASSES[match[2]] / LENGTHS[match[3]] ** 3
     except ValueError:
         return None
     return value if value > 0.0 else None
@@ -393,18 +394,18 @@ def density(text: str) -> float | None:
 
 @cache
 def _library() -> dict[str, float]:
-    """Densities of FreeCAD's own cards and the user's."""
+    """Return densities of FreeCAD's own cards and the user's by their identifiers."""
     folders = (Path(library).expanduser() for library in LIBRARIES)
     return _cards(sorted(file for folder in folders for file in folder.rglob("*.FCMat")))
 
 
 def _cards(files: Iterable[Path]) -> dict[str, float]:
-    """Densities by number of the card."""
-    found: dict[str, float] = {}
+    """Return densities by identifier from the files of material cards."""
+    densities: dict[str, float] = {}
     for file in files:
         text = file.read_bytes()[:LARGEST].decode("utf-8", "replace")
         card, entry = CARD.search(text), ENTRY.search(text)
         value = density(entry[1]) if card and entry else None
         if card and value is not None:
-            found.setdefault(card[1].lower(), value)
-    return found
+            densities.setdefault(card[1].lower(), value)
+    return densities

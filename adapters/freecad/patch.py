@@ -8,12 +8,12 @@ import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
-from regularize.adapters.common.edits import EditedText, Patch, WantedKind, decode
+from regularize.adapters.common.edits import EditedText, Patch, WantedKind, WantedSlack, decode
 from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.xml import Node
 from regularize.adapters.freecad.document import DAMAGED, MEMBER, member
 from regularize.adapters.freecad.read import TYPES as NAMES
-from regularize.errors import ReadError
+from regularize.errors import ReadError, UnsupportedExport
 from regularize.mechanism.joint import Joint
 
 #: Type that FreeCAD has for a kind.
@@ -33,69 +33,98 @@ _OBJECT = re.compile(r"\S+ (\S+) \(")
 
 
 class FreecadPatcher(XmlPatcher):
-    """Edits the document of an assembly; shapes and everything else in the archive stay."""
+    """Edits joint types in the document of an assembly; the rest of the archive stays."""
 
     central = False
 
     def text(self, path: str) -> EditedText:
-        """The list of objects of a document."""
+        """Return ``Document.xml`` of an archive."""
         return decode(member(path, MEMBER, self.data(path)), path, MEMBER)
 
     def packed(self, path: str, text: EditedText) -> bytes:
-        """The archive with another list of objects."""
+        """Return the archive with another ``Document.xml``."""
         return with_member(self.data(path), MEMBER, text.data, path)
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Types that the assembly solver has for the frames that there are."""
+        """Return the joint types that FreeCAD has for the same frames."""
         place = self._type_of(joint)
         return () if place is None else GAINS.get(joint.kind, ())
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The number of the type of each joint."""
-        found = Patch()
-        for each in wanted:
-            place = self._type_of(each.joint)
-            if place is None or each.kind not in TYPES:
-                raise self.refuse(each, TYPES)
-            number = self._names(place).index(TYPES[each.kind])
-            found.edits.append(place.with_attribute("value", str(number)))
-        return found
+        """Return the edits of the joints' types."""
+        patch = Patch()
+        for change in wanted:
+            place = self._type_of(change.joint)
+            if place is None or change.kind not in TYPES:
+                raise self.refuse(change, TYPES)
+            number = self._names(place).index(TYPES[change.kind])
+            patch.edits.append(place.with_attribute("value", str(number)))
+        return patch
+
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Return the edits that suppress joints; links are not put in."""
+        if wanted.links:
+            return super().slack(wanted)
+        patch = Patch()
+        for joint in wanted.removed:
+            switch = self._switch_of(joint)
+            if switch is None:
+                raise UnsupportedExport(
+                    f"joint `{joint.name}` cannot be suppressed in this file: save it with a newer "
+                    "FreeCAD, or suppress it there"
+                )
+            place, value = switch
+            patch.edits.append(place.with_attribute("value", value))
+        return patch
+
+    def _switch_of(self, joint: Joint) -> tuple[Node, str] | None:
+        """Return the element that switches a joint off, and its value then; None without one."""
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            off = {"Suppressed": "true", "Activated": "false"}.get(place.get("name") or "")
+            value = place.child("Bool") if place.tag == "Property" and off else None
+            if value is not None and off is not None:
+                return value, off
+        return None
 
     def _type_of(self, joint: Joint) -> Node | None:
-        """The number of the type of a joint that is a joint of FreeCAD, not a set of mates."""
+        """Return the element with a joint's type; None for a set of merged mates."""
+        item = self._object_of(joint)
+        for place in item.walk() if item is not None else ():
+            if place.tag == "Property" and place.get("name") == "JointType":
+                number = place.child("Integer")
+                if number is None:
+                    return None
+                known = self._names(number)[int(number.get("value") or 0)]
+                return number if known == TYPES.get(joint.kind) else None
+        return None
+
+    def _object_of(self, joint: Joint) -> Node | None:
+        """Return the element with the properties of a joint; None for a set of merged mates."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
             return None
         data = self.document(source.path).root.child("ObjectData")
-        for item in [] if data is None else data.children("Object"):
-            if item.get("name") != match[1]:
-                continue
-            for place in item.walk():
-                if place.tag == "Property" and place.get("name") == "JointType":
-                    number = place.child("Integer")
-                    if number is None:
-                        return None
-                    known = self._names(number)[int(number.get("value") or 0)]
-                    return number if known == TYPES.get(joint.kind) else None
-        return None
+        items = [] if data is None else data.children("Object")
+        return next((item for item in items if item.get("name") == match[1]), None)
 
     def _names(self, number: Node) -> Sequence[str]:
-        """Names of the types, in the order of their numbers."""
+        """Return the names of the types, in the order of their numbers."""
         around = number.parent
         listed = None if around is None else around.child("CustomEnumList")
         if listed is None:
             return NAMES
-        return [each.get("value") or "" for each in listed.children("Enum")]
+        return [entry.get("value") or "" for entry in listed.children("Enum")]
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Other documents that are linked to."""
+        """Yield the spans of the paths of linked documents."""
         if place.tag in ("XLink", "XLinkSub") and place.get("file"):
             yield place.spans["file"]
 
 
 def with_member(data: bytes, name: str, content: bytes, path: str) -> bytes:
-    """The archive with another content of one member; the others are copied as they are packed."""
+    """Return an archive with one member replaced; the others are copied byte for byte."""
     changed = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:

@@ -62,7 +62,7 @@ def read(path: str, *, assembly: str | None = None) -> Mechanism:
 
 
 class _Reader:
-    """Reads one assembly; holds what its parts share."""
+    """Reader of one assembly, with its parts and the draft of the mechanism."""
 
     def __init__(self, path: str, parts: Parts) -> None:
         self.parts = parts
@@ -71,7 +71,7 @@ class _Reader:
         self.joint_of: dict[str, str] = {}
 
     def read(self) -> Mechanism:
-        """The mechanism."""
+        """Return the mechanism."""
         objects = self.parts.assembly.document.objects
         for name, T in self.parts.T_assembly_part.items():
             item = objects[name]
@@ -111,16 +111,16 @@ class _Reader:
             return
         _, target, sub = reference
         names = [target, *sub.split(".")]
-        found = [name for name in names if name in self.body]
-        if not found:
+        parts = [name for name in names if name in self.body]
+        if not parts:
             raise item.error(f"grounds {'.'.join(names)!r}, which is no part of the assembly")
-        self.draft.fix(item.label, self.draft.ground, self.body[found[0]], item.source)
+        self.draft.fix(item.label, self.draft.ground, self.body[parts[0]], item.source)
 
     def _kind(self, item: Object) -> str:
         return item.choice("JointType", TYPES) or TYPES[0]
 
     def _frames(self, item: Object) -> list[Side]:
-        """Body and frame of both ends of a joint."""
+        """Return body and frame of both ends of a joint."""
         frames: list[Side] = []
         absent = None
         for number in (1, 2):
@@ -148,20 +148,22 @@ class _Reader:
         return frames
 
     def _distance(self, item: Object, frames: list[Side]) -> tuple[str, float, list[Side]]:
-        """Pair, value and ends, in order, of a joint of type Distance."""
+        """Return pair, value and ordered ends of a joint of type Distance."""
         ends = [self.parts.end(item, f"Reference{number}") for number in (1, 2)]
         picked = [self.parts.picked(end) for end in ends]
-        one, two = (Pick(end.element, found) for end, (found, _) in zip(ends, picked, strict=True))
+        one, two = (
+            Pick(end.element, reading) for end, (reading, _) in zip(ends, picked, strict=True)
+        )
         distance = METRES * item.number("Distance")
-        found = distance_reading(one, two, self.draft.between(*frames), distance)
-        if not found.sure:
+        reading = distance_reading(one, two, self.draft.between(*frames), distance)
+        if not reading.sure:
             self.draft.skip(
-                f"joint `{item.label}` is read as {found.words}, as the saved placements have it: "
-                f"of which kind {one.name} and {two.name} are is told by shapes, and "
+                f"joint `{item.label}` is read as {reading.words}, as the saved placements have "
+                f"it: of which kind {one.name} and {two.name} are is told by shapes, and "
                 + next(why for _, why in picked if why),
                 item.source,
             )
-        return found.pair, found.value, frames[::-1] if found.turned else frames
+        return reading.pair, reading.value, frames[::-1] if reading.turned else frames
 
     def _add_joint(self, item: Object) -> None:
         kind, frames = self._kind(item), self._frames(item)
@@ -187,7 +189,7 @@ class _Reader:
             self._limit(item, name)
 
     def _limit(self, item: Object, name: str) -> None:
-        """Bounds of lengths and angles, where they are enabled."""
+        """Set the bounds of lengths and angles that are enabled."""
         for what, freedoms, unit_ in (
             ("Length", SLIDING, METRES),
             ("Angle", TURNING, math.pi / 180),
@@ -204,7 +206,8 @@ class _Reader:
 
     def _add_relation(self, item: Object, kind: str, frames: list[Side]) -> None:
         if RELATIONS[kind] != "gear" and not any(self._slides(*frame) for frame in frames):
-            self.draft.unread(
+            self.draft.warn(
+                "REG013",
                 f"{kind} joint `{item.label}` has no effect: in FreeCAD it needs a Slider joint "
                 "of one of its parts along the axis that is picked on that part",
                 item.source,
@@ -224,7 +227,7 @@ class _Reader:
         )
 
     def _rack_first(self, frames: list[Side]) -> list[Side]:
-        """Order a rack before its pinion; Z of its frame is the pinion's axis, X its own."""
+        """Return rack and pinion, the rack's frame with Z as the pinion's and X along its slide."""
         if not self._slides(*frames[0]) and self._slides(*frames[1]):
             frames = frames[::-1]
         (rack, T_rack), pinion = frames
@@ -240,13 +243,13 @@ class _Reader:
         for joint in self.draft.joints.values():
             if joint.kind != "prismatic" or body not in (joint.parent, joint.child):
                 continue
-            own = joint.T_parent_joint if joint.parent == body else joint.T_child_joint
-            if abs(float(own[:3, 2] @ T[:3, 2])) > 1.0 - 1e-6:
+            T_joint = joint.T_parent_joint if joint.parent == body else joint.T_child_joint
+            if abs(float(T_joint[:3, 2] @ T[:3, 2])) > 1.0 - 1e-6:
                 return True
         return False
 
     def _read_motions(self) -> None:
-        """Mark driven joints; motions are listed, they are no constraints."""
+        """Mark driven joints and note their motions, which constrain nothing."""
         motions = [
             item
             for item in self.parts.assembly.document.objects.values()
@@ -264,7 +267,7 @@ class _Reader:
             self.draft.note_motions(f"{listed(driven)} are driven", motions[0].source, driven)
 
     def _add_motion(self, motion: Object, joint: str) -> None:
-        """Keep the formula of a motion that fits the joint, angles in rad and lengths in mm."""
+        """Record the formula of a motion that fits the joint, in rad or m."""
         kind, formula = motion.choice("MotionType", (*MOTIONS,)), motion.text("Formula")
         if not formula or self.draft.joints[joint].kind != MOTIONS.get(kind or ""):
             return
@@ -300,7 +303,7 @@ OFFSETS = frozenset({"planar", "line_in_plane", "point_in_plane"})
 
 @dataclass(frozen=True)
 class DistanceReading:
-    """A reading of a distance joint."""
+    """The pair, and its value, that a distance joint is read as."""
 
     pair: str  # a key of ``pairs.PAIRS``
     value: float  # offset or distance in metres
@@ -311,14 +314,14 @@ class DistanceReading:
 
 @dataclass(frozen=True)
 class Pick:
-    """One end of a distance joint."""
+    """The element picked at one end of a distance joint."""
 
     name: str  # the picked element, such as ``Face6``; empty for an object as a whole
     element: ShapeElement | None = None  # what it is; None if the shape is not there to tell
 
     @property
     def rank(self) -> int | None:
-        """Faces come first, then edges, then vertices; None for objects as a whole."""
+        """0 for faces, 1 for edges, 2 for vertices, None for objects as a whole."""
         return RANK.get(self.name.rstrip("0123456789"))
 
     @property
@@ -335,7 +338,7 @@ class Pick:
 
 
 def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) -> DistanceReading:
-    """Read a distance joint as the pair that FreeCAD makes of the two picked elements."""
+    """Return the pair that FreeCAD makes of the two picked elements of a distance joint."""
     if one.rank is None or two.rank is None:  # what FreeCAD does not tell apart it takes as planes
         return DistanceReading("planar", _signed(distance, T_one_two), "two planes", sure=True)
     known = one.kind is not None and two.kind is not None
@@ -346,14 +349,14 @@ def distance_reading(one: Pick, two: Pick, T_one_two: Array, distance: float) ->
     if turned:
         one, two, T_one_two = two, one, inverse(T_one_two)
     if known:
-        found = _known(one, two, T_one_two, distance)
+        reading = _known(one, two, T_one_two, distance)
     else:
-        found = distance_pair((one.name, two.name), T_one_two, distance)
-    return replace(found, turned=found.turned != turned)
+        reading = distance_pair((one.name, two.name), T_one_two, distance)
+    return replace(reading, turned=reading.turned != turned)
 
 
 def _known(one: Pick, two: Pick, T_i_j: Array, distance: float) -> DistanceReading:
-    """The reading between elements of known shape, in order."""
+    """Return the reading between two elements of known shape, in order."""
     kinds = str(one.kind), str(two.kind)
     pair = BY_ELEMENTS.get(kinds, "planar")
     flat = pair == "planar" or kinds == ("circle", "point")
@@ -363,13 +366,13 @@ def _known(one: Pick, two: Pick, T_i_j: Array, distance: float) -> DistanceReadi
 
 
 def _signed(value: float, T_i_j: Array) -> float:
-    """An offset along Z on the side on which the placements have it, if that is its size."""
+    """Return an offset along Z with the sign that the saved placements show, if its size fits."""
     offset = float(T_i_j[2, 3])
     return math.copysign(value, offset) if abs(abs(offset) - abs(value)) < LENGTH else value
 
 
 def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> DistanceReading:
-    """The reading that the saved placements fulfil, of ends such as ``Face6``, faces first."""
+    """Return the reading that fits the saved placements; of the two elements, faces come first."""
     kinds = tuple(name.rstrip("0123456789") for name in elements)
     if kinds == ("Vertex", "Vertex"):
         return DistanceReading("sphere_sphere", abs(distance), "two points", sure=True)
@@ -403,7 +406,7 @@ def distance_pair(elements: Sequence[str], T_i_j: Array, distance: float) -> Dis
 def _curved(
     T_i_j: Array, distance: float, offset: float, apart: float, parallel: bool, across: bool
 ) -> DistanceReading:
-    """Two faces that are not two planes at their distance."""
+    """Return the reading of two faces that are not two planes at their distance."""
     if across and abs(offset) >= distance - LENGTH:
         return DistanceReading("line_in_plane", offset, "a plane and a cylinder")
     back = float(inverse(T_i_j)[2, 3])

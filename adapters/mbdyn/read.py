@@ -1,12 +1,12 @@
-"""MBDyn models (``.mbd``): nodes, bodies and joints, as the solver of FreeCAD reads them.
+"""Reader of MBDyn models (``.mbd``): nodes, bodies, joints and beams.
 
-Structural nodes become bodies, and every other statement that joins them in a way that is not read
-is named. A clamp fixes a node to the ground. Numbers are SI.
+Structural nodes become bodies; every statement that joins nodes and is not read is reported. A
+clamp fixes a node to the ground. Numbers are SI.
 
 Beams become joints of six freedoms with springs where strains are evaluated: the middle between
 two nodes, and the two Gauss points of three (Ghiringhelli, Masarati and Mantegazza 2000). Forces
-there are those of MBDyn's finite volumes for small strains. Beams are without mass and without
-stress as they are drawn.
+there are those of MBDyn's finite volumes for small strains. Beams have no mass, and
+no stress in the pose of the file.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from regularize.mechanism.joint import JointDynamics
 from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Mechanism
 
-#: Nodes of each element.
+#: Number of nodes of each type of beam.
 BEAMS = {"beam2": 2, "beam3": 3, "beam": 3}
 
 
 def add_beam(
     draft: Draft, statement: Statement, label: str, ends: list[Side], frames: list[Array]
 ) -> str | None:
-    """Add the joints of a beam."""
+    """Add the joints of a beam; return the reason in words where it is not read."""
     count, joints = len(ends), []
     along = np.polyfit(np.linspace(-1, 1, count), [T[:3, 3] for T in frames], count - 1)
-    at = [0.0] if count == 2 else [-(3**-0.5), 3**-0.5]
+    at = [0.0] if count == 2 else [-(3**-0.5), 3**-0.5]  # in [-1, 1] along the beam
     R: Array | None = None
     law: tuple[Array, Array] | None = None
     for k, x in enumerate(at):
@@ -61,8 +61,8 @@ def add_beam(
             raise statement.error("has no length; correct the places of its nodes")
         stiffness, damping = (np.diag(m) / length for m in law)
         first, second = (
-            (node, own @ inverse(frame) @ T)
-            for (node, own), frame in zip(ends[k : k + 2], frames[k : k + 2], strict=True)
+            (node, T_node @ inverse(frame) @ T)
+            for (node, T_node), frame in zip(ends[k : k + 2], frames[k : k + 2], strict=True)
         )
         name = label if k == 0 else f"{label}_{k + 1}"
         joint = joint_between(name, "composite", first, second, np.eye(6), source=statement.source)
@@ -75,7 +75,7 @@ def add_beam(
 
 
 def _law(statement: Statement, kind: str) -> tuple[Array, Array] | None:
-    """Stiffness and damping of a section, both of shape (6, 6); None where they are not linear."""
+    """Return stiffness and damping (6, 6) of a beam's section; None where not linear."""
     words = kind.split()
     if words[:-1] not in (["linear", "elastic"], ["linear", "viscoelastic"]):
         return None
@@ -93,7 +93,7 @@ def _law(statement: Statement, kind: str) -> tuple[Array, Array] | None:
     return stiffness, matrix()
 
 
-#: Pairs by which of the positions along X, Y, Z and of the rotations a total joint holds.
+#: Pair of a total joint by the positions along X, Y, Z and the rotations that it holds.
 TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
     ((1, 1, 1), (1, 1, 1)): "fixed",
     ((1, 1, 0), (1, 1, 1)): "prismatic",
@@ -105,7 +105,7 @@ TOTAL: dict[tuple[tuple[int, ...], ...], str] = {
     ((1, 1, 0), (0, 0, 0)): "point_on_line",
     ((0, 0, 1), (0, 0, 0)): "point_in_plane",
 }
-#: Pair of each joint, and what is said of its two ends.
+#: Pair of each joint, and the method ``_NAME`` that reads each of its ends.
 JOINTS = {
     "axial rotation": ("revolute", "end", "end"),
     "revolute hinge": ("revolute", "end", "end"),
@@ -115,7 +115,7 @@ JOINTS = {
     "in plane": ("point_in_plane", "plane", "point"),
     "prismatic": ("no_rotation", "turn", "turn"),
 }
-#: Elements that are read, and other statements that are.
+#: Elements that are read; and with them the other statements that are.
 ELEMENTS = frozenset({"body", "joint", "gravity", *BEAMS})
 QUIET = ELEMENTS | {"begin", "end", "set", "reference", "structural"}
 
@@ -126,7 +126,7 @@ def read(path: str) -> Mechanism:
 
 
 class _Reader:
-    """Reads one file; holds what its parts share."""
+    """Reads one file; holds the draft, gravity and the names of driven joints."""
 
     def __init__(self, path: str) -> None:
         self.draft = CadDraft(path, Path(path).stem)
@@ -134,7 +134,7 @@ class _Reader:
         self.driven: list[str] = []
 
     def read(self) -> Mechanism:
-        """The mechanism."""
+        """Return the mechanism of the file."""
         block, elements = "", []
         for statement in statements(str(self.draft.path)):
             if statement.head == "begin":
@@ -165,15 +165,18 @@ class _Reader:
         return self.draft.finish("mbdyn", self.gravity)
 
     def _set(self, statement: Statement) -> None:
+        """Set a variable of the file."""
         name, _, text = ", ".join(statement.words).partition("=")
         statement.values[name.split()[-1]] = statement.value(text.strip())
 
     def _reference(self, statement: Statement) -> None:
+        """Define a reference frame."""
         label = statement.word()
         place = statement.place(IDENTITY)
         statement.frames[label] = place @ statement.turn(IDENTITY)
 
     def _node(self, statement: Statement) -> None:
+        """Add a structural node as a body without mass."""
         label, kind = statement.word(), statement.word().lower()
         if kind not in ("static", "dynamic"):
             self.draft.ignore(f"structural, {kind}", statement)
@@ -182,17 +185,20 @@ class _Reader:
         self.draft.place(label, T @ statement.turn(IDENTITY), source=statement.source)
 
     def _named(self, statement: Statement) -> tuple[str, Array]:
-        """A node, and its place in the world."""
+        """Return the node that the next argument names, and its pose in the world."""
         name = statement.word()
         if name not in self.draft.bodies:
             raise statement.error(f"there is no node `{name}`{suggestion(name, self.draft.bodies)}")
         return name, self.draft.T_ground_body[name]
 
     def _body(self, statement: Statement) -> None:
+        """Add mass properties to a node."""
         statement.word()
         name, T_node = self._named(statement)
         if statement.take("condense"):
-            self.draft.unread("a body of several masses is not read: no mass", statement.source)
+            self.draft.warn(
+                "REG013", "a body of several masses is not read: no mass", statement.source
+            )
             return
         mass, center = statement.number(), statement.place(T_node)[:3, 3]
         matrix = statement.matrix(3)
@@ -206,6 +212,7 @@ class _Reader:
         self.draft.bodies[name] = type(body)(name, total, body.geometry, body.source)
 
     def _beam(self, statement: Statement) -> None:
+        """Add a beam, or report why it is not read."""
         label = statement.word()
         ends = [self._end(statement) for _ in range(BEAMS[statement.head])]
         frames = [self.draft.placed(end) for end in ends]
@@ -215,8 +222,9 @@ class _Reader:
             )
 
     def _gravity(self, statement: Statement) -> None:
+        """Set uniform gravity."""
         if statement.word().lower() != "uniform":
-            self.draft.unread("gravity that is not uniform is not read", statement.source)
+            self.draft.warn("REG013", "gravity that is not uniform is not read", statement.source)
             return
         direction = statement.vector()
         statement.take("const", "string")
@@ -224,6 +232,7 @@ class _Reader:
         self.gravity = size * direction / max(float(np.linalg.norm(direction)), 1e-300)
 
     def _joint(self, statement: Statement) -> None:
+        """Add a joint, or report that its type is not read."""
         label, kind = statement.word(), " ".join(statement.word().lower().split())
         if kind == "clamp":
             node, _ = self._named(statement)
@@ -243,7 +252,7 @@ class _Reader:
             self.draft.fewer_constraints(f"`{label}` of type {kind} is not read", statement.source)
 
     def _end(self, statement: Statement) -> Side:
-        """A node with a frame on it: a point, and an orientation if one follows."""
+        """Read a node with a frame on it: a point, and an orientation if one follows."""
         name, T_node = self._named(statement)
         T = statement.place(T_node)
         if statement.take("hinge", "orientation"):
@@ -251,21 +260,21 @@ class _Reader:
         return name, T
 
     def _on_ground(self, statement: Statement) -> Side:
-        """A frame in the world: a point, and an orientation if one follows."""
+        """Read a frame in the world: a point, and an orientation if one follows."""
         T = statement.place(IDENTITY)
         if statement.take("hinge", "orientation"):
             T = T @ statement.turn(IDENTITY)
         return self.draft.ground, T
 
     def _line(self, statement: Statement) -> Side:
-        """A node, and a frame on it whose Z is a line."""
+        """Read a node with a frame on it whose Z is the line."""
         name, T_node = self._named(statement)
         T = statement.place(T_node)
         statement.take("orientation")
         return name, T @ statement.turn(T_node)
 
     def _plane(self, statement: Statement) -> Side:
-        """A node, and a frame on it whose Z is the normal of a plane."""
+        """Read a node with a frame on it whose Z is the normal of the plane."""
         name, T_node = self._named(statement)
         T = statement.place(T_node)
         normal = statement.direction(statement.vector())
@@ -273,17 +282,18 @@ class _Reader:
         return name, T
 
     def _point(self, statement: Statement) -> Side:
-        """A node and, where an offset follows, a point on it."""
+        """Read a node and a point on it, its origin where no offset follows."""
         name, T_node = self._named(statement)
         return name, statement.place(T_node) if statement.take("offset") else IDENTITY
 
     def _turn(self, statement: Statement) -> Side:
-        """Return a node with its orientation, if one follows."""
+        """Read a node with an orientation on it if one follows."""
         name, T_node = self._named(statement)
         turned = statement.take("hinge", "orientation")
         return name, statement.turn(T_node) if turned else IDENTITY
 
     def _total(self, statement: Statement, label: str) -> None:
+        """Add a total joint by the positions and rotations that it holds."""
         sides: list[Side] = []
         for _ in range(2):
             name, T_node = self._named(statement)

@@ -1,4 +1,4 @@
-"""The text of an MBDyn file: statements, their arguments, and the numbers that these are."""
+"""Parser of MBDyn files: statements, and their arguments as numbers, vectors and frames."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Statement(Located):
     line: int  # line on which it begins
     head: str  # what stands before the colon
     words: list[str]  # its arguments that are not read yet
-    values: dict[str, float] = field(default_factory=dict)
-    frames: dict[str, Array] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)  # variables of the file
+    frames: dict[str, Array] = field(default_factory=dict)  # references of the file, in the world
 
     @property
     def source(self) -> Source:
@@ -52,24 +52,24 @@ class Statement(Located):
         return Source(self.path, self.line, f"{self.head}: {', '.join(self.words[:2])}"[:60])
 
     def word(self) -> str:
-        """The next argument."""
+        """Remove the next argument and return it."""
         if not self.words:
             raise self.error("has too few arguments; complete it")
         return self.words.pop(0)
 
     def take(self, *words: str) -> bool:
-        """Whether the next argument is one of these words, which is passed over then."""
+        """Whether the next argument is one of these words; if so it is removed."""
         found = bool(self.words) and self.words[0].lower() in words
         if found:
             self.words.pop(0)
         return found
 
     def number(self) -> float:
-        """The next argument as a number."""
+        """Remove the next argument and return it as a number."""
         return self.value(self.word())
 
     def value(self, text: str) -> float:
-        """An arithmetic expression of the file's variables."""
+        """Return the value of an arithmetic expression with variables of the file."""
         try:
             found = float(self._evaluated(ast.parse(text.replace("^", "**"), mode="eval").body))
         except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
@@ -79,6 +79,7 @@ class Statement(Located):
         return found
 
     def _evaluated(self, node: Any) -> float:
+        """Return the value of a node of Python's syntax tree."""
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return float(node.value)
         if isinstance(node, ast.Name):
@@ -90,17 +91,17 @@ class Statement(Located):
             one, other = self._evaluated(node.left), self._evaluated(node.right)
             return float(OPERATORS[type(node.op)](one, other))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return FUNCTIONS[node.func.id](*(self._evaluated(each) for each in node.args))
+            return FUNCTIONS[node.func.id](*map(self._evaluated, node.args))
         raise ValueError
 
     def vector(self) -> Array:
-        """Three numbers, or ``null``."""
+        """Read a vector (3,): three numbers, or ``null`` for zeros."""
         if self.take("null"):
             return np.zeros(3)
         return np.array([self.number() for _ in range(3)])
 
     def matrix(self, n: int) -> Array:
-        """A symmetric matrix, such as that of inertia about the centre of mass, shape (n, n)."""
+        """Read a matrix of shape (n, n) in one of MBDyn's forms."""
         if self.take("null"):
             return np.zeros((n, n))
         if self.take("eye"):
@@ -115,7 +116,7 @@ class Statement(Located):
         return np.array([self.number() for _ in range(n * n)]).reshape(n, n)
 
     def frame(self) -> Array | None:
-        """The frame of a ``reference``, if one is named; None otherwise."""
+        """Read the frame of a ``reference``, if one is named; None otherwise."""
         if not self.take("reference"):
             return None
         label = self.word()
@@ -126,7 +127,7 @@ class Statement(Located):
         return self.frames[label]
 
     def place(self, T_world_node: Array) -> Array:
-        """A point on a node, given in the node or in a reference, shape (4, 4)."""
+        """Read a point in coordinates of a node or of a reference; return it on the node (4, 4)."""
         self.take("offset", "position")
         frame = self.frame()
         p = self.vector()
@@ -136,12 +137,13 @@ class Statement(Located):
         return transform(None, T_world_node[:3, :3].T @ (point - T_world_node[:3, 3]))
 
     def turn(self, T_world_node: Array) -> Array:
-        """An orientation on a node, given in the node or in a reference, shape (4, 4)."""
+        """Read an orientation relative to a node or a reference; return it on the node (4, 4)."""
         frame = self.frame()
         R = self._rotation()
         return transform(R if frame is None else T_world_node[:3, :3].T @ frame[:3, :3] @ R)
 
     def _rotation(self) -> Array:
+        """Read a rotation matrix (3, 3) in one of MBDyn's forms."""
         if self.take("eye"):
             return np.eye(3)
         if self.take("euler", "euler123"):

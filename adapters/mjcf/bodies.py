@@ -31,7 +31,7 @@ from regularize.words import is_slack
 
 
 def place(T: Array) -> dict[str, Any]:
-    """Position and quaternion of a body, a site or a shape, where there is something to say."""
+    """Return `pos` and `quat` of a body, site or geom placed at T; nothing for the identity."""
     attributes: dict[str, Any] = {}
     if np.any(T[:3, 3]):
         attributes["pos"] = T[:3, 3]
@@ -41,13 +41,13 @@ def place(T: Array) -> dict[str, Any]:
 
 
 def wxyz(R: Array) -> list[float]:
-    """Quaternion of a rotation in MuJoCo's order."""
+    """Return the quaternion (w, x, y, z) of a rotation matrix, MuJoCo's order."""
     x, y, z, w = quaternion(R)
     return [w, x, y, z]
 
 
 def add_geom(element: Any, shape: Geometry, mesh: str | None) -> None:
-    """Add a shape to a body; ``mesh`` is the name of its asset if it is one."""
+    """Add a <geom> for a shape to a body element; ``mesh`` names the asset of a mesh shape."""
     size = shape.size / 2 if shape.kind == "box" else shape.size.copy()
     if shape.kind in ("cylinder", "capsule"):
         size[1] /= 2
@@ -85,37 +85,37 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def limits(joint: Joint, size: float) -> dict[str, Any]:
-    """Attributes for the bounds of a joint whose coordinate is ``size`` times the model's."""
+    """Return limit attributes of a joint whose MJCF coordinate is ``size`` times the model's."""
     if joint.limits is None:
         return {}
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if joint.limits.bounded:
         # MuJoCo wants both; the largest number there is bounds nothing.
-        found["range"] = np.clip(np.asarray(joint.limits)[0] * size, -LARGEST, LARGEST)
+        attributes["range"] = np.clip(np.asarray(joint.limits)[0] * size, -LARGEST, LARGEST)
     effort = joint.limits.effort
     if effort is not None and np.isfinite(effort[0]):
-        found["actuatorfrcrange"] = [-effort[0] / size, effort[0] / size]
-    return found
+        attributes["actuatorfrcrange"] = [-effort[0] / size, effort[0] / size]
+    return attributes
 
 
 def forces(joint: Joint, size: float) -> dict[str, Any]:
-    """Attributes for the forces within a joint whose coordinate is ``size`` times the model's."""
+    """Return damping, friction, armature and spring of a joint; coordinates as in ``limits``."""
     stated = {key: float(value[0]) for key, value in joint.dynamics.stated().items()}
-    found = {
+    attributes = {
         tag: stated[key] / size ** (1 if key == "friction" else 2)
         for key, tag in FORCES.items()
         if key in stated
     }
     if stated.get("stiffness"):
-        found["stiffness"] = stated["stiffness"] / size**2
-        found["springref"] = stated.get("rest_position", 0.0) * size
-    return found
+        attributes["stiffness"] = stated["stiffness"] / size**2
+        attributes["springref"] = stated.get("rest_position", 0.0) * size
+    return attributes
 
 
 def add_actuator(
     root: Any, shared: Sequence[Actuator], written: Sequence[WrittenCoordinate], ball: bool
 ) -> None:
-    """Add a motor of a coordinate of the file, of several by a fixed tendon, or of a ball."""
+    """Add an actuator on one written coordinate, on several by a fixed tendon, or on a ball."""
     actuator, name = shared[0], shared[0].motor or shared[0].name
     gains, group = actuator.gains or ActuatorGains(), find_or_add(root, "actuator")
     gears = [each.gear / w.factor for each, w in zip(shared, written, strict=True)]
@@ -146,7 +146,7 @@ def add_actuator(
 def add_row(
     root: Any, group: Any, name: str, terms: Sequence[tuple[str, float]], offset: float
 ) -> None:
-    """One linear relation: between two joints directly, else by a fixed tendon."""
+    """Add a linear equation of joints: one <joint> equality for two of them, else a tendon."""
     if len(terms) <= 2 and terms[0][1] != 0.0:
         (first, a), rest = terms[0], terms[1:]
         leader, slope = (rest[0][0], -rest[0][1] / a) if rest else (None, 0.0)
@@ -158,20 +158,21 @@ def add_row(
 
 
 def _add_tendon(root: Any, name: str, terms: Iterable[tuple[str, float]]) -> None:
+    """Add a fixed tendon of (joint, coefficient) pairs."""
     fixed = add(find_or_add(root, "tendon"), "fixed", name=name)
     for joint, coefficient in terms:
         add(fixed, "joint", joint=joint, coef=coefficient)
 
 
 def find_or_add(root: Any, tag: str) -> Any:
-    """The section of a file, which is there from now on."""
-    found = root.find(tag)
-    return add(root, tag) if found is None else found
+    """Return the first child with a tag, added at the end where there is none."""
+    section = root.find(tag)
+    return add(root, tag) if section is None else section
 
 
 @dataclass(eq=False)
 class BodyTree(Writing):
-    """Bodies while they are being written, and what the rest of the file has to know of them."""
+    """Writer of nested bodies; the rest of the file looks up its elements and coordinates."""
 
     spanning: Spanning = field(kw_only=True)  # tree and closures of the mechanism
     qpos: list[float] = field(default_factory=list)  # coordinates of the pose, in MuJoCo's order
@@ -182,16 +183,16 @@ class BodyTree(Writing):
 
     @cached_property
     def cuts(self) -> tuple[Joint, ...]:
-        """Closures that MJCF has no equality for; each cuts its child, which is not the ground."""
-        found, connected, ground = [], set(), self.mechanism.ground
+        """Closing joints without an MJCF equality, turned so that the child, cut in two, moves."""
+        cut_joints, connected, ground = [], set(), self.mechanism.ground
         for joint in self.spanning.closures:
             ends = frozenset((joint.parent, joint.child))
             # Connects of the same two bodies are one closure to every reader.
             if is_cut(joint) or (joint.kind != "fixed" and ends in connected):
-                found.append(joint)
+                cut_joints.append(joint)
             elif joint.kind != "fixed":
                 connected.add(ends)
-        return tuple(reversed_joint(j) if j.child == ground else j for j in found)
+        return tuple(reversed_joint(j) if j.child == ground else j for j in cut_joints)
 
     def add_bodies(self, world: Any) -> None:
         """Add everything below ``<worldbody>``."""
@@ -202,7 +203,7 @@ class BodyTree(Writing):
         self._grow(world, self.mechanism.ground)
 
     def _grow(self, element: Any, name: str) -> None:
-        """Add the bodies that hang on a body, depth first, which is MuJoCo's order."""
+        """Add all bodies below the body ``name``, depth first, which is MuJoCo's order."""
         pending = [(element, joint) for joint in reversed(self._hanging(name))]
         while pending:
             above, joint = pending.pop()
@@ -212,7 +213,7 @@ class BodyTree(Writing):
             child = row[-1].child
             body = self._body(above, row, self.mechanism.body(child), child)
             self.elements[child] = body
-            pending += [(body, each) for each in reversed(self._hanging(child))]
+            pending += [(body, joint_below) for joint_below in reversed(self._hanging(child))]
             for cut in self.cuts:
                 if cut.parent == child:
                     self._cut_body(body, cut)
@@ -221,10 +222,11 @@ class BodyTree(Writing):
                 self._cut_body(element, cut)
 
     def _hanging(self, name: str) -> list[Joint]:
+        """Return the tree joints whose parent is a body."""
         return [joint for joint in self.spanning.tree if joint.parent == name]
 
     def _between(self, joint: Joint) -> bool:
-        """Whether a joint and the only one after it can be two joints of one body in MuJoCo."""
+        """Return whether a joint and the only one behind it can be two joints of one MJCF body."""
         body, after = self.mechanism.body(joint.child), self._hanging(joint.child)
         closing = {end for j in self.spanning.closures for end in (j.parent, j.child)}
         empty = body.inertia is None or not (body.inertia.mass or np.any(body.inertia.matrix))
@@ -237,12 +239,12 @@ class BodyTree(Writing):
         )
 
     def _cut_body(self, above: Any, joint: Joint) -> None:
-        """The half of a closure's child that stays with the closure's parent."""
+        """Add the half of a cut closure's child that hangs on the closure's parent."""
         half = Body(joint.child, self.mechanism.body(joint.child).inertia)
         self.elements[twin_name(joint)] = self._body(above, [joint], half, twin_name(joint))
 
     def _body(self, above: Any, row: Sequence[Joint], body: Body, name: str) -> Any:
-        """A body that hangs on another one by a row of joints."""
+        """Add a body that hangs on ``above`` by a chain of joints; return its element."""
         steps = [joint.T_parent_joint @ inverse(joint.T_child_joint) for joint in row]
         kept = row[0].kind != "free" or above.tag == "worldbody"
         base = np.linalg.multi_dot([np.eye(4), *steps]) if len(steps) > 1 else steps[0]
@@ -260,6 +262,7 @@ class BodyTree(Writing):
         return element
 
     def _inertial(self, element: Any, inertia: Inertia | None, parts: int) -> None:
+        """Add the <inertial> of a body, divided by the number of its parts."""
         if inertia is None or not (inertia.mass or np.any(inertia.matrix)):
             return
         mass, matrix = inertia.mass / parts, inertia.matrix / parts
@@ -284,6 +287,7 @@ class BodyTree(Writing):
     # -- joints
 
     def _free(self, element: Any, kept: bool, joint: Joint) -> None:
+        """Add a free joint; a free body below another body is left out and reported."""
         if not kept:
             self.lose(
                 f"has free bodies below the world only: `{joint.name}` moves with "
@@ -299,6 +303,7 @@ class BodyTree(Writing):
         self.qpos += [*now[:3, 3], *wxyz(now[:3, :3])]
 
     def _joints(self, element: Any, joint: Joint) -> None:
+        """Add the MJCF joints of a joint, one for each freedom, and register their coordinates."""
         if joint.kind == "spherical":
             R, p = joint.T_child_joint[:3, :3], joint.T_child_joint[:3, 3]
             values = self._even_forces(joint)
@@ -319,6 +324,7 @@ class BodyTree(Writing):
     def _joint(
         self, element: Any, part: Joint, point: Array, column: Array, joint: Joint, k: int
     ) -> None:
+        """Add one hinge or slide at a point along a screw in the frame of the body."""
         kind = KINDS.written["prismatic" if part.kind == "prismatic" else "revolute"]
         direction = column[:3] if kind == "slide" else column[3:]
         size = float(np.linalg.norm(direction))
@@ -335,7 +341,7 @@ class BodyTree(Writing):
             self.pitches.append((slide, part.name, pitch))
 
     def _even_forces(self, joint: Joint) -> dict[str, Any]:
-        """Forces within a joint of several freedoms; MJCF has one value for all of them."""
+        """Return force attributes of a joint of several freedoms, for which MJCF has one value."""
         even = {k: v for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
         found = {tag: even[key][0] for key, tag in FORCES.items() if key in even}
         if joint.kind == "spherical" and "stiffness" in even:
@@ -343,6 +349,7 @@ class BodyTree(Writing):
         return found
 
     def _shapes(self, element: Any, body: Body) -> None:
+        """Add the geoms of a body."""
         for shape in body.geometry:
             mesh = None
             if shape.kind == "mesh":
@@ -352,7 +359,7 @@ class BodyTree(Writing):
 
 
 def _has_mass(element: Any) -> bool:
-    """Say whether a body with those fixed to it has mass and rotational inertia."""
+    """Return whether a body element, with those fixed to it, has mass and rotational inertia."""
     inertial = element.find("inertial")
     if inertial is not None and float(inertial.get("mass")) > 0.0:
         moments = inertial.get("fullinertia") or inertial.get("diaginertia")
@@ -363,7 +370,7 @@ def _has_mass(element: Any) -> bool:
 
 
 def is_cut(joint: Joint) -> bool:
-    """Whether MJCF has no equality for a closure, so that its child is cut in two."""
+    """Return whether MJCF has no equality for a closure, so that its child is cut in two."""
     return joint.kind not in ("spherical", "fixed", "revolute") or (
         joint.kind == "revolute" and is_slack(joint.name)
     )

@@ -45,7 +45,7 @@ ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 class MjcfClosures:
-    """Equality constraints of a compiled model that close its loops."""
+    """Editor of the equality constraints that close the loops of a compiled model."""
 
     def __init__(
         self, patcher: XmlPatcher, source: Compiled, stiffening: Stiffening | None = None
@@ -54,7 +54,7 @@ class MjcfClosures:
         self.m: Any = source.model
 
     def edits(self, wanted: WantedKind) -> Iterator[Edit]:
-        """Return edits that give a closure a new kind; raises ``ModelError`` if not held."""
+        """Yield edits that give a closure a new kind; ``ModelError`` if MJCF cannot hold it."""
         joint, rows = wanted.joint, self.rows_of(wanted.joint)
         possible = KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
         if wanted.kind not in possible or not rows:
@@ -73,7 +73,7 @@ class MjcfClosures:
             yield other.removed()
 
     def stiffer(self) -> Iterator[Edit]:
-        """Softness of all connects and welds, whose loops have a joint that gives way."""
+        """Yield edits that stiffen every connect and weld by ``stiffening``."""
         loops = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
         for i, row in enumerate(self.rows if len(self.rows) == self.m.neq else ()):
             if self.m.eq_type[i] in loops and row.source is not None:
@@ -82,20 +82,20 @@ class MjcfClosures:
                     yield place.with_attribute(attribute, value)
 
     def _stiffened(self, i: int) -> dict[str, str]:
-        """Attributes of a row that stands for more than itself."""
+        """Return ``solref`` and ``solimp`` of constraint i stiffened to stand for removed rows."""
         if self.stiffening is None:
             return {}
         m = self.m
         return self.stiffening.attributes(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
 
     def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
-        """Put one connect in the place of a weld, or two along the axis of a hinge."""
+        """Return the edit that replaces a weld by one connect, or by two along a hinge axis."""
         names = [self.m.body(body).name for body in self._bodies(i)]
         if not all(names):
             raise ModelError(
                 f"joint {wanted.joint.name!r}: a connect names its bodies; give them names"
             )
-        joint, given = wanted.replacement, {}
+        joint, attributes = wanted.replacement, {}
         # Where the first body is the world, which has no name everywhere, the second one has the
         # anchor.
         turned = names[0] == WORLD
@@ -105,36 +105,39 @@ class MjcfClosures:
             anchors.append(anchors[0] + ARM * T[:3, :3] @ joint.screws[3:, 0])
         for attribute in weld.spans:
             if attribute in ("name", "class", "active", "solref", "solimp"):
-                given[attribute] = weld.get(attribute) or ""
+                attributes[attribute] = weld.get(attribute) or ""
         if wanted.kind == "spherical":  # two connects have as many rows as the weld
-            given |= self._stiffened(i)
+            attributes |= self._stiffened(i)
         lines = []
         for k, anchor in enumerate(anchors):
-            own = {**given, **({"name": f"{given['name']}_z"} if k and "name" in given else {})}
-            own |= _ends_of(names, anchor)
-            words = " ".join(f"{key}={quoteattr(value)}" for key, value in own.items())
+            one = {
+                **attributes,
+                **({"name": f"{attributes['name']}_z"} if k and "name" in attributes else {}),
+            }
+            one |= _ends_of(names, anchor)
+            words = " ".join(f"{key}={quoteattr(value)}" for key, value in one.items())
             lines.append(f"<connect {words}/>")
         return weld.replaced(weld.gap.join(lines))
 
     def rows_of(self, joint: Joint) -> list[tuple[int, Node]]:
-        """Equality constraints that make up a closure, with their elements, in file order."""
+        """Return numbers and elements of the equality constraints of a closure, in file order."""
         if len(self.rows) != self.m.neq or joint.source is None:
             return []
         ends = [{*self._bodies(i)} for i in range(self.m.neq)]
-        own = next((i for i, row in enumerate(self.rows) if row.source == joint.source), None)
-        if own is None:
+        first = next((i for i, row in enumerate(self.rows) if row.source == joint.source), None)
+        if first is None:
             return []
         alike = [
             i
             for i in range(self.m.neq)
-            if ends[i] == ends[own]
-            and self.m.eq_type[i] == self.m.eq_type[own]
+            if ends[i] == ends[first]
+            and self.m.eq_type[i] == self.m.eq_type[first]
             and self.m.eq_active0[i]
         ]
-        if self.m.eq_type[own] == mujoco.mjtEq.mjEQ_WELD:
-            alike = [own]
-        found = [(i, self.rows[i].source) for i in alike]
-        return [(i, self.patcher.document(source.path).at(source)) for i, source in found]
+        if self.m.eq_type[first] == mujoco.mjtEq.mjEQ_WELD:
+            alike = [first]
+        sources = [(i, self.rows[i].source) for i in alike]
+        return [(i, self.patcher.document(source.path).at(source)) for i, source in sources]
 
     def _bodies(self, i: int) -> list[int]:
         """Return numbers of the two bodies that a constraint joins, directly or at sites."""
@@ -143,7 +146,7 @@ class MjcfClosures:
         return [int(self.m.site_bodyid[end]) if sites else end for end in ends]
 
     def _by_bodies(self, i: int, place: Node) -> Iterator[Edit]:
-        """A connect of two sites written by bodies and an anchor, where they coincide at rest."""
+        """Yield edits from a connect of two sites to bodies and an anchor, if sites coincide."""
         sites = [int(self.m.eq_obj1id[i]), int(self.m.eq_obj2id[i])]
         bodies = [self.m.body(body).name for body in self._bodies(i)]
         data = mujoco.MjData(self.m)  # MuJoCo takes the second anchor from where sites meet
@@ -161,14 +164,14 @@ class MjcfClosures:
 
 
 def _ends_of(bodies: Sequence[str], anchor: Array) -> dict[str, str]:
-    """Attributes of a connect; the world is the second body unless another one is named."""
+    """Return ``body1``, ``body2`` and ``anchor`` of a connect; the world may only be second."""
     first, second = bodies if bodies[0] != WORLD else reversed(bodies)
     ends = {"body1": first} if second == WORLD else {"body1": first, "body2": second}
     return {**ends, "anchor": numbers(anchor)}
 
 
 class MjcfFrames:
-    """Elements of a compiled model whose places can be edited, in all of its files."""
+    """Bodies and sites of a compiled model whose frames can be edited, in all of its files."""
 
     def __init__(self, model: Any, roots: Iterable[Node]) -> None:
         self.m: Any = model
@@ -180,7 +183,7 @@ class MjcfFrames:
                     self.named[place.tag, str(place.get("name"))] = place
 
     def sites(self, joint: Joint, rows: Iterable[int]) -> tuple[list[Node], list[Node]] | None:
-        """The sites of a closure on its parent and its child; None where it has other ends."""
+        """Return the sites of a closure on its parent and on its child; None if not of sites."""
         sides: tuple[list[Node], list[Node]] = ([], [])
         for i in rows:
             if self.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
@@ -194,19 +197,20 @@ class MjcfFrames:
         return sides if all(sides) else None
 
     def body(self, name: str) -> Node | None:
-        """The body of that name, where no more than one joint hangs on its place."""
+        """Return the element of a body with at most one joint, which moves with its frame."""
         number = self._bodies.get(name, 0)
         alone = number > 0 and int(self.m.body_jntnum[number]) < 2
         return self._editable("body", name) if alone else None
 
     def _editable(self, tag: str, name: str) -> Node | None:
+        """Return the element of a body or site whose frame is written in its own attributes."""
         place = self.named.get((tag, name))
         around = None if place is None or place.parent is None else place.parent.tag
-        held = around in ("body", "worldbody")
-        return place if place is not None and held and "fromto" not in place.spans else None
+        plain = around in ("body", "worldbody")
+        return place if place is not None and plain and "fromto" not in place.spans else None
 
     def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Node]]) -> list[Edit] | None:
-        """Move the points of a closure to where they are meant to be on its first body."""
+        """Return edits that move a closure's anchors on its first body; None if it has none."""
         old, new, edits = wanted.before, wanted.after, []
         for number, place in rows:
             first = self.m.body(int(self.m.eq_obj1id[number])).name
@@ -224,16 +228,16 @@ class MjcfFrames:
         return edits
 
     def shifted(self, place: Node, wanted: MovedJoint, side: int) -> Iterator[Edit]:
-        """The edits that move an element with a joint's frame on one of its bodies."""
+        """Yield edits that move a body or site along with a joint's frame (0 parent, 1 child)."""
         one, other = wanted.before, wanted.after
         old = (one.T_parent_joint, one.T_child_joint)[side]
         shift = (other.T_parent_joint, other.T_child_joint)[side] @ inverse(old)
         if still(shift):
             return
         part = self.m.body if place.tag == "body" else self.m.site
-        found = part(str(place.get("name")))
-        w, x, y, z = np.asarray(found.quat)
-        T = shift @ transform(rotation_of((x, y, z, w)), np.asarray(found.pos))
+        compiled_part = part(str(place.get("name")))
+        w, x, y, z = np.asarray(compiled_part.quat)
+        T = shift @ transform(rotation_of((x, y, z, w)), np.asarray(compiled_part.pos))
         yield place.with_attribute("pos", numbers(tidy(T[:3, 3])))
         if turns(shift):
             x, y, z, w = quaternion(T[:3, :3])
@@ -255,13 +259,13 @@ HARDEST, SHORTEST = 0.9999, 2.0
 
 @dataclass(frozen=True)
 class Stiffening:
-    """Softness of the equations that stay in a loop when redundant ones are taken out."""
+    """How much stiffer constraint rows become that stay where redundant ones are removed."""
 
     share: float  # how many rows one stands for
     factor: float  # of the time constant besides
 
     def attributes(self, solref: Any, solimp: Any, timestep: float) -> dict[str, str]:
-        """``solref`` and ``solimp`` of a row that had others."""
+        """Return the stiffened ``solref`` and ``solimp`` of a row, as attribute texts."""
         lowest, highest, *rest = (float(x) for x in solimp)
         first, second = (float(x) for x in solref)
         lower, upper = self._impedance(lowest), self._impedance(highest)
@@ -283,13 +287,13 @@ class Stiffening:
 
 @dataclass(frozen=True)
 class Gaps:
-    """Distances by which loops open while a model moves by itself, in m."""
+    """How far connects and welds open while a model moves without control, in m."""
 
     largest: float  # at worst
     mean: float  # root of the mean square
 
     def within(self, other: Gaps) -> bool:
-        """Whether these gaps are no wider than others."""
+        """Return whether these gaps are no wider than others."""
         return self.largest <= other.largest and self.mean <= other.mean
 
     def beside(self, other: Gaps) -> float:
@@ -299,7 +303,7 @@ class Gaps:
 
 
 def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
-    """Gaps of a model's connects and welds from the pose of the file."""
+    """Simulate a file from its own pose; return its gaps, None if MuJoCo fails or warns."""
     with collected() as warnings:
         try:
             model = mujoco.MjModel.from_xml_path(path)
@@ -307,7 +311,7 @@ def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
             if fallback is None:
                 return None
             model = fallback
-        data, found = mujoco.MjData(model), []
+        data, errors = mujoco.MjData(model), []
         loops = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
         warnings.clear()
         for _ in range(min(STEPS, round(DURATION / model.opt.timestep))):
@@ -319,10 +323,10 @@ def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
             place = np.arange(len(ids)) - np.maximum.accumulate(
                 np.where(first, np.arange(len(ids)), 0)
             )
-            found.append(np.abs(data.efc_pos[: data.ne][np.isin(kinds, loops) & (place < 3)]))
+            errors.append(np.abs(data.efc_pos[: data.ne][np.isin(kinds, loops) & (place < 3)]))
         if warnings or not np.isfinite(data.qpos).all():
             return None
-    each = np.concatenate(found) if found else np.zeros(0)
+    each = np.concatenate(errors) if errors else np.zeros(0)
     if not len(each):
         return None
     return Gaps(float(each.max()), float(np.sqrt(np.mean(each**2))))

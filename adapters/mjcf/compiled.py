@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import Edit
 from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.errors import ReadError
-from regularize.escape import displayed, listed
+from regularize.escape import as_utf8, displayed, listed
 from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
@@ -60,7 +60,7 @@ class Compiled:
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """The warnings that MuJoCo gives meanwhile, which it would write to a file of its own."""
+    """Collect the warnings that MuJoCo gives within the context, in place of its log file."""
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(said.append)
@@ -115,7 +115,7 @@ def compiled(path: str) -> Compiled:
 def _weighed(
     roots: Sequence[Node],
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str], Any]:
-    """Compile without meshes, and once more with those meshes that make up masses of bodies."""
+    """Compile without meshes, and again with the meshes that bodies take their mass from."""
     massive = False
     try:
         spec, left_out = _loaded(roots)
@@ -142,7 +142,7 @@ def _weighed(
 def _compile(
     roots: Sequence[Node], spec: Any, *, massive: bool = False, opened: bool = False
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str]]:
-    """Compile a ``mujoco.MjSpec``, which is changed; ``massive`` gives every body a mass."""
+    """Compile a ``mujoco.MjSpec`` in place; ``massive`` gives every body a mass."""
     path = roots[0].path
     try:
         lost = _without_files(spec)
@@ -161,7 +161,7 @@ def _compile(
 
 
 def _require_numbers(path: str, model: Any) -> None:
-    """Refuse places that are no numbers, and axes without length: MuJoCo takes both."""
+    """Raise ``ReadError`` for frames that are not finite and axes of length zero."""
     for what, names, arrays in (
         ("body", model.body, (model.body_pos, model.body_quat, model.body_ipos, model.body_iquat)),
         ("geom", model.geom, (model.geom_pos, model.geom_quat, model.geom_size)),
@@ -181,7 +181,7 @@ def _require_numbers(path: str, model: Any) -> None:
 
 
 def loaded(path: str) -> Any:
-    """The ``mujoco.MjSpec`` of a file, without plugins that are not installed."""
+    """Return the ``mujoco.MjSpec`` of a file, without plugins that are not installed."""
     root = parse(path, "mujoco")
     try:
         with collected():
@@ -193,10 +193,11 @@ def loaded(path: str) -> Any:
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
     """Load a ``mujoco.MjSpec``; return it with the plugins left out, in words."""
     path, content = roots[0].path, dict[str, bytes]()
-    named = os.path.abspath(path)  # MuJoCo doubles relative names of included files' meshes
+    # MuJoCo doubles relative names of included files' meshes, and takes names as UTF-8.
+    named = as_utf8(os.path.abspath(path))
     for root in roots:
         if (data := replacement(root.path)) is not None:
-            content[os.path.abspath(root.path)] = data
+            content[as_utf8(os.path.abspath(root.path))] = data
     if not path.endswith(".xml"):  # MuJoCo goes by the ending of a name
         named = f"{named}.xml"
         content[named] = read_bytes(path)
@@ -210,8 +211,8 @@ def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
 
 
 def _included(root: Node, path: str) -> list[Node]:
-    """The files that a model includes, for the lines of their elements."""
-    found: list[Node] = []
+    """Return root elements of all files that a model includes; they know their lines."""
+    includes: list[Node] = []
     pending = [(root, name) for name in _names(root)]
     while pending:
         by, file = pending.pop(0)
@@ -219,18 +220,18 @@ def _included(root: Node, path: str) -> list[Node]:
         name = next((each for each in beside if Path(each).is_file()), None)
         if name is None:
             raise by.error(f"includes {beside[0]}, which does not exist; correct the path")
-        if name in [path, *(node.path for node in found)]:
+        if name in [path, *(node.path for node in includes)]:
             raise by.error(f"includes {name} twice, or in a circle; include each file once")
-        if len(found) == INCLUDES:
+        if len(includes) == INCLUDES:
             raise by.error(f"includes more than {INCLUDES} files; merge some of them")
-        found.append(parse(name))
-        pending += [(found[-1], each) for each in _names(found[-1])]
-    return found
+        includes.append(parse(name))
+        pending += [(includes[-1], each) for each in _names(includes[-1])]
+    return includes
 
 
 def _attached(root: Node, above: tuple[str, ...]) -> list[Node]:
-    """The models that a file names to attach them, and those that they name; not in a circle."""
-    found: list[Node] = []
+    """Return root elements of all models that a file attaches; refuse a circle of files."""
+    models: list[Node] = []
     for node in root.walk():
         if node.tag != "model" or node.get("file") is None:
             continue
@@ -240,10 +241,10 @@ def _attached(root: Node, above: tuple[str, ...]) -> list[Node]:
         if any(os.path.realpath(name) == os.path.realpath(each) for each in above):
             raise node.error(f"attaches {name} to itself, in a circle; attach another file")
         top = parse(name)
-        found += [top, *_attached(top, (*above, name))]
-        if len(found) > INCLUDES:
+        models += [top, *_attached(top, (*above, name))]
+        if len(models) > INCLUDES:
             raise node.error(f"attaches more than {INCLUDES} models; merge some of them")
-    return found
+    return models
 
 
 def _names(root: Node) -> list[str]:
@@ -277,7 +278,7 @@ def _without_files(spec: Any) -> list[str]:
 
 
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
-    """Replace meshes by small balls; return geoms with their meshes, and balls that weigh."""
+    """Replace meshes by 1 mm spheres; return geoms with their meshes, and spheres with mass."""
     files = {mesh.name: mesh for mesh in spec.meshes}
     pairs, weighing, kept = [], [], set[str]()
     low, high = spec.compiler.inertiagrouprange
@@ -298,8 +299,8 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
         counts = always or not (never or body.explicitinertial)
         mass = 0.0
         if weighs and counts and low <= geom.group <= high and body.name != "world":
-            found = folder is not None and _find(spec, files.get(geom.meshname), folder)
-            if found:
+            opened = folder is not None and _find(spec, files.get(geom.meshname), folder)
+            if opened:
                 kept.add(geom.meshname)
                 continue
             weighing.append(geom)
@@ -317,7 +318,7 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
 
 
 def _find(spec: Any, mesh: Any, folder: str) -> bool:
-    """Whether MuJoCo can open a mesh, whose file is named by its place from then on."""
+    """Return whether MuJoCo can open a mesh file, and make the file's path absolute."""
     if mesh is None or mesh.plugin.active:
         return False
     if not mesh.file:
@@ -331,7 +332,7 @@ def _find(spec: Any, mesh: Any, folder: str) -> bool:
 
 
 def _give_mass(spec: Any) -> list[Any]:
-    """Give every moving body without mass properties some, only to satisfy the compiler."""
+    """Add a sphere of 1 kg to every moving body without mass, which the compiler refuses."""
     balls = []
     for body in spec.bodies:
         if body.name == "world" or body.explicitinertial or not body.joints:
@@ -376,7 +377,7 @@ def check_sizes(root: Node) -> None:
 
 
 def _copies(node: Node, times: float) -> float:
-    """Elements below a node, copies counted."""
+    """Return the number of elements below a node, with the copies of <replicate>."""
     inside = times * (max(1.0, _size(node, "count")) if node.tag == "replicate" else 1.0)
     total = sum(inside + _copies(child, inside) for child in node.children())
     if node.tag == "replicate" and total > MOST_ELEMENTS:
@@ -385,7 +386,7 @@ def _copies(node: Node, times: float) -> float:
 
 
 def _size(node: Node, name: str) -> float:
-    """The product of the numbers of an attribute; 1 where there is none that could be read."""
+    """Return the product of the numbers of an attribute; 1 if it is missing or no number."""
     words = (node.get(name) or "").split()
     try:
         return math.prod(max(1.0, float(word)) for word in words)
@@ -394,7 +395,7 @@ def _size(node: Node, name: str) -> float:
 
 
 def without_plugins(roots: Sequence[Node]) -> tuple[Any, str]:
-    """The model of a file and of those that it includes, the file itself first, without plugins."""
+    """Return the ``mujoco.MjSpec`` of some files without plugins, and what was left out."""
     plugins: dict[str, None] = {}
     texts = []
     for root in roots:
@@ -409,7 +410,7 @@ def without_plugins(roots: Sequence[Node]) -> tuple[Any, str]:
 
 
 def _without_plugins(root: Node, plugins: dict[str, None]) -> Iterator[Edit]:
-    """The edits that take the plugins out of a file; their names are added."""
+    """Yield edits that remove plugins from a file; add their names to ``plugins``."""
     for node in root.walk():
         holder = node.parent
         if node.tag == "plugin" and node.get("plugin") is not None:

@@ -64,7 +64,7 @@ def read_equalities(model: Model) -> None:
 
 
 def _end(model: Model, i: int, which: int, point: Array) -> tuple[int, Array]:
-    """Body and frame of one end: a site, or a point of a body."""
+    """Return body number and frame of one end of constraint i: of a site, or at a point."""
     number = int((model.m.eq_obj1id, model.m.eq_obj2id)[which][i])
     if model.m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
         return int(model.m.site_bodyid[number]), model.site_frame(number)
@@ -72,6 +72,7 @@ def _end(model: Model, i: int, which: int, point: Array) -> tuple[int, Array]:
 
 
 def _connect(model: Model, i: int) -> Connect:
+    """Return the <connect> with number i."""
     data = model.m.eq_data[i]
     (first, T_first), (second, T_second) = (
         _end(model, i, which, data[3 * which : 3 * which + 3]) for which in (0, 1)
@@ -81,6 +82,7 @@ def _connect(model: Model, i: int) -> Connect:
 
 
 def _weld(model: Model, i: int) -> None:
+    """Add the closing joint of the <weld> with number i."""
     # Engine: the point on the second body comes first, then that on the first body, then the
     # orientation of the second body in the first one.
     data = model.m.eq_data[i]
@@ -124,7 +126,7 @@ def _add(
 
 
 def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect]]:
-    """Connects of one body pair, turned alike, together where their points are equally apart."""
+    """Yield connects of one body pair as one group if their points can coincide, else singly."""
     first, second = group[0].bodies
     turned = [
         connect
@@ -140,7 +142,8 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return
-    model.unread(
+    model.warn(
+        "REG013",
         f"connects {listed(c.name for c in turned)} of bodies `{model.body_names[first]}` and "
         f"`{model.body_names[second]}` have their points at different distances on the two bodies: "
         "they cannot all hold",
@@ -152,7 +155,7 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
 
 
 def _close(model: Model, connects: Sequence[Connect]) -> None:
-    """One closing joint for all connects of a body pair."""
+    """Add one closing joint for all connects of a body pair: ball, hinge or weld."""
     (first, second), points = connects[0].bodies, [np.array(c.points) for c in connects]
     arms = np.array([p - points[0] for p in points])  # (connects, 2, 3)
     size = float(np.max(np.linalg.norm(arms[:, 0], axis=-1)))
@@ -182,6 +185,7 @@ def _close(model: Model, connects: Sequence[Connect]) -> None:
 
 
 def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> None:
+    """Report connects of one body pair that write more rows than their joint needs (REG211)."""
     first, second = (model.body_names[body] for body in connects[0].bodies)
     written = 3 * len(connects)
     needed = {"spherical": 3, "revolute": 5, "fixed": 6}[kind]
@@ -232,7 +236,7 @@ def _couple(model: Model, i: int) -> None:
 def _couple_by_polynomial(
     model: Model, i: int, name: str, sides: Sequence[tuple[list[tuple[str, float]], float]]
 ) -> bool:
-    """Add y as a polynomial of one joint's coordinate; whether it is one."""
+    """Add a coupling y = p(x) of one joint's coordinate x; return whether there is one."""
     (own, start), (others, first) = sides
     if len(others) != 1 or others[0][0] in {joint for joint, _ in own}:
         return False
@@ -248,7 +252,7 @@ def _couple_by_polynomial(
 def _linear(
     model: Model, number: int, tendon: bool
 ) -> tuple[list[tuple[str, float]], float] | None:
-    """Coefficients of joint coordinates and the value at the start; None if not linear."""
+    """Return (joint, coefficient) pairs and initial value of a joint or tendon, if linear."""
     m = model.m
     if not tendon:
         return [(model.joint_names[number], 1.0)], float(m.qpos0[m.jnt_qposadr[number]])

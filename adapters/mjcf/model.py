@@ -22,7 +22,7 @@ from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 @dataclass(eq=False)
 class Model(Draft):
-    """The model, and the mechanism that grows out of it."""
+    """Draft of the mechanism of a compiled MuJoCo model."""
 
     compiled: Compiled = field(kw_only=True)  # muJoCo's compiled model and the XML
     body_names: list[str] = field(kw_only=True)  # name of each body, the world first
@@ -43,7 +43,7 @@ class Model(Draft):
         return bool(self.m.nu)
 
     def joint_name(self, wanted: str) -> str:
-        """A name that neither a joint of the file nor one added so far has."""
+        """Return a joint name like ``wanted`` that no joint of the file or draft has."""
         return unique(wanted, {*self.joint_names, *self.joints})
 
     @staticmethod
@@ -53,7 +53,7 @@ class Model(Draft):
         return rotation_quaternion(x, y, z, w)
 
     def body_frame(self, number: int) -> Array:
-        """Frame of a body in its parent, all coordinates at their start values."""
+        """Return the frame of a body in its parent at MuJoCo's ``qpos0``."""
         return transform(self.rotation(self.m.body_quat[number]), self.m.body_pos[number])
 
     def site_frame(self, number: int) -> Array:
@@ -73,6 +73,7 @@ class Model(Draft):
         return f"{kind}_{'_'.join(ends)}"
 
     def _object(self, equality: int, number: int) -> str:
+        """Return the name of a body, site, joint or tendon that an equality constraint joins."""
         kind = int(self.m.eq_type[equality])
         if kind == mujoco.mjtEq.mjEQ_JOINT:
             return self.joint_names[number]
@@ -99,7 +100,7 @@ class Model(Draft):
 
 
 def poses(m: Any, q: Array) -> Array:
-    """World pose of every body at a configuration, by MuJoCo's own kinematics, (nbody, 4, 4)."""
+    """Return world poses of all bodies at ``qpos`` q by MuJoCo's kinematics, (nbody, 4, 4)."""
     data = mujoco.MjData(m)
     data.qpos[:] = q
     mujoco.mj_kinematics(m, data)
@@ -110,15 +111,15 @@ def poses(m: Any, q: Array) -> Array:
 
 
 def close_by_sites(model: Model, close: str | None) -> None:
-    """Close the loops that are asked for, and offer those that other sites mark (REG019)."""
+    """Close loops between sites as ``close`` asks; report sites that may close others (REG019)."""
     marks = _unused(model)
     at = {name: i for i, name in enumerate(model.body_names)}
 
     def pose(body: str) -> Array:
         while body not in at:  # it is between several joints of one body
             body = next(each.child for each in model.joints.values() if each.parent == body)
-        found: Array = model.start[at[body]]
-        return found
+        T: Array = model.start[at[body]]
+        return T
 
     for joint in close_named(model, pose, close, marks) if close is not None else ():
         ends = (joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)
@@ -142,7 +143,7 @@ def close_by_sites(model: Model, close: str | None) -> None:
 
 
 def _unused(model: Model) -> dict[str, tuple[str, Array]]:
-    """Named sites that nothing in the model is fastened to, on which body and where."""
+    """Return body and frame of each named site that no tendon, equality, sensor or motor uses."""
     m, site = model.m, mujoco.mjtObj.mjOBJ_SITE
     used = {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE]}
     used |= {*m.eq_obj1id[m.eq_objtype == site], *m.eq_obj2id[m.eq_objtype == site]}
@@ -169,7 +170,7 @@ DIRECT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 
 def joint_limits(m: Any, j: int) -> JointLimits | None:
-    """Bounds of a joint with one coordinate; the bound of a ball joint's angle is none of them."""
+    """Return range and effort limit of a hinge or slide; None for other joints."""
     if m.jnt_type[j] not in Model.SCALAR:
         return None
     forced = bool(m.jnt_actfrclimited[j])
@@ -181,7 +182,7 @@ def joint_limits(m: Any, j: int) -> JointLimits | None:
 
 
 def one_sided(m: Any) -> list[int]:
-    """Numbers of the joints whose motors may pull harder than push, or the other way round."""
+    """Return numbers of joints whose actuator force range is not symmetric."""
     return [
         j
         for j in range(m.njnt)
@@ -192,7 +193,7 @@ def one_sided(m: Any) -> list[int]:
 
 
 def joint_dynamics(m: Any, j: int) -> JointDynamics:
-    """Forces within a joint; compiled models do not tell zero from silence.
+    """Return damping, friction, armature and spring of a joint, where they are not zero.
 
     What an actuator has of damping and armature acts in the joint as well, by its gear squared.
     """
@@ -240,8 +241,8 @@ def unread_values(m: Any) -> dict[str, bool]:
 
 
 def actuated_joints(m: Any) -> set[int]:
-    """Numbers of the joints that an actuator moves, directly or by a fixed tendon."""
-    return {joint for i in range(m.nu) for joint, _, _ in _moved(m, i)}
+    """Return numbers of the joints that an actuator moves, directly or by a fixed tendon."""
+    return {joint for i in range(m.nu) for joint, _, _ in moved(m, i)}
 
 
 def read_actuators(model: Model) -> None:
@@ -249,8 +250,8 @@ def read_actuators(model: Model) -> None:
     m, texts = model.m, model.compiled.texts
     stated = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
-        moved, own, motor = _moved(m, i), m.actuator(i).name, ""
-        for k, (joint, freedom, gear) in enumerate(moved):
+        coordinates, own, motor = moved(m, i), m.actuator(i).name, ""
+        for k, (joint, freedom, gear) in enumerate(coordinates):
             taken = {a.name for a in model.actuators} | (stated - ({own} if k == 0 else set()))
             name = unique(own or f"{model.joint_names[joint]}_actuator", taken)
             motor = name if k == 0 else motor
@@ -265,24 +266,24 @@ def read_actuators(model: Model) -> None:
                     _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
                     _gains(m, i),
                     next((texts[tag, own].source for tag in TAGS if (tag, own) in texts), None),
-                    motor if len(moved) > 1 else None,
+                    motor if len(coordinates) > 1 else None,
                 )
             )
 
 
 def with_states(m: Any) -> list[str]:
-    """Names of the actuators whose force follows their control by a differential equation."""
+    """Return names of actuators with activation states that move joints."""
     filtered = np.flatnonzero(m.actuator_dyntype != mujoco.mjtDyn.mjDYN_NONE)
-    return [m.actuator(int(i)).name or f"actuator[{i + 1}]" for i in filtered if _moved(m, int(i))]
+    return [m.actuator(int(i)).name or f"actuator[{i + 1}]" for i in filtered if moved(m, int(i))]
 
 
 def not_of_joints(m: Any) -> list[str]:
-    """Names of the actuators that act on no joint: on sites, bodies or spatial tendons."""
-    return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not _moved(m, i)]
+    """Return names of actuators on sites, bodies or spatial tendons."""
+    return [m.actuator(i).name or f"actuator[{i + 1}]" for i in range(m.nu) if not moved(m, i)]
 
 
-def _moved(m: Any, i: int) -> list[tuple[int, int, float]]:
-    """Number of the joint, freedom and gear of each coordinate that an actuator acts on."""
+def moved(m: Any, i: int) -> list[tuple[int, int, float]]:
+    """Return (joint number, freedom, gear) of each coordinate that actuator i acts on."""
     target, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[i]
     if int(m.actuator_trntype[i]) in DIRECT:
         if m.jnt_type[target] in Model.SCALAR:
@@ -300,6 +301,7 @@ def _moved(m: Any, i: int) -> list[tuple[int, int, float]]:
 
 
 def _kind(m: Any, i: int) -> str:
+    """Return the kind of actuator i: motor, position, velocity or general."""
     gain, bias = m.actuator_gainprm[i], m.actuator_biasprm[i]
     if m.actuator_gaintype[i] != mujoco.mjtGain.mjGAIN_FIXED:
         return "general"
@@ -317,6 +319,7 @@ def _range(limited: Any, bounds: Any) -> tuple[float, float] | None:
 
 
 def _gains(m: Any, i: int) -> ActuatorGains | None:
+    """Return gains of actuator i from control, position and velocity to its force, if fixed."""
     if m.actuator_gaintype[i] != mujoco.mjtGain.mjGAIN_FIXED:
         return None
     control = float(m.actuator_gainprm[i, 0])

@@ -67,7 +67,7 @@ class MjcfPatcher(XmlPatcher):
         return [self.document(path).root for path in (self.path, *self.source.files)]
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """A freedom more within the tree; a ball for a closure, or a hinge that nothing needs."""
+        """Return kinds that edits of the file can make of a joint."""
         if joint.closure:
             return KINDS[joint.kind].closing_becomes if joint.kind in KINDS else ()
         place = self._joint_place(joint)
@@ -77,27 +77,27 @@ class MjcfPatcher(XmlPatcher):
         return (*self._gains(joint), *(["spherical"] if ball else ()))
 
     def _gains(self, joint: Joint) -> tuple[str, ...]:
-        """Kinds that further joints in its body make of a joint."""
+        """Return kinds that a further joint in the same body makes of a joint."""
         return KINDS[joint.kind].becomes if joint.kind in KINDS else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Joints added, connects left out, keyframes made longer."""
+        """Return edits to wanted kinds: joints added, connects removed, keyframes lengthened."""
         return self._patch(wanted, None)
 
     def _patch(self, wanted: Sequence[WantedKind], stiffening: Stiffening | None) -> Patch:
-        found = Patch()
+        patch = Patch()
         self.taken = {self.m.joint(j).name for j in range(self.m.njnt)}
         for each in wanted:
             if each.joint.closure:
-                found.edits += MjcfClosures(self, self.source, stiffening).edits(each)
+                patch.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
-                found.edits += self._tree_joint(each)
+                patch.edits += self._tree_joint(each)
         if stiffening is not None and not any(each.joint.closure for each in wanted):
-            found.edits += MjcfClosures(self, self.source, stiffening).stiffer()
-        return found
+            patch.edits += MjcfClosures(self, self.source, stiffening).stiffer()
+        return patch
 
     def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """Also set ``solref`` and ``solimp`` of connects that stay, so that loops open no wider."""
+        """Return the patch with connects stiffened where loops would open wider than before."""
         plain = self._patch(wanted, None)
         closures = [each for each in wanted if each.joint.closure]
         softer = [each for each in closures or wanted if each.kind == "spherical" or not closures]
@@ -123,7 +123,7 @@ class MjcfPatcher(XmlPatcher):
         return best
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """Idle equality constraints taken out; a slack body would need a share of masses."""
+        """Return edits that remove idle equalities; refuse slack bodies, which would need mass."""
         for links in wanted.links[:1]:
             joints = listed(_in_words(joint) for joint in links.joints)
             raise UnsupportedExport(
@@ -136,18 +136,18 @@ class MjcfPatcher(XmlPatcher):
     # -- places of joints
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Places of bodies with one joint, and of sites; points of a closure move together."""
+        """Return whether the joint's frame on its parent, and on its child, can be edited."""
         if not joint.closure:
             return self._frames.body(joint.child) is not None, False
         both = self._sites(joint) is not None
         return both, both
 
     def holds(self, wanted: MovedJoint) -> bool:
-        """Closures may also have an anchor."""
+        """Return whether a moved joint can be written: by bodies, sites or anchors."""
         return super().holds(wanted) or (wanted.before.closure and bool(self._rows(wanted.before)))
 
     def frame_edits(self, wanted: MovedJoint) -> Iterator[Edit]:
-        """Places of bodies and sites, or anchors."""
+        """Yield edits that move bodies, sites or anchors with a joint's frames."""
         joint = wanted.before
         body = None if joint.closure else self._frames.body(joint.child)
         sides = self._sites(joint) if joint.closure else ([body] if body else [], [])
@@ -165,17 +165,17 @@ class MjcfPatcher(XmlPatcher):
         return MjcfFrames(self.m, self.roots)
 
     def _sites(self, joint: Joint) -> tuple[list[Node], list[Node]] | None:
-        """Sites that close a loop at a joint."""
+        """Return the sites of a closure, on its parent and on its child."""
         return self._frames.sites(joint, [number for number, _ in self._rows(joint)])
 
     def _rows(self, joint: Joint) -> list[tuple[int, Node]]:
-        """Equality constraints that make up a closure."""
+        """Return numbers and elements of the equality constraints of a closure."""
         return MjcfClosures(self, self.source).rows_of(joint)
 
     # -- joints of the tree
 
     def _joint_place(self, joint: Joint) -> Node | None:
-        """The element of a joint; one without a name is found in its body."""
+        """Return the element of a joint, found by its body where the joint has no name."""
         if joint.source is not None and joint.source.line is not None:
             return self.element(joint)
         number = self._number(joint)
@@ -185,11 +185,12 @@ class MjcfPatcher(XmlPatcher):
         name = self.m.body(body).name
         bodies = (p for root in self.roots for p in root.walk() if p.tag == "body")
         place = next((p for p in bodies if p.get("name") == name), None) if name else None
-        own = [] if place is None else list(_own_joints(place))
+        joints = [] if place is None else list(_own_joints(place))
         k = number - int(self.m.body_jntadr[body])
-        return own[k] if len(own) == int(self.m.body_jntnum[body]) else None
+        return joints[k] if len(joints) == int(self.m.body_jntnum[body]) else None
 
     def _number(self, joint: Joint) -> int | None:
+        """Return the number of a joint in the compiled model, found by its name or its body."""
         names = [self.m.joint(j).name or None for j in range(self.m.njnt)]
         if joint.name in names:
             return names.index(joint.name)
@@ -200,6 +201,7 @@ class MjcfPatcher(XmlPatcher):
         return None
 
     def _tree_joint(self, wanted: WantedKind) -> Iterator[Edit]:
+        """Yield edits that give a tree joint another kind, most by a further joint beside it."""
         joint, place = wanted.joint, self._joint_place(wanted.joint)
         number = self._number(joint)
         if place is None or number is None or wanted.kind not in self._gains(joint):
@@ -213,9 +215,11 @@ class MjcfPatcher(XmlPatcher):
                 f"{joint.source}: joint {joint.name!r} stands in a <frame>, in which a second axis "
                 "is not written; move it out of the frame"
             )
-        own = self.spec.joints[number]
-        pos = place.get("pos") or (numbers(own.pos) if np.any(own.pos) else None)
-        slide, axis, first = True, place.get("axis") or numbers(own.axis), False
+        compiled_joint = self.spec.joints[number]
+        pos = place.get("pos") or (
+            numbers(compiled_joint.pos) if np.any(compiled_joint.pos) else None
+        )
+        slide, axis, first = True, place.get("axis") or numbers(compiled_joint.axis), False
         screws = wanted.replacement.screws
         if wanted.kind == "universal":
             slide, axis = False, numbers(screws[3:, 1])
@@ -225,17 +229,18 @@ class MjcfPatcher(XmlPatcher):
             slide = False
         name = unique(f"{joint.name}_{'slide' if slide else 'turn'}", self.taken)
         self.taken.add(name)
-        given = {"name": name, "type": "slide" if slide else "hinge"}
+        attributes = {"name": name, "type": "slide" if slide else "hinge"}
         if not slide and pos is not None:
-            given["pos"] = pos
-        given["axis"] = axis
-        given |= self._neutral(place)
-        text = "<joint " + " ".join(f'{key}="{value}"' for key, value in given.items()) + "/>"
+            attributes["pos"] = pos
+        attributes["axis"] = axis
+        scopes = (scope.get("childclass") for scope in place.above())
+        attributes |= self.neutral(next(filter(None, scopes), None))
+        text = "<joint " + " ".join(f'{key}="{value}"' for key, value in attributes.items()) + "/>"
         yield place.before(text) if first else place.after(text)
         yield from self._longer_keys(number, first)
 
     def _retyped(self, place: Node, wanted: WantedKind) -> Iterator[Edit]:
-        """A hinge made a slide, or the other way round, or a ball, which nothing may depend on."""
+        """Yield the edit of a joint's type; a ball is refused while its coordinate is used."""
         what = self._needed(wanted.joint, place) if wanted.kind == "spherical" else ""
         if what:
             raise ModelError(
@@ -245,11 +250,11 @@ class MjcfPatcher(XmlPatcher):
         yield place.with_attribute("type", KINDS.written[wanted.kind])
 
     def _needed(self, joint: Joint, place: Node) -> str:
-        """Name one thing that uses a hinge's coordinate; empty if the hinge may become a ball."""
-        m, own = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
+        """Return what uses a hinge's coordinate; empty if the hinge may become a ball."""
+        m, of_joints = self.m, self.m.eq_type == mujoco.mjtEq.mjEQ_JOINT
         named = {*m.sensor_objid[m.sensor_objtype == mujoco.mjtObj.mjOBJ_JOINT]}
         named |= {*m.wrap_objid[m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT]}
-        named |= {*m.eq_obj1id[own], *m.eq_obj2id[own]}
+        named |= {*m.eq_obj1id[of_joints], *m.eq_obj2id[of_joints]}
         needs = {
             "keyframes of the model hold": m.nkey,
             "range bounds": place.get("range") is not None or joint.limits is not None,
@@ -257,27 +262,28 @@ class MjcfPatcher(XmlPatcher):
             "springs and losses act on": any(map(np.any, joint.dynamics.stated().values())),
             "sensors or couplings name": self._number(joint) in named,
         }
-        return next((what for what, there in needs.items() if there), "")
+        return next((use for use, used in needs.items() if used), "")
 
-    def _neutral(self, place: Node) -> dict[str, str]:
-        """Attributes that keep the defaults of the place from acting on an added joint."""
-        scope: Node | None = place.parent
-        while scope is not None and scope.get("childclass") is None:
-            scope = scope.parent
-        name = None if scope is None else scope.get("childclass")
+    @property
+    def keys(self) -> list[str]:
+        """Names of the keyframes."""
+        return [name for i in range(self.m.nkey) if (name := self.m.key(i).name)]
+
+    def neutral(self, name: str | None) -> dict[str, str]:
+        """Return attributes of an added joint against springs and limits of a default class."""
         default = (self.spec.find_default(name) if name else self.spec.default).joint
-        found = {}
+        attributes = {}
         for attribute, none in NEUTRAL.items():
             if np.any(np.atleast_1d(getattr(default, attribute)) != none):
-                found[attribute] = f"{none:g}"
+                attributes[attribute] = f"{none:g}"
         if np.any(default.range) or default.limited == mujoco.mjtLimited.mjLIMITED_TRUE:
-            found["limited"] = "false"
+            attributes["limited"] = "false"
         if np.any(default.actfrcrange):
-            found["actuatorfrclimited"] = "false"
-        return found
+            attributes["actuatorfrclimited"] = "false"
+        return attributes
 
     def _longer_keys(self, number: int, first: bool) -> Iterator[Edit]:
-        """A zero in every keyframe for the coordinate of an added joint."""
+        """Yield edits that add a zero to each keyframe for the coordinate of an added joint."""
         for root in self.roots:
             for key in (place for place in root.walk() if place.tag == "key"):
                 for attribute, addresses in (
@@ -290,7 +296,7 @@ class MjcfPatcher(XmlPatcher):
     # -- references
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """Folders of assets where the compiler names them, else the assets; included files."""
+        """Yield relative paths in a text: asset folders, asset files and included files."""
         compilers = [p for root in self.roots for p in root.walk() if p.tag == "compiler"]
         folders = {name for place in compilers for name in place.spans} & ASSETS
         for place in XmlDocument(text).root.walk():
@@ -323,7 +329,7 @@ def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Ga
 
 
 def _in_words(joint: Joint) -> str:
-    """A slack joint as MJCF has it, with its axis in the frame of the body."""
+    """Return a slack joint as an MJCF element, with its axis in the frame of the body."""
     slides = bool(np.any(joint.screws[:3]))
     direction = joint.screws[:3, 0] if slides else joint.screws[3:, 0]
     axis = numbers(joint.T_parent_joint[:3, :3] @ direction)
@@ -332,7 +338,7 @@ def _in_words(joint: Joint) -> str:
 
 
 def _own_joints(body: Node) -> Iterator[Node]:
-    """Joint elements of a body, those in its frames included."""
+    """Yield joint elements of a body, those inside <frame> elements included."""
     for child in body.nodes:
         if child.tag in ("joint", "freejoint"):
             yield child
@@ -341,7 +347,7 @@ def _own_joints(body: Node) -> Iterator[Node]:
 
 
 def _with_zero(key: Node, attribute: str, address: int, first: bool) -> Edit:
-    """A zero before or behind one of the numbers of a keyframe."""
+    """Return the edit that puts a zero before or behind a number of a keyframe."""
     start, end = key.spans[attribute]
     words = list(_WORD.finditer(key.document.text, start, end))
     at = words[address].start() if first else words[address].end()

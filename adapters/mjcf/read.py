@@ -65,12 +65,9 @@ def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
 def _read(
     source: Compiled, stem: str, keyframe: str | bool | None, close: str | None = None
 ) -> Mechanism:
-    """The mechanism of a compiled model."""
+    """Return the mechanism of a compiled model at a keyframe, its loops closed by sites."""
     m, path = source.model, source.path
-    written = [m.body(i).name for i in range(m.nbody)]
-    bodies = _named(written, (f"body_{i}" for i in range(m.nbody)))
-    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
-    joints = _named([m.joint(i).name for i in range(m.njnt)], stems)
+    bodies, joints = element_names(m)
     q, shown = _reference(m, path, keyframe)
     model = Model(
         path,
@@ -102,17 +99,25 @@ def _model_name(m: Any) -> str:
     return name if name != "MuJoCo Model" else ""
 
 
+def element_names(m: Any) -> tuple[list[str], list[str]]:
+    """Return names of all bodies and joints, those of unnamed ones made of numbers and bodies."""
+    bodies = _named([m.body(i).name for i in range(m.nbody)], (f"body_{i}" for i in range(m.nbody)))
+    stems = [f"{bodies[body]}_joint" for body in m.jnt_bodyid]
+    return bodies, _named([m.joint(i).name for i in range(m.njnt)], stems)
+
+
 def _named(names: list[str], stems: Iterable[str]) -> list[str]:
-    """Names, with new ones made of the stems for the unnamed."""
+    """Return names, in which unnamed entries get a unique name made of their stem."""
     taken = {name for name in names if name}
-    found = []
+    result = []
     for name, stem in zip(names, stems, strict=True):
-        found.append(name or unique(stem, taken))
-        taken.add(found[-1])
-    return found
+        result.append(name or unique(stem, taken))
+        taken.add(result[-1])
+    return result
 
 
 def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, str | None]:
+    """Return ``qpos`` of the reference pose and the name of its keyframe, if it is one."""
     names = [str(m.key(i).name) for i in range(m.nkey)]
     if keyframe is None or keyframe is True:
         if HOME not in names and keyframe is None:
@@ -126,7 +131,7 @@ def _reference(m: Any, path: str, keyframe: str | bool | None) -> tuple[Array, s
 
 
 def _join(model: Model, i: int, q: Array) -> None:
-    """Add the joints of a body, and the massless bodies between them."""
+    """Add the joints of body i, and the massless bodies between them, at ``qpos`` q."""
     m, name = model.m, model.body_names[i]
     parent, T = model.body_names[int(m.body_parentid[i])], model.body_frame(i)
     first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
@@ -152,7 +157,7 @@ def _join(model: Model, i: int, q: Array) -> None:
 
 
 def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) -> Joint:
-    """One joint at its coordinates of the reference pose."""
+    """Return joint j between two bodies at ``qpos`` q; T is its body's frame in the parent."""
     m, kind, at = model.m, int(model.m.jnt_type[j]), int(model.m.jnt_qposadr[j])
     name, place = model.joint_names[j], transform(translation=m.jnt_pos[j])
     if kind == mujoco.mjtJoint.mjJNT_FREE:
@@ -170,8 +175,8 @@ def _joint(model: Model, j: int, parent: str, child: str, T: Array, q: Array) ->
 
 
 def _prescribed(model: Model, keyframe: str) -> list[PrescribedMotion]:
-    """Coordinates at which position servos hold their joints in a keyframe that sets them."""
-    m, found = model.m, []
+    """Return target positions of servos that a keyframe's ``ctrl`` sets, as motions."""
+    m, motions = model.m, []
     ctrl = m.key_ctrl[[str(m.key(i).name) for i in range(m.nkey)].index(keyframe)]
     for i in range(m.nu if np.any(ctrl) else 0):
         servo = m.actuator_biastype[i] == mujoco.mjtBias.mjBIAS_AFFINE
@@ -181,11 +186,12 @@ def _prescribed(model: Model, keyframe: str) -> list[PrescribedMotion]:
         if servo and joint and gear and m.jnt_type[j] in Model.SCALAR:
             name = m.actuator(i).name or model.joint_names[j]
             value = repr(float(ctrl[i]) / gear)
-            found.append(PrescribedMotion(name, model.joint_names[j], value))
-    return found
+            motions.append(PrescribedMotion(name, model.joint_names[j], value))
+    return motions
 
 
 def _body(model: Model, i: int) -> Body:
+    """Return body i with its inertia and geometry."""
     m = model.m
     inertia = None
     if i > 0 and i not in model.compiled.unknown:
@@ -208,6 +214,7 @@ def _body(model: Model, i: int) -> Body:
 
 
 def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
+    """Return the geometry of geom g; None for kinds that a mechanism does not hold."""
     m, kind = model.m, int(model.m.geom_type[g])
     a, b, c = (float(x) for x in m.geom_size[g])
     shapes: dict[int, tuple[str, list[float]]] = {
@@ -237,7 +244,7 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
 
 
 def _report(model: Model) -> None:
-    """Report contents of the model that are not read into the mechanism."""
+    """Report what of the model is not read into the mechanism."""
     m = model.m
     for lost in model.compiled.lost:
         model.unread(f"{lost} are not read")
@@ -270,10 +277,16 @@ def _report(model: Model) -> None:
             "actuators on sites, bodies or spatial tendons are no motors of joints: "
             + listed(others, len(others))
         )
+    starts = m.wrap_type[m.tendon_adr] if m.ntendon else ()
+    spatial = [
+        m.tendon(k).name or f"tendon_{k}"
+        for k, kind in enumerate(starts)
+        if kind != mujoco.mjtWrap.mjWRAP_JOINT
+    ]
     ignored = {
         **unread_values(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
-        "spatial tendons": np.any(m.wrap_type == mujoco.mjtWrap.mjWRAP_SITE),
+        f"spatial tendons {listed(spatial)}": bool(spatial),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),
     }
     named = [what for what, present in ignored.items() if present]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,16 +23,8 @@ from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
 
 ARM = 0.1  # metres between the two points that close a hinge
-#: Sections, and what the attributes of their elements name in the new file.
-SECTIONS = {
-    "contact": {"body1": "body", "body2": "body"},
-    "sensor": {"joint": "joint", "actuator": "actuator", "body": "body"},
-}
-KINDS = {"contact": ("exclude",)}
 #: What ``solref`` and ``solimp`` are where nothing is said.
 USUAL = {"solref": [0.02, 1.0], "solimp": [0.9, 0.95, 0.001, 0.5, 2.0]}
-#: Attributes that are no names; an element with any other attribute is not understood.
-PLAIN = frozenset({"name", "noise", "cutoff", "user", "nsample", "interval"})
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -42,7 +33,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 
 def written(mechanism: Mechanism, target: str, *, welds: bool = True) -> BodyTree:
-    """The file, for MuJoCo or another reader of MJCF; without welds by connects in their place."""
+    """Return the written file; ``welds=False`` pins closures by connects, as Drake needs."""
     root, found = etree.Element("mujoco", model=mechanism.name), spanning(mechanism)
     tree = BodyTree(target, mechanism, root, turned=found.turned, spanning=found)
     add(root, "compiler", angle="radian", autolimits="true")
@@ -59,7 +50,7 @@ def written(mechanism: Mechanism, target: str, *, welds: bool = True) -> BodyTre
         root.remove(assets)
     _drive(tree)
     tree.refuse_massless()
-    pass_through(mechanism, root)
+    _keep_softness(mechanism, root)
     if any(np.any(joint.position) for joint in found.tree):
         add(add(root, "keyframe"), "key", name="home", qpos=tree.qpos)
     return tree
@@ -113,35 +104,35 @@ def _close(tree: BodyTree, welds: bool) -> None:
 
 
 def _meet(poses: Mapping[str, Array], joint: Joint, T_parent: Array, T_child: Array) -> bool:
-    """Whether two points of the bodies of a joint are one where all coordinates are zero."""
+    """Return whether two frames on a joint's bodies coincide where all coordinates are zero."""
     apart = poses[joint.parent] @ T_parent - poses[joint.child] @ T_child
     return float(np.max(np.abs(apart[:3, 3]))) < ROUNDING
 
 
 def _drive(tree: BodyTree) -> None:
-    """Add the motors; a joint that is marked as driven and has none gets a plain one."""
+    """Add the actuators; a joint that is actuated and has none gets a plain motor."""
     mechanism = tree.mechanism
     motors: dict[str, list[Actuator]] = {}
     for actuator in mechanism.actuators:
         motors.setdefault(actuator.motor or f"/{actuator.name}", []).append(actuator)
     for shared in motors.values():
-        found = [tree.coordinates.get((each.joint, each.freedom)) for each in shared]
-        written = [each for each in found if each is not None]
-        balls = {each.joint for each in shared if mechanism.joint(each.joint).kind == "spherical"}
-        if len(written) == len(shared) and (not balls or len({w.joint for w in written}) == 1):
-            add_actuator(tree.root, shared, written, bool(balls))
+        coordinates = [tree.coordinates.get((part.joint, part.freedom)) for part in shared]
+        kept = [coordinate for coordinate in coordinates if coordinate is not None]
+        balls = {part.joint for part in shared if mechanism.joint(part.joint).kind == "spherical"}
+        if len(kept) == len(shared) and (not balls or len({w.joint for w in kept}) == 1):
+            add_actuator(tree.root, shared, kept, bool(balls))
     named = {actuator.joint for actuator in mechanism.actuators}
     for joint in mechanism.joints:
         freedoms = [tree.coordinates.get((joint.name, k)) for k in range(joint.freedoms)]
         if joint.actuated and joint.name not in named:
-            for k, own in enumerate(each for each in freedoms if each):
+            for k, coordinate in enumerate(freedom for freedom in freedoms if freedom):
                 ball = joint.kind == "spherical"
-                name = own.joint if not ball else f"{joint.name}_{k + 1}"
-                add_actuator(tree.root, [Actuator(name, joint.name, k)], [own], ball)
+                name = coordinate.joint if not ball else f"{joint.name}_{k + 1}"
+                add_actuator(tree.root, [Actuator(name, joint.name, k)], [coordinate], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
-    """Bring two points together that meet where all coordinates are zero."""
+    """Add a <connect> by bodies and an anchor, for points that meet at zero coordinates."""
     first, second = sorted(ends, key=lambda end: end[0] == tree.mechanism.ground)
     other = None if second[0] == tree.mechanism.ground else second[0]
     group = find_or_add(tree.root, "equality")
@@ -149,7 +140,7 @@ def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
 
 
 def _pin(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
-    """Join two bodies rigidly by three points, for readers without welds."""
+    """Join two bodies rigidly by three connects, for readers without welds."""
     for k, arm in enumerate(ARM * np.eye(3)):
         moved = [(body, T @ transform(translation=arm)) for body, T in ends]
         _connect(tree, name if k == 0 else f"{name}_{k + 1}", *moved)
@@ -171,10 +162,10 @@ def _couple(tree: BodyTree) -> None:
         (slide, [(slide, 1.0), (hinge, -pitch)], 0.0) for slide, hinge, pitch in tree.pitches
     ]
     for coupling in mechanism.couplings:
-        found = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
+        written_terms = [(tree.coordinates.get((j, k)), c) for j, k, c in coupling.terms]
         balls = {name for name, _, _ in coupling.terms if mechanism.joint(name).group}
-        terms = [(each.joint, c / each.factor) for each, c in found if each is not None]
-        if len(terms) < len(found) or balls or coupling.table:
+        terms = [(each.joint, c / each.factor) for each, c in written_terms if each is not None]
+        if len(terms) < len(written_terms) or balls or coupling.table:
             continue
         if coupling.curved:
             _add_polynomial(tree, coupling, terms)
@@ -185,7 +176,7 @@ def _couple(tree: BodyTree) -> None:
 
 
 def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[str, float]]) -> None:
-    """A coordinate that is a polynomial of another one; others are left out."""
+    """Add an equality for a coordinate that is a polynomial of one other coordinate."""
     if len(terms) != 2:
         return
     (follower, a), (leader, _) = terms
@@ -197,28 +188,10 @@ def _add_polynomial(tree: BodyTree, coupling: Coupling, terms: Sequence[tuple[st
     add(group, "joint", name=coupling.name, joint1=follower, joint2=leader, polycoef=row)
 
 
-def pass_through(mechanism: Mechanism, root: Any) -> None:
-    """Copy solver options, softness of loops, contact exclusions and sensors from the source."""
+def _keep_softness(mechanism: Mechanism, root: Any) -> None:
+    """Copy ``solref`` and ``solimp`` of the source's constraints to those written for them."""
     if mechanism.format != "mjcf" or mechanism.path is None:
         return
-    _keep_softness(mechanism, root)
-    for source in _roots(mechanism):
-        for option in source.iterfind("option"):
-            for name, value in option.attrib.items():
-                if name != "gravity":
-                    find_or_add(root, "option").set(name, value)
-            for flag in option.iterfind("flag"):
-                find_or_add(root, "option").append(deepcopy(flag))
-        for section, names in SECTIONS.items():
-            for element in source.iterfind(f"{section}/*"):
-                if element.tag in KINDS.get(section, (element.tag,)) and _there(
-                    element, names, root
-                ):
-                    find_or_add(root, section).append(deepcopy(element))
-
-
-def _keep_softness(mechanism: Mechanism, root: Any) -> None:
-    """Give constraints that close loops ``solref`` and ``solimp`` of those that did so before."""
     from regularize.adapters.mjcf.compiled import compiled  # with MuJoCo, which has read the file
 
     try:
@@ -235,30 +208,6 @@ def _keep_softness(mechanism: Mechanism, root: Any) -> None:
             for key, values in (("solref", m.eq_solref[i]), ("solimp", m.eq_solimp[i])):
                 if element.get("name") in own and [*values] != USUAL[key]:
                     element.set(key, numbers([*values]))
-
-
-def _roots(mechanism: Mechanism) -> Iterator[Any]:
-    parser = etree.XMLParser(
-        resolve_entities=False, remove_comments=True, no_network=True, huge_tree=True
-    )
-    for file in (mechanism.path, *mechanism.files):
-        try:
-            yield etree.parse(str(file), parser).getroot()
-        except (OSError, etree.XMLSyntaxError):
-            continue
-
-
-def _there(element: Any, names: dict[str, str], root: Any) -> bool:
-    """Whether all that an element names is in the new file."""
-    given = {key: value for key, value in element.attrib.items() if key in names}
-    if not given or {*element.attrib} - {*given} - PLAIN:
-        return False
-    places = {"actuator": "actuator/*", "body": "worldbody//body", "joint": "worldbody//joint"}
-    return all(
-        (value == "world" and names[key] == "body")
-        or value in {element.get("name") for element in root.iterfind(places[names[key]])}
-        for key, value in given.items()
-    )
 
 
 #: Equations that Drake does not read.
@@ -298,7 +247,7 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
 
 
 def _at_zero(joint: Joint) -> Joint:
-    """The joint with its coordinates zero at its place, as far as the motion is one of a group."""
+    """Return the joint with zero coordinates at its reference pose; refuse kinds that cannot."""
     if not np.any(joint.position):
         return joint
     turned = joint.T_parent_joint @ motion(joint, joint.position)

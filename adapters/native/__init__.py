@@ -1,7 +1,7 @@
-"""The project's own JSON: every number of a mechanism, bit for bit.
+"""Reader, writer and patcher of the project's own JSON, which keeps every number bit for bit.
 
 ``regularize/schema/mechanism-1.json`` describes it. Lengths are metres, angles radians, matrices
-lists of rows; a bound that there is not is null.
+lists of rows; an infinite bound is null.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from regularize.adapters.common.edits import Edit, EditedText, MovedJoint, Patch, WantedKind, tidy
+from regularize.adapters.common.edits import (
+    Edit,
+    EditedText,
+    MovedJoint,
+    Patch,
+    WantedKind,
+    WantedSlack,
+    tidy,
+)
 from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
-from regularize.errors import ModelError
+from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import json_text
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, transform
@@ -41,17 +49,18 @@ from regularize.version import SCHEMAS
 MARK = "regularize-mechanism"
 VERSION = SCHEMAS["mechanism"]
 Record = TypeVar("Record")
-#: Attributes that are written where they state something.
+#: Attributes that are left out where they are empty.
 SILENT: Mapping[type, tuple[str, ...]] = {
-    Joint: ("dynamics", "tolerance"),
+    Joint: ("dynamics", "tolerance", "repeated"),
     Body: ("elastic",),
     Geometry: ("friction",),
     Actuator: ("motor",),
     Coupling: ("coefficients", "table"),
+    Diagnostic: ("unread",),
 }
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
-#: Entries that change with the kind.
+#: Entries of a joint that change with its kind.
 ENTRIES = (
     *("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics"),
 )
@@ -64,7 +73,7 @@ def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
 
 
 def as_dict(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism as plain dictionaries, lists, numbers and strings."""
+    """Return a mechanism as dictionaries, lists, numbers and strings."""
     return {
         "format": MARK,
         "version": VERSION,
@@ -86,16 +95,16 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses by attributes, but empty ones of ``SILENT``; arrays and tuples as lists."""
+    """Return a value as JSON types: dataclasses as dictionaries, arrays and tuples as lists."""
     if isinstance(value, tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # a bound that there is not
+        return None  # an infinite bound
     if not is_dataclass(value):
         return value
-    members = {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    members = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Joint):
         members["screws"] = value.screws.T.tolist()  # one row each
         if value.limits is not None:
@@ -110,19 +119,19 @@ def plain(value: Any) -> Any:
     return {
         key: member
         for key, member in members.items()
-        if key not in silent or member not in (None, [], {})
+        if key not in silent or member not in (None, 0, False, [], {})
     }
 
 
 def _limits(limits: JointLimits) -> Any:
-    """Rows of bounds, and of rate and effort if any is stated; without bounds these by names."""
+    """Return rows of bounds, with rates and efforts if stated; without bounds those by name."""
     rated = {"velocity": limits.velocity, "effort": limits.effort}
     if limits.lower is None:
         return {key: v.tolist() for key, v in rated.items() if v is not None}
     columns = [*np.asarray(limits).T]
     if limits.velocity is not None or limits.effort is not None:
-        none = np.full(limits.shape[0], np.inf)
-        columns += [none if v is None else v for v in rated.values()]
+        unlimited = np.full(limits.shape[0], np.inf)
+        columns += [unlimited if v is None else v for v in rated.values()]
     return [[v if math.isfinite(v) else None for v in row] for row in np.array(columns).T.tolist()]
 
 
@@ -152,11 +161,11 @@ def read(path: str) -> Mechanism:
     )
 
 
-def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> Record:
-    """A dataclass from members of its attributes' names, by ``MEMBERS`` or readers of its own."""
+def _record(kind: type[Record], value: Value, **readers: Callable[[Value], Any]) -> Record:
+    """Read a dataclass; members are read by ``readers`` of their names, or else by ``MEMBERS``."""
     attributes = {}
     for each in fields(cast(Any, kind)):
-        read_member = own.get(each.name) or MEMBERS[each.name]
+        read_member = readers.get(each.name) or MEMBERS[each.name]
         optional = each.default is not MISSING or each.default_factory is not MISSING
         member = value.get(each.name) if optional and each.name not in NEEDED else value[each.name]
         if member is not None:
@@ -165,7 +174,7 @@ def _record(kind: type[Record], value: Value, **own: Callable[[Value], Any]) -> 
 
 
 def _read_limits(value: Value) -> JointLimits:
-    """Rows of a lower and an upper bound, and perhaps of a rate and an effort; or these by name."""
+    """Read rows of (lower, upper) or (lower, upper, rate, effort), or rate and effort by name."""
     if isinstance(value.data, dict):
         return JointLimits(None, None, value.maybe("velocity", _row), value.maybe("effort", _row))
     rows = []
@@ -185,20 +194,23 @@ def _read_limits(value: Value) -> JointLimits:
 
 
 def _bound(value: Value, unbounded: float) -> float:
+    """Read a bound; null is the given infinity."""
     return unbounded if value.data is None else value.number()
 
 
 def _range(value: Value) -> tuple[float, float]:
+    """Read a lower and an upper end, of which null is infinite."""
     low, high = value.items()
     return _bound(low, -math.inf), _bound(high, math.inf)
 
 
 def _row(value: Value) -> Array:
+    """Read a row of any number of numbers."""
     return value.numbers(-1)
 
 
 def _frame(value: Value) -> Transform:
-    """The frame as written, to the last digit, but for turns that rounded numbers are not."""
+    """Read a frame (4, 4) to the last digit; a rotation of rounded numbers is made orthogonal."""
     T = value.numbers(4, 4)
     R = value.rotation(T[:3, :3])
     if np.abs(T[3] - IDENTITY[3]).max() > NEGLIGIBLE:
@@ -208,6 +220,7 @@ def _frame(value: Value) -> Transform:
 
 
 def _screws(value: Value) -> Space:
+    """Read screws, one a row, as columns of shape (6, n)."""
     screws = value.numbers(-1, 6).reshape(-1, 6).T
     if not screws.any(axis=0).all():
         raise value.error("a screw of zeros is no motion")
@@ -215,11 +228,13 @@ def _screws(value: Value) -> Space:
 
 
 def _joint(value: Value) -> Joint:
+    """Read a joint, whose position has as many numbers as it has screws."""
     freedoms = len(value["screws"].items())
     return _record(Joint, value, position=lambda position: position.numbers(freedoms))
 
 
 def _elastic(value: Value) -> Beam | Modes:
+    """Read the elasticity of a body: a beam, or modes if it has shapes."""
     if value.get("shapes") is None:
         return _record(Beam, value)
     n = len(value["mass"].items())
@@ -228,12 +243,13 @@ def _elastic(value: Value) -> Beam | Modes:
 
 
 def _severity(value: Value) -> str:
+    """Read the severity of a finding."""
     if value.text() not in SEVERITIES:
         raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {value.text()!r}")
     return value.text()
 
 
-#: What reads the members of each name.
+#: Reader of each member by its name.
 MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
     **dict.fromkeys(("motor", "path", "element", "code", "message", "loop"), Value.text),
@@ -242,8 +258,8 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "moments": lambda value: tuple(value.numbers(2).tolist()),
     "elastic": _elastic,
     **dict.fromkeys(("control", "position", "velocity"), Value.number),
-    **dict.fromkeys(("line", "freedom"), Value.integer),
-    **dict.fromkeys(("collision", "closure", "actuated"), Value.flag),
+    **dict.fromkeys(("line", "freedom", "repeated"), Value.integer),
+    **dict.fromkeys(("collision", "closure", "actuated", "unread"), Value.flag),
     **dict.fromkeys(("T_body_geometry",), lambda value: value.numbers(4, 4)),
     **dict.fromkeys(("T_parent_joint", "T_child_joint"), _frame),
     **dict.fromkeys(("damping", "friction", "stiffness", "rest_position", "armature"), _row),
@@ -271,49 +287,71 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
         for term in value.items()
     ),
 }
-#: Frames that a file states although the library has a default for them.
+#: Members that a file has to state, although the classes have a default for them.
 NEEDED = ("T_body_geometry", "T_parent_joint", "T_child_joint")
 
 
 class NativePatcher(Patcher):
-    """Edits a file of the project's own format, which holds every kind."""
+    """Edits a file of the project's own format, in which a joint can become any kind."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Every kind in the place of a closing joint or of a passive one."""
+        """Return all kinds."""
         return (*KINDS, *HIGHER_PAIRS, "slotted")
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """The entries of each joint that its kind decides."""
-        text = self.text(self.path)
-        # JSON is YAML, and PyYAML knows where every value stands.
-        import yaml  # where a file is edited, not where one is written
-
-        root: Any = yaml.compose(text.text, Loader=yaml.SafeLoader)
-        joints = _members(root)["joints"].value
-        named = {_members(node)["name"].value: node for node in joints}
-        patch = Patch()
+        """Return the edits of the entries of each joint that change with its kind."""
+        text, named, patch = self.text(self.path), self._entries(), Patch()
         for change in wanted:
             if change.joint.name not in named:
                 raise ModelError(f"{self.path}: joint {change.joint.name!r} is not found again")
             patch.edits += _edits(text, named[change.joint.name], change)
         return patch
 
+    def slack(self, wanted: WantedSlack) -> Patch:
+        """Return the edits that delete joints; links are not put in."""
+        if wanted.links:
+            return super().slack(wanted)
+        entries = [*self._entries().items()]
+        names = {joint.name for joint in wanted.removed}
+        patch, is_first = Patch(), True
+        for i, (name, node) in enumerate(entries):
+            if name not in names:
+                is_first = False
+                continue
+            if is_first and i + 1 == len(entries):
+                raise UnsupportedExport(f"{self.path}: no joint would be left")
+            # One comma goes with each: that behind it as long as none stays before it.
+            start = node.start_mark if is_first else entries[i - 1][1].end_mark
+            end = entries[i + 1][1].start_mark if is_first else node.end_mark
+            patch.edits.append(Edit(self.path, start.index, end.index, ""))
+        return patch
+
+    def _entries(self) -> dict[str, Any]:
+        """Return the entries of all joints in the syntax tree, by name."""
+        # JSON is YAML, and PyYAML knows where every value stands.
+        import yaml  # where a file is edited, not where one is written
+
+        root: Any = yaml.compose(self.text(self.path).text, Loader=yaml.SafeLoader)
+        return {_members(node)["name"].value: node for node in _members(root)["joints"].value}
+
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Both frames."""
+        """Return that both frames of a joint can be moved."""
         return True, True
 
     def frame_edits(self, wanted: MovedJoint) -> list[Edit]:
-        """The entries of the frames."""
+        """Return the edits of the frames of a moved joint."""
         frames = [tidy(T) for T in (wanted.after.T_parent_joint, wanted.after.T_child_joint)]
         after = replace(wanted.before, T_parent_joint=frames[0], T_child_joint=frames[1])
         return self.patch([WantedKind(wanted.before, after.kind, after)]).edits
 
 
 def _members(node: Any) -> dict[str, Any]:
+    """Return the members of a mapping in a syntax tree of YAML."""
     return {key.value: value for key, value in node.value}
 
 
 def _edits(text: EditedText, node: Any, wanted: WantedKind) -> Iterator[Edit]:
+    """Yield an edit for each entry of a joint that differs in the wanted joint."""
     new, old = plain(wanted.replacement), plain(wanted.joint)
     for key, value in _members(node).items():
         if key in ENTRIES and new.get(key, {}) != old[key]:

@@ -25,12 +25,12 @@ from regularize.errors import ReadError, RegularizeError, UnknownFormat
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
 
-#: Parts of a mechanism that say where they come from.
+#: Attributes of a mechanism whose entries have a ``source``.
 PLACED = ("bodies", "joints", "couplings", "actuators", "findings")
 
 
 def placed(mechanism: Mechanism, place: Callable[[Source | None], Source | None]) -> Mechanism:
-    """A mechanism whose parts stand in an object, and in no file."""
+    """Return the mechanism with sources mapped by ``place``, and with no path of a file."""
     named: dict[str, Any] = {
         part: tuple(replace(x, source=place(x.source)) for x in getattr(mechanism, part))
         for part in PLACED
@@ -39,7 +39,7 @@ def placed(mechanism: Mechanism, place: Callable[[Source | None], Source | None]
 
 
 class ObjectDocument(ABC):
-    """An object that is written to a file, and made of one again."""
+    """An object in memory that is written to a model file, and made again of a changed file."""
 
     format: str  # name of the file's format
     label: str  # what messages call the object in the place of a file name
@@ -50,23 +50,23 @@ class ObjectDocument(ABC):
 
     @abstractmethod
     def parse(self, path: Path) -> Any:
-        """A new object of the same type from a file."""
+        """Return a new object of the same type, made of a file."""
 
     def line(self, line: int | None) -> int | None:
-        """The line of the user's own text that a line of the file is; None where there is none."""
+        """Return the line of the user's text that became a line of the file; None without one."""
         return None
 
     def source(self, source: Source | None) -> Source | None:
-        """Return a place in the object in the place of one in its file."""
+        """Return the source in the object that corresponds to a source in the written file."""
         return source and Source(self.label, self.line(source.line), source.element)
 
     def placed(self, mechanism: Mechanism) -> Mechanism:
-        """A mechanism whose parts stand in the object."""
+        """Return the mechanism with sources in the object instead of in the written file."""
         return placed(mechanism, self.source)
 
     @contextmanager
     def written(self) -> Iterator[Path]:
-        """The object as a file for a while; errors name the object in its place."""
+        """Write the object to a temporary file; errors within this context name the object."""
         with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
             path = str(self.write(Path(folder)))
             try:
@@ -75,11 +75,11 @@ class ObjectDocument(ABC):
                 line, reason = self.line(error.line), error.reason.replace(path, self.label)
                 raise ReadError(self.label, reason, line=line, element=error.element) from None
             except RegularizeError as error:
-                error.args = tuple(str(each).replace(path, self.label) for each in error.args)
+                error.args = tuple(str(text).replace(path, self.label) for text in error.args)
                 raise
 
     def read(self, **options: Any) -> Mechanism:
-        """The mechanism of the object."""
+        """Read the mechanism that the object describes."""
         with self.written() as path:
             return self.placed(read(path, format=self.format, **options))
 
@@ -101,43 +101,44 @@ class TextDocument(ObjectDocument):
         self._text = text
         self._data = text.encode() if isinstance(text, str) else bytes(text)
         self.label = "<text>" if isinstance(text, str) else "<bytes>"
-        self.format = format or self._told()
+        self.format = format or self._recognised()
 
-    def _told(self) -> str:
-        """The one format that the text itself tells."""
+    def _recognised(self) -> str:
+        """Return the only format whose content the text has; raise where there are several."""
         if not self._data.strip():
             raise ReadError(self.label, "is empty; give what a model file holds")
-        found = [each.name for each in by_content(self._data)]
-        if "xacro" in found:
+        formats = [adapter.name for adapter in by_content(self._data)]
+        if "xacro" in formats:
             return "xacro"
-        if len(found) != 1:
+        if len(formats) != 1:
             raise UnknownFormat(self.label, readable(), "format=")
-        return found[0]
+        return formats[0]
 
     def write(self, folder: Path) -> Path:
         """Write the text unchanged, with the ending of its format."""
         adapter = adapter_named(self.format)
         if adapter is None or not adapter.of_files:
             raise UnknownFormat(self.format, readable(), "format=")
-        # Of the endings of USD this is the one of text; of bytes the library looks itself.
-        endings = [each for each in adapter.suffixes if each != ".usd"] or [*adapter.suffixes, ""]
+        # A `.usd` may be text or binary: `.usda` says text, and USD itself looks at binary data.
+        endings = [suffix for suffix in adapter.suffixes if suffix != ".usd"]
+        endings = endings or [*adapter.suffixes, ""]
         suffix = ".usdc" if self._data.startswith(b"PXR-USDC") else endings[0]
         path = folder / f"model{suffix}"
         path.write_bytes(self._data)
         return path
 
     def parse(self, path: Path) -> Any:
-        """Text for text, bytes for bytes."""
+        """Return the content of a file as text or as bytes, whichever the object was."""
         data = path.read_bytes()
         return data.decode() if isinstance(self._text, str) else type(self._text)(data)
 
     def line(self, line: int | None) -> int | None:
-        """Return the line itself: the file is the text."""
+        """Return the line unchanged, since the file is the text itself."""
         return line
 
 
 class TreeDocument(ObjectDocument):
-    """An lxml element, or a tree."""
+    """An lxml element or element tree."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
@@ -153,7 +154,7 @@ class TreeDocument(ObjectDocument):
         return TextDocument(self._data, self.format).write(folder)
 
     def parse(self, path: Path) -> Any:
-        """An element for an element, a tree for a tree."""
+        """Return the content of a file as an element or as a tree, whichever the object was."""
         tree = etree.fromstring(path.read_bytes(), etree.XMLParser(strip_cdata=False)).getroottree()
         return tree if hasattr(self._tree, "getroot") else tree.getroot()
 
@@ -162,17 +163,17 @@ class TreeDocument(ObjectDocument):
         """Map lines in the written text to lines of the elements in their own file."""
         pairs = zip(etree.fromstring(self._data).iter(), self._root.iter(), strict=True)
         return {
-            written.sourceline: own.sourceline
-            for written, own in reversed([*pairs])
-            if written.sourceline and own.sourceline
+            written.sourceline: original.sourceline
+            for written, original in reversed([*pairs])
+            if written.sourceline and original.sourceline
         }
 
     def line(self, line: int | None) -> int | None:
-        """The line that the element was parsed from; None for one that was made in memory."""
+        """Return the line that an element was parsed from; None for one that was made in memory."""
         return None if line is None else self._lines.get(line)
 
 
-#: From which a double is read back as it was; MuJoCo writes 6 unless it is told.
+#: Significant digits from which a double is read back exactly; MuJoCo writes 6 by default.
 DIGITS = 17
 
 
@@ -195,7 +196,7 @@ class SpecDocument(ObjectDocument):
         }
 
     def write(self, folder: Path) -> Path:
-        """Write the XML, and beside it the files that the specification holds in memory."""
+        """Write the XML of the specification, and beside it the assets that it holds in memory."""
         assets = dict(self._spec.assets)
         for name, data in assets.items():
             place = folder / os.path.basename(name)
@@ -219,7 +220,7 @@ class SpecDocument(ObjectDocument):
         return path
 
     def parse(self, path: Path) -> Any:
-        """A specification with the folders and assets of the old one."""
+        """Return a specification made of a file, with the folders and assets of the old one."""
         import mujoco  # as above
 
         made = mujoco.MjSpec.from_file(str(path))
@@ -233,13 +234,13 @@ class SpecDocument(ObjectDocument):
 
 @contextmanager
 def _exact() -> Iterator[None]:
-    """Let MuJoCo write all digits within this context, if its library allows that."""
+    """Make MuJoCo write all 17 digits within this context, if its library allows that."""
     import mujoco  # as above
 
     places = [*Path(mujoco.__file__).parent.glob("*mujoco.*.*.*")]
     library = ctypes.CDLL(str(places[0])) if places else None
     get, put = (
-        getattr(library, f"_mjPRIVATE__{what}_xml_precision", None) for what in ("get", "set")
+        getattr(library, f"_mjPRIVATE__{verb}_xml_precision", None) for verb in ("get", "set")
     )
     if get is None or put is None:
         yield

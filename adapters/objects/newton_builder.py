@@ -1,13 +1,13 @@
-"""Newton's ``ModelBuilder``: bodies, joints and equality constraints as they stand in its lists.
+"""Reader and patcher of Newton's ``ModelBuilder``, from its lists of bodies and joints.
 
-Joints outside of articulations close loops. Labels that are paths, as those from USD and MJCF, are
-called by their last part where that tells them apart.
+Joints outside of articulations close loops. Of labels that are paths, as those from USD and MJCF,
+the last part is the name where that is unambiguous.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,12 +23,12 @@ from regularize.errors import ModelError, ReadError
 from regularize.escape import listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import log, log_rotation, transform
-from regularize.mechanism.body import Body, Inertia
-from regularize.mechanism.joint import Joint, JointLimits
+from regularize.mechanism.body import Body, Geometry, Inertia
+from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism
 
-#: Kinds by the names of Newton's types, where these say all; of ``D6`` its axes do.
+#: Joint kind for each joint type of Newton but ``D6``, whose kind follows from its axes.
 KINDS = {
     "BALL": "spherical",
     "FIXED": "fixed",
@@ -36,14 +36,14 @@ KINDS = {
     "REVOLUTE": "revolute",
     "PRISMATIC": "prismatic",
 }
-#: What a joint can become: everything whose axes pass through one point, as those of ``D6`` do.
+#: Kinds that a closing joint can become: those whose axes meet in one point, as in ``D6``.
 HELD = (
     *("revolute", "prismatic", "universal", "cylindrical", "spherical", "fixed", "planar"),
     *("point_on_line", "point_on_plane"),
 )
-#: What other joints can become.
+#: Kinds that a tree joint can become, by its kind.
 TREE = {"revolute": HELD[2:5], "prismatic": ("cylindrical",), "universal": ("spherical",)}
-#: Lists of a builder by what they have an entry of.
+#: Lists of a builder that have an entry for each degree of freedom, coordinate or constraint.
 PER = {
     "dof": (
         *("joint_axis", "joint_qd", "joint_f", "joint_act", "joint_armature", "joint_damping"),
@@ -54,10 +54,34 @@ PER = {
     "coord": ("joint_q", "joint_target_q", "joint_rest_q", "_joint_rest_q_authored"),
     "constraint": ("joint_cts",),
 }
-#: Kinds by how many axes turn, all of them through one point.
+#: Kind of a joint of so many rotations about axes through one point.
 NAMES = {2: "universal", 3: "spherical"}
-ROUNDED = 1e-6  # of products of its unit vectors
-UNLIMITED = 1e9  # coordinates beyond which Newton's limits stand for none
+#: List of a builder with each value of a freedom's dynamics.
+DYNAMICS = {key: f"joint_{key}" for key in ("damping", "friction", "stiffness", "armature")}
+RATED = {"velocity": "joint_velocity_limit", "effort": "joint_effort_limit"}
+UNRATED = 1e6  # Newton's default for rates and efforts that nothing limits
+#: What drives are controlled by, by Newton's ``JointTargetMode``.
+DRIVES = {1: "position", 2: "velocity", 3: "position", 4: "motor"}
+#: Kind of each of Newton's shapes, and its size of Newton's scale, which has half lengths.
+SHAPES: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "SPHERE": ("sphere", lambda s: s[:1]),
+    "BOX": ("box", lambda s: 2 * s),
+    "CAPSULE": ("capsule", lambda s: s[:2] * [1, 2]),
+    "CYLINDER": ("cylinder", lambda s: s[:2] * [1, 2]),
+    "ELLIPSOID": ("ellipsoid", lambda s: s),
+}
+#: Lists of a builder whose entries are not read, and what they are called.
+UNREAD = {
+    "muscle_start": "muscles",
+    "tendon_start": "tendons",
+    "spring_indices": "springs of particles",
+    "attachment_particle_body_body": "particles fastened to bodies",
+    "actuator_entries": "actuators",
+}
+#: Entries of MuJoCo's attributes whose joints or drives are read elsewhere, or are none.
+ELSEWHERE = ("equality_constraint", "pair", "tendon_joint", "tendon_wrap")
+ROUNDED = 1e-6  # error of products of unit vectors in single precision
+UNLIMITED = 1e9  # a limit beyond this stands for none in Newton
 
 
 def read(builder: Any) -> Mechanism:
@@ -70,22 +94,22 @@ def read(builder: Any) -> Mechanism:
 
 
 def _names(labels: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Last parts of labels, or the whole of them where several end alike."""
+    """Return the last part of each label, or the whole label where several end alike."""
     short = [label.rpartition("/")[2] or label for label in labels]
-    found: list[str] = []
+    names: list[str] = []
     for name, label in zip(short, labels, strict=True):
         wanted = name if short.count(name) == 1 else label.strip("/")
-        found.append(unique(wanted, {*taken, *found}))
-    return found
+        names.append(unique(wanted, {*taken, *names}))
+    return names
 
 
 def _pose(value: Any) -> Array:
-    x = [float(each) for each in value]
+    x = [*map(float, value)]  # position, and quaternion x, y, z, w
     return transform(rotation_quaternion(*x[3:7]), x[:3])
 
 
 class _Reading(Draft):
-    """A builder while it is being read."""
+    """The mechanism under construction while a builder is read."""
 
     def __init__(self, builder: Any) -> None:
         super().__init__(None, "builder")
@@ -105,9 +129,8 @@ class _Reading(Draft):
                 matrix = np.array(b.body_inertia[i], dtype=np.float64).reshape(3, 3)
                 center = np.array(b.body_com[i], dtype=np.float64)
                 inertia = Inertia(float(b.body_mass[i]), center, (matrix + matrix.T) / 2)
-            self.bodies[name] = Body(
-                name, inertia, source=self.place("body", b.body_label[i]).source
-            )
+            source = self.place("body", b.body_label[i]).source
+            self.bodies[name] = Body(name, inertia, tuple(self._shapes(i)), source)
         unread = [self.joint_names[j] for j in range(b.joint_count) if not self._join(j)]
         if unread:
             self.unread(f"joints of types that are not read: {listed(unread)}")
@@ -117,6 +140,13 @@ class _Reading(Draft):
                 pair = self.joint_names[j], self.joint_names[b.joint_mimic_joint[j]]
                 terms = ((pair[0], 0, 1.0), (pair[1], 0, -factor))
                 self.couple(f"mimic {pair[0]}", "mimic", terms, offset, None)
+        for k, enabled in enumerate(b.constraint_mimic_enabled):
+            one, two = b.constraint_mimic_joint0[k], b.constraint_mimic_joint1[k]
+            pair = self.joint_names[one], self.joint_names[two]
+            terms = ((pair[0], 0, 1.0), (pair[1], 0, -float(b.constraint_mimic_coef1[k])))
+            offset = float(b.constraint_mimic_coef0[k])
+            if enabled and all(name in self.joints for name in pair):
+                self.couple(f"mimic {pair[0]}", "mimic", terms, offset, None)
         closing = sum(joint.closure for joint in self.joints.values()) + len(self.couplings)
         equal = getattr(b, "_equality_constraint_count", 0)
         if equal > closing:  # what Newton makes joints of is kept beside them
@@ -124,10 +154,45 @@ class _Reading(Draft):
                 f"{equal - closing} of {equal} equality constraints of MuJoCo are no joints"
             )
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
+        self._report_unread()
         return self.mechanism("newton", np.array([float(x) for x in b.gravity]))
 
+    def _report_unread(self) -> None:
+        """Report entries of the builder that act on bodies and are not read."""
+        counts = {words: len(getattr(self.builder, name, ())) for name, words in UNREAD.items()}
+        for name, count in getattr(self.builder, "_custom_frequency_counts", {}).items():
+            if name.partition(":")[2] not in ELSEWHERE:
+                counts[f"entries of `{name}`"] = count
+        unread = [f"{count} {words}" for words, count in counts.items() if count]
+        if unread:
+            self.skip(f"not read: {listed(unread)}")
+
+    def _shapes(self, body: int) -> Iterator[Geometry]:
+        """Yield the shapes of a body; meshes and planes are reported."""
+        from newton import GeoType, ShapeFlags  # as below
+
+        b, unread = self.builder, []
+        for i in b.body_shapes.get(body, ()):
+            kind, flags = GeoType(int(b.shape_type[i])).name, int(b.shape_flags[i])
+            if flags & ShapeFlags.SITE:
+                continue
+            if kind not in SHAPES:
+                unread.append(b.shape_label[i])
+                continue
+            name, size = SHAPES[kind]
+            touched = bool(flags & ShapeFlags.COLLIDE_SHAPES)
+            yield Geometry(
+                name,
+                size(np.array(b.shape_scale[i], dtype=np.float64)),
+                _pose(b.shape_transform[i]),
+                collision=touched,
+                friction=float(b.shape_material_mu[i]) if touched else None,
+            )
+        if unread:
+            self.skip(f"shapes of `{self.body_names[body]}` are not read: {listed(unread)}")
+
     def _join(self, j: int) -> bool:
-        """Add a joint; False where its type is not read."""
+        """Add joint number j; return False where its type is not read."""
         from newton import JointType  # where there is a builder, there is Newton
 
         b, kind = self.builder, JointType(int(self.builder.joint_type[j])).name
@@ -142,35 +207,66 @@ class _Reading(Draft):
         screws = np.zeros((6, linear + angular))
         if len(axes):
             screws[:3, :linear], screws[3:, linear:] = axes[:linear].T, axes[linear:].T
-        known, several = KINDS.get(kind), kind in ("BALL", "FREE")  # with a quaternion
-        q = position = np.array(b.joint_q[at : at + linear + angular + several])
-        if known == "spherical":
-            screws, position = joint_screws(known), log_rotation(rotation_quaternion(*q))
-        elif known == "free":
+        plain_kind, quaternions = KINDS.get(kind), int(kind in ("BALL", "FREE"))
+        q = position = np.array(b.joint_q[at : at + linear + angular + quaternions])
+        if plain_kind == "spherical":
+            screws, position = joint_screws(plain_kind), log_rotation(rotation_quaternion(*q))
+        elif plain_kind == "free":
             screws, position = np.eye(6), log(_pose(q))
         where = self.place("joint", b.joint_label[j])
-        motors = [int(mode) for mode in b.joint_target_mode[first : first + linear + angular]]
+        freedoms = slice(first, first + linear + angular)
+        driven = any(b.joint_target_mode[freedoms])
+        dynamics = {k: np.array(getattr(b, n)[freedoms], float) for k, n in DYNAMICS.items()}
+        dynamics = {key: values for key, values in dynamics.items() if np.any(values)}
+        if "stiffness" in dynamics and plain_kind != "free":
+            rest = np.array(b.joint_rest_q[at : at + linear + angular + quaternions], float)
+            dynamics["rest_position"] = (
+                log_rotation(rotation_quaternion(*rest)) if quaternions else rest
+            )
         joint = Joint(
             self.joint_names[j],
             self.body_names[b.joint_parent[j]],
             self.body_names[b.joint_child[j]],
-            known or _kind(screws, position),
+            plain_kind or _kind(screws, position),
             screws,
             _pose(b.joint_X_p[j]),
             _pose(b.joint_X_c[j]),
             position=position,
-            limits=None
-            if known in ("spherical", "free", "fixed")
-            else self._limits(first, len(axes)),
-            actuated=any(motors) if any(b.joint_target_mode) else None,
+            limits=self._limits(freedoms, plain_kind not in ("spherical", "free")),
+            actuated=driven if any(b.joint_target_mode) else None,
             closure=b.joint_articulation[j] < 0 and self._has_tree(j),
             source=where.source,
+            dynamics=JointDynamics(**dynamics),
         )
         self.add_joint(joint, where)
+        self._add_drives(joint, freedoms)
         return True
 
+    def _add_drives(self, joint: Joint, freedoms: slice) -> None:
+        """Add the motors of a joint; report targets, for motors here wait for a control."""
+        b = self.builder
+        for k, mode in enumerate(b.joint_target_mode[freedoms]):
+            kind, i = DRIVES.get(int(mode)), freedoms.start + k
+            if kind is None:
+                continue
+            stiffness = float(b.joint_target_ke[i]) if kind == "position" else 0.0
+            damping = float(b.joint_target_kd[i]) if kind != "motor" else 0.0
+            gains = ActuatorGains(stiffness or damping or None, stiffness, damping)
+            name = joint.name if joint.freedoms == 1 else f"{joint.name}_{k}"
+            gains_of = None if kind == "motor" else gains
+            self.actuators.append(
+                Actuator(name, joint.name, k, kind, gains=gains_of, source=joint.source)
+            )
+        first = b.joint_q_start[self.joint_names.index(joint.name)]
+        targets = [*b.joint_target_q[first : first + joint.freedoms], *b.joint_target_qd[freedoms]]
+        if joint.actuated and joint.kind not in ("spherical", "free") and any(targets):
+            words = "has targets, which are not read: motors here wait for a control"
+            self.skip(
+                f"the drive of joint `{joint.name}` {words}", joint.source, joints=[joint.name]
+            )
+
     def _has_tree(self, j: int) -> bool:
-        """Whether another joint, of an articulation, leads to the child of a joint already."""
+        """Whether an earlier or an articulated joint leads to the child of joint j too."""
         b = self.builder
         return any(
             b.joint_child[k] == b.joint_child[j] and (b.joint_articulation[k] >= 0 or k < j)
@@ -178,16 +274,23 @@ class _Reading(Draft):
             if k != j
         )
 
-    def _limits(self, first: int, count: int) -> JointLimits | None:
-        b, those = self.builder, slice(first, first + count)
-        lower, upper = (np.array(x[those]) for x in (b.joint_limit_lower, b.joint_limit_upper))
-        lower[lower < -UNLIMITED], upper[upper > UNLIMITED] = -np.inf, np.inf
-        limits = JointLimits(lower, upper)
-        return limits if limits.bounded else None
+    def _limits(self, freedoms: slice, bounded: bool) -> JointLimits | None:
+        """Return the limits of freedoms, without bounds of position unless ``bounded``."""
+        b = self.builder
+        rated = {k: np.array(getattr(b, name)[freedoms], float) for k, name in RATED.items()}
+        rated = {
+            k: np.where(v < UNRATED, v, np.inf) for k, v in rated.items() if np.any(v < UNRATED)
+        }
+        lower = np.array(b.joint_limit_lower[freedoms], dtype=np.float64)
+        upper = np.array(b.joint_limit_upper[freedoms], dtype=np.float64)
+        lower[(lower < -UNLIMITED) | (not bounded)] = -np.inf
+        upper[(upper > UNLIMITED) | (not bounded)] = np.inf
+        limits = JointLimits(lower, upper, **rated)
+        return limits if limits.bounded or rated else None
 
 
 def _kind(screws: Array, q: Array) -> str:
-    """Kind of joint that the axes of a ``D6`` make up; a series of single freedoms else."""
+    """Return the kind of a ``D6`` with these screws; ``composite`` where no other fits."""
     slides, turns = (part[:, np.any(part, axis=0)] for part in (screws[:3], screws[3:]))
     counts = slides.shape[1], turns.shape[1]
     if sum(counts) < 2:
@@ -205,7 +308,7 @@ def _kind(screws: Array, q: Array) -> str:
 
 
 class BuilderPatcher(Patcher):
-    """Makes a copy of a builder in which some joints are others."""
+    """Makes a copy of a builder in which the kinds of some joints are changed."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -213,7 +316,7 @@ class BuilderPatcher(Patcher):
         self._numbers = {name: j for j, name in enumerate(_names(source.joint_label))}
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Kinds that joint types of Newton can hold; free and driven joints stay what they are."""
+        """Return the kinds that a joint can become; none for free and for driven joints."""
         if joint.name not in self._numbers or joint.kind == "free" or joint.actuated:
             return ()
         return HELD if joint.closure else TREE.get(joint.kind, ())
@@ -236,9 +339,9 @@ class BuilderPatcher(Patcher):
 
 
 def _replace(builder: Any, j: int, joint: Joint) -> None:
-    """Replace a joint, and shift all arrays that are indexed by freedoms."""
-    alone = type(builder)()
-    for _ in range(2):  # the bodies of the one joint
+    """Replace joint j by another joint, whose freedoms that it had before keep their values."""
+    alone = type(builder)()  # holds the new joint and its two bodies alone
+    for _ in range(2):
         alone.add_link()
     config = type(builder).JointDofConfig
     slides, turns = (
@@ -263,20 +366,39 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
         "coord": (builder.joint_q_start, builder.joint_coord_count),
         "constraint": (builder.joint_cts_start, builder.joint_constraint_count),
     }
-    for what, names in PER.items():
-        starts, total = old[what]
+    same = _same_freedoms(builder, alone, j)
+    for unit, names in PER.items():
+        starts, total = old[unit]
         end = starts[j + 1] if j + 1 < len(starts) else total
-        more = getattr(alone, f"joint_{what}_count") - (end - starts[j])
+        plain = len(alone.joint_q) == alone.joint_dof_count  # no quaternion among coordinates
+        for name in {"dof": names[1:], "coord": names[2:] if plain else ()}.get(unit, ()):
+            for new, before in same.items():
+                getattr(alone, name)[new] = getattr(builder, name)[starts[j] + before]
+        more = getattr(alone, f"joint_{unit}_count") - (end - starts[j])
         for name in names:
             getattr(builder, name)[starts[j] : end] = getattr(alone, name)
         starts[j + 1 :] = [start + more for start in starts[j + 1 :]]
-        setattr(builder, f"joint_{what}_count", total + more)
-        for each in builder.custom_attributes.values():
-            if getattr(each.frequency, "name", "") == f"JOINT_{what.upper()}" and each.values:
-                kept = ((k, v) for k, v in each.values.items() if not starts[j] <= k < end)
-                each.values = {k + more * (k >= end): value for k, value in kept}
+        setattr(builder, f"joint_{unit}_count", total + more)
+        for attribute in builder.custom_attributes.values():
+            frequency = getattr(attribute.frequency, "name", "")
+            if frequency == f"JOINT_{unit.upper()}" and attribute.values:
+                kept = ((k, v) for k, v in attribute.values.items() if not starts[j] <= k < end)
+                attribute.values = {k + more * (k >= end): value for k, value in kept}
     for name in ("joint_type", "joint_X_p", "joint_X_c", "joint_dof_dim"):
         getattr(builder, name)[j] = getattr(alone, name)[0]
+
+
+def _same_freedoms(builder: Any, alone: Any, j: int) -> dict[int, int]:
+    """Return numbers of freedoms of a new joint, and of joint j, that slide or turn alike."""
+    first, (slides, turns) = builder.joint_qd_start[j], builder.joint_dof_dim[j]
+    old = [np.array(a) for a in builder.joint_axis[first : first + slides + turns]]
+    new_slides = alone.joint_dof_dim[0][0]
+    return {
+        n: k
+        for n, axis in enumerate(np.array(a) for a in alone.joint_axis)
+        for k, before in enumerate(old)
+        if (n < new_slides) == (k < slides) and float(axis @ before) > 1.0 - ROUNDED
+    }
 
 
 def _transform(T: Array) -> tuple[float, ...]:

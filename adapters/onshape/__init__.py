@@ -1,4 +1,4 @@
-"""Onshape assembly definitions: the JSON of the assembly endpoint, mate features included.
+"""Reader of Onshape assembly definitions: the JSON of the endpoint for assemblies, with mates.
 
 Occurrences are placed in the root assembly, in metres; mates join coordinate systems in the
 coordinates of their parts. The root assembly is the ground. Fastened mates, mate groups and rigid
@@ -21,6 +21,7 @@ from regularize.lie.screw import inverse, transform
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
+#: Pair (a key of ``pairs.PAIRS``) of each type of mate.
 PAIRS = {
     "FASTENED": "fixed",
     "REVOLUTE": "revolute",
@@ -50,7 +51,7 @@ def read(path: str) -> Mechanism:
 
 
 class _Reader:
-    """Reads one definition; holds what its parts share."""
+    """Reads one definition; holds its instances, and the joints by feature."""
 
     def __init__(self, root: Value) -> None:
         self.root, self.assembly = root, root["rootAssembly"]
@@ -62,7 +63,7 @@ class _Reader:
         self.joint: dict[tuple[InstancePath, str], str] = {}
 
     def read(self) -> Mechanism:
-        """The mechanism."""
+        """Return the mechanism of the root assembly."""
         occurrences = self.assembly.each("occurrences")
         for occurrence in occurrences:
             matrix = occurrence["transform"].numbers(16).reshape(4, 4)
@@ -92,7 +93,7 @@ class _Reader:
         return self.draft.finish("onshape")
 
     def _walk(self, scope: SubAssembly[Value]) -> list[SubAssembly[Value]]:
-        """Add the parts of an assembly; returns it and the flexible ones inside it."""
+        """Add the parts of an assembly; return it and its flexible sub-assemblies."""
         if len(scope.path) > DEEPEST:
             raise scope.definition.error(f"is nested deeper than {DEEPEST} levels; is it circular?")
         scopes, rigid = [scope], self.tree.is_rigid(scope.path)
@@ -122,10 +123,11 @@ class _Reader:
         return [] if rigid else scopes
 
     def _is_suppressed(self, path: InstancePath) -> bool:
+        """Whether an instance or one that it lies in is suppressed."""
         return any(path[: k + 1] in self.suppressed for k in range(len(path)))
 
     def _side(self, scope: SubAssembly[Value], entity: Value) -> Side:
-        """Body of a mated entity, and its coordinate system on that body."""
+        """Return the body of a mated entity, and its coordinate system as a frame on that body."""
         cs = entity["matedCS"]
         R = cs.rotation(np.column_stack([cs[f"{axis}Axis"].numbers(3) for axis in "xyz"]))
         T = transform(R, cs["origin"].numbers(3))
@@ -133,6 +135,7 @@ class _Reader:
         return self.tree.side(path, T, entity, "a mate")
 
     def _add_feature(self, scope: SubAssembly[Value], feature: Value) -> None:
+        """Add the joint of a mate, or the fixed joints of a group of parts."""
         kind = feature["featureType"].text()
         if kind in ("mateConnector", "mateRelation"):
             return
@@ -164,10 +167,11 @@ class _Reader:
             self.joint[scope.path, identity] = added
 
     def _leave_out(self, feature: Value) -> None:
+        """Note a feature as not read."""
         self.tree.unread.append((_name(feature["featureData"]) or feature.where, feature))
 
     def _add_relation(self, scope: SubAssembly[Value], feature: Value) -> None:
-        """Couple the mates of a relation."""
+        """Add the coupling of a relation between two mates."""
         data = feature["featureData"]
         relation = data.maybe("relationType", Value.text, "")
         names = []
@@ -191,43 +195,46 @@ class _Reader:
         self.draft.couple(name, kind, terms, self.draft.value(terms), feature.source)
 
     def _places(self, relation: str, mates: Sequence[str | None]) -> list[tuple[str, int]] | None:
-        """Leading and following coordinate of a relation; None where the mates do not have them."""
+        """Return the leading and the following (joint, freedom); None if the mates lack them."""
         names = [name for name in mates if name is not None]
         if len(names) < len(mates) or relation not in RELATIONS:
             return None
         if relation == "SCREW" and len(names) == 1:
             names = names * 2
         for order in (names, names[::-1]) if len(names) == 2 else ():
-            found = [
+            freedoms = [
                 (name, _only(self.draft.joints[name], turning))
                 for name, turning in zip(order, RELATIONS[relation][1], strict=True)
             ]
-            places = [(name, k) for name, k in found if k is not None]
+            places = [(name, k) for name, k in freedoms if k is not None]
             if len(places) == 2:
                 return places
         return None
 
 
 def _only(joint: Joint, turning: bool) -> int | None:
-    """The freedom of a joint that turns, or slides; None where it has none, or several."""
+    """Return the only freedom of a joint that turns (or slides); None where not exactly one."""
     turns = np.any(joint.screws[3:] != 0.0, axis=0)
-    found = np.flatnonzero(turns if turning else ~turns)
-    return int(found[0]) if len(found) == 1 else None
+    freedoms = np.flatnonzero(turns if turning else ~turns)
+    return int(freedoms[0]) if len(freedoms) == 1 else None
 
 
 def _key(value: Value) -> tuple[str, ...]:
-    """Return the key of the assembly definition that an instance stands for."""
+    """Return the identifiers of the assembly definition of an instance."""
     keys = ("documentId", "elementId", "documentMicroversion", "configuration")
     return tuple(value.maybe(key, Value.text, "") for key in keys)
 
 
 def _path(value: Value, key: str) -> InstancePath:
+    """Return the path of instances under a key."""
     return tuple(value[key].texts())
 
 
 def _name(value: Value) -> str:
+    """Return the name of an entry; empty without one."""
     return value.maybe("name", Value.text, "")
 
 
 def _flag(value: Value, key: str) -> bool:
+    """Return the flag under a key; False without one."""
     return value.maybe(key, Value.flag, False)

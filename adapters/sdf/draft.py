@@ -28,7 +28,7 @@ class Scope:
     frame: str  # full name of the frame of the model itself
 
     def full(self, name: str) -> str:
-        """The full name of a frame that is called ``name`` in this scope."""
+        """Return the full name of a frame that is called ``name`` in this scope."""
         if name == WORLD:
             return WORLD
         if name == MODEL:
@@ -38,7 +38,7 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame as the file places it: by its pose in another frame, on what carries it."""
+    """A frame as the file states it: its pose in another frame, and what it is attached to."""
 
     T: Transform
     relative_to: str | None  # full name; None for the origin
@@ -69,7 +69,7 @@ class Frames:
         return name
 
     def pose(self, name: str) -> Transform:
-        """Pose of a frame in the world as the file places it."""
+        """Return the pose of a frame in the world as the file places it."""
         if name not in self.poses:
             T = IDENTITY
             for inner in reversed(self._followed(name, "relative_to")):
@@ -78,12 +78,12 @@ class Frames:
         return self.poses[name]
 
     def body(self, name: str) -> str:
-        """Full name of the link that carries a frame, or ``world``."""
+        """Return the full name of the link that carries a frame, or ``world``."""
         last = [WORLD, *self._followed(name, "attached_to")][-1]
         return last if last != WORLD and self.entries[last].attached_to is None else WORLD
 
     def _followed(self, name: str | None, relation: str) -> list[str]:
-        """Follow a frame to the one that it is placed in or attached to, and so on; list them."""
+        """Return the frames from one along ``relative_to`` or ``attached_to`` up to the last."""
         passed: list[str] = []
         while name is not None and name != WORLD:
             if name in passed:
@@ -99,7 +99,7 @@ class Frames:
         return passed
 
     def relative(self, base: str, name: str) -> Transform:
-        """Frame ``name`` seen from frame ``base``."""
+        """Return the pose of frame ``name`` in frame ``base``."""
         return inverse(self.pose(base)) @ self.pose(name)
 
 
@@ -122,22 +122,29 @@ class SdfDraft(Draft):
     bases: list[str] = field(default_factory=list)  # first link of each top-level model
 
     def declare(self, node: Node, scope: Scope) -> None:
-        """Note a ``<joint>`` and add its frame, which by default lies in that of its child."""
+        """Record a ``<joint>`` and add its frame, by default that of its child."""
         element = JointElement(node, scope, scope.full(node.text("name")))
         child, pose = scope.full(node.need("child").text()), node.child("pose")
         frame = Frame(pose_of(pose), relative_to(pose, scope, child), child, node)
         self.frames.add(element.name, frame)
         self.elements.append(element)
 
+    def add_frame(self, node: Node, scope: Scope) -> None:
+        """Add a ``<frame>``, by default attached to its model and placed in what carries it."""
+        attached, pose = node.get("attached_to"), node.child("pose")
+        carrier = scope.full(attached) if attached else scope.frame
+        frame = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, node)
+        self.frames.add(scope.full(node.text("name")), frame)
+
     def side(self, node: Node, scope: Scope) -> Side:
-        """Full name of the link (or ``world``) that carries a named frame, and the frame on it."""
+        """Return the link (or ``world``) that carries a named frame, and the frame's pose on it."""
         name = self.frames.known(scope.full(node.text()), node)
         body = self.frames.body(name)
         return body, self.frames.relative(body, name)
 
 
 def pose_of(node: Node | None) -> Transform:
-    """Transform of a ``<pose>``; the identity where there is none."""
+    """Read the transform of a ``<pose>``; the identity where there is none."""
     if node is None or not node.content:
         return IDENTITY
     if node.get("rotation_format") == "quat_xyzw":
@@ -149,7 +156,7 @@ def pose_of(node: Node | None) -> Transform:
 
 
 def relative_to(node: Node | None, scope: Scope, default: str) -> str:
-    """Full name of the frame in which a ``<pose>`` is given."""
+    """Return the full name of the frame in which a ``<pose>`` is given."""
     # The attribute was called ``frame`` before version 1.7.
     name = None if node is None else node.get("relative_to") or node.get("frame")
     return scope.full(name) if name else default

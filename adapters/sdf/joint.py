@@ -72,7 +72,7 @@ def read_joints(draft: SdfDraft) -> None:
 
 
 def screws(node: Node, kind: str, direction: Callable[[str], Direction]) -> Space:
-    """Freedoms of a joint in its own frame, where ``direction`` gives that of each axis element."""
+    """Return a joint's screws in its own frame; ``direction`` maps ``axis`` or ``axis2`` to it."""
     axes = KINDS[kind].axes
     if not axes:
         return joint_screws(kind)
@@ -119,7 +119,7 @@ def _joint(element: JointElement, draft: SdfDraft) -> Joint:
 
 
 def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
-    """Move the joint's frame on its parent to the one that the file names, if that is elsewhere.
+    """Move the joint's frame on its parent to a frame named by <parent> that lies elsewhere.
 
     By the letter of SDF the file's pose is assembled and ``<parent>`` names a body only. Drake also
     writes models with every link at the origin, in which the two named frames are joined.
@@ -129,8 +129,8 @@ def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
     if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
         return joint
     T = frames.relative(name, element.name)
-    rest = inverse(motion(joint, joint_position(joint, T))) @ T
-    apart, turned = float(np.linalg.norm(rest[:3, 3])), float(np.linalg.norm(log(rest)[3:]))
+    gap = inverse(motion(joint, joint_position(joint, T))) @ T
+    apart, turned = float(np.linalg.norm(gap[:3, 3])), float(np.linalg.norm(log(gap)[3:]))
     if apart <= CLOSED and turned <= ALIGNED:
         return joint
     draft.warn(
@@ -146,25 +146,24 @@ def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
 
 
 def axis(element: JointElement, tag: str, draft: SdfDraft) -> Direction:
-    """Unit vector of an axis in the joint frame, whatever frame the version gives it in."""
-    node, xyz = element.node.child(tag), element.node.find(tag, "xyz")
+    """Return an axis as a unit vector in the joint frame, whatever frame the file gives it in."""
+    node, xyz = element.node.child(tag), element.node.filled(tag, "xyz")
     direction = np.array([0.0, 0.0, 1.0]) if xyz is None else xyz.direction(xyz.numbers(None, 3))
-    if draft.version >= (1, 7):
-        name = None if xyz is None else xyz.get("expressed_in")
-        base = element.scope.full(name) if name else None
-    elif draft.version <= (1, 4) or (node is not None and node.says("use_parent_model_frame")):
+    name = None if xyz is None else xyz.get("expressed_in")
+    in_model = draft.version <= (1, 4) or (node and node.says("use_parent_model_frame"))
+    if name:
+        base = element.scope.full(name)
+    elif draft.version < (1, 7) and in_model:
         base = element.scope.frame
-    else:
-        base = None
-    if base is None:  # the joint frame
+    else:  # the joint frame
         return direction
     draft.frames.known(base, xyz or element.node)
     return draft.frames.relative(element.name, base)[:3, :3] @ direction
 
 
 def thread_pitch(node: Node) -> float:
-    """Metres per radian; the old element counts radians per metre of a left-handed thread."""
-    new, old = node.child("screw_thread_pitch"), node.child("thread_pitch")
+    """Return metres per radian; the old element counts radians per metre, left-handed."""
+    new, old = node.filled("screw_thread_pitch"), node.filled("thread_pitch")
     if new is not None:
         return new.number(None) / (2 * math.pi)
     if old is None:
@@ -183,7 +182,7 @@ def _couple(
     offset: float,
     draft: SdfDraft,
 ) -> None:
-    """Add ``follower = multiplier * leader + offset`` for the axes of follower and leader."""
+    """Add ``follower = multiplier * leader + offset`` for one axis of each joint."""
     follower = draft.joint_named(element.name, mimic)
     leader = draft.joint_named(element.scope.full(mimic.text("joint")), mimic)
     for joint, index in zip((follower, leader), axes, strict=True):
@@ -230,7 +229,7 @@ def _gearbox(element: JointElement, draft: SdfDraft) -> None:
 def _angle(
     start: str, end: str, direction: Direction, draft: SdfDraft
 ) -> list[tuple[str, float]] | None:
-    """Joints and signs whose coordinates add up to the angle between two bodies about an axis."""
+    """Find hinges whose signed coordinates add up to the angle from one body to another."""
     import networkx as nx  # needed by gears alone
 
     graph: Any = nx.DiGraph()
@@ -255,37 +254,38 @@ def _angle(
 
 
 def limits(node: Node, kind: str) -> JointLimits | None:
-    """Bounds of the coordinates, rates and forces of a joint; None where the file gives none."""
+    """Return bounds, rates and forces of a joint; None where the file gives none."""
     names = ("lower", "upper", "velocity", "effort")
-    stated = {name: _per_axis(node, kind, "limit", name) for name in names}
-    if all(values is None for values in stated.values()):
+    numbers = {name: _per_axis(node, kind, "limit", name) for name in names}
+    if all(values is None for values in numbers.values()):
         return None
-    bounds = {name: _bounds(name, values, kind) for name, values in stated.items()}
+    bounds = {name: _bounds(name, values, kind) for name, values in numbers.items()}
     rated = {
         name: bounds[name] for name in ("velocity", "effort") if np.any(np.isfinite(bounds[name]))
     }
-    if not rated and stated["lower"] is None and stated["upper"] is None:
+    if not rated and numbers["lower"] is None and numbers["upper"] is None:
         return None
     return JointLimits(bounds["lower"], bounds["upper"], **rated)
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
-    """Forces within a joint, as far as the file gives them; zero on axes that are silent."""
-    stated = {key: _per_axis(node, kind, "dynamics", tag) for key, tag in DYNAMICS.items()}
-    given = {key: np.nan_to_num(values) for key, values in stated.items() if values is not None}
-    return JointDynamics(**given)
+    """Return a joint's damping, friction and spring as stated; zero on axes without them."""
+    rows = {key: _per_axis(node, kind, "dynamics", tag) for key, tag in DYNAMICS.items()}
+    return JointDynamics(
+        **{key: np.nan_to_num(row) for key, row in rows.items() if row is not None}
+    )
 
 
 def _per_axis(node: Node, kind: str, *path: str) -> Array | None:
-    """A number of every axis, shape (axes,), NaN where it is not given; None without any."""
-    numbers = [node.find(tag, *path) for tag in AXES[: KINDS[kind].axes]]
+    """Return a number of every axis, shape (axes,), NaN where it is not given; None without any."""
+    numbers = [node.filled(tag, *path) for tag in AXES[: KINDS[kind].axes]]
     if not any(numbers):
         return None
     return np.array([math.nan if n is None else n.number(None, finite=False) for n in numbers])
 
 
 def _bounds(name: str, values: Array | None, kind: str) -> Array:
-    """Bounds with infinity where there is none; a negative rate or effort means none, too."""
+    """Return bounds, infinite where there is none, and so for a negative rate or effort."""
     values = np.full(KINDS[kind].axes, math.nan) if values is None else values
     none = ~(np.abs(values) < UNBOUNDED)
     if name in ("velocity", "effort"):

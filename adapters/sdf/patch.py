@@ -73,7 +73,7 @@ def kind_edits(
 
 
 def _second_axis(place: Node, axis: Node | None, wanted: WantedKind) -> Edit:
-    """Add the second axis: any across the first where that is written in another frame."""
+    """Return the second axis, any across the first where that is given in another frame."""
     second = wanted.replacement.screws[3:, 1]
     xyz = None if axis is None else axis.child("xyz")
     attributes = ""
@@ -93,12 +93,12 @@ class SdfPatcher(SlackPatcher):
     """Edits an SDF file."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Ball and universal joints in the place of hinges."""
+        """Return ball and universal joints in the place of hinges."""
         place, row = self.element(joint), KINDS.get(joint.kind)
         return () if place is None or place.tag != "joint" or row is None else row.becomes
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """One edit or a few per joint."""
+        """Return the edits of each joint's element."""
         patch = Patch()
         for change in wanted:
             place = self.element(change.joint)
@@ -108,23 +108,23 @@ class SdfPatcher(SlackPatcher):
         return patch
 
     def moved(self, wanted: Sequence[MovedJoint]) -> list[Edit]:
-        """Poses of frames that joints name, else of links and of joints on their children."""
+        """Return edits of poses of named frames, else of links and of joints on children."""
         if all(map(self.holds, wanted)):
             return super().moved(wanted)
         return [*_placed_edits(self, wanted)]
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Frames that the joint names."""
+        """Return whether the joint names a frame on its parent and on its child."""
         parent, child = _frames(self.element(joint))
         return parent is not None, child is not None
 
     def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
-        """Poses of frames."""
+        """Return the edits of the poses of frames that the joint names."""
         place = self.element(wanted.before)
         return () if place is None else _frame_edits(place, wanted)
 
     def slack(self, wanted: WantedSlack) -> Patch:
-        """Slack links, and closing elements taken out."""
+        """Return the edits that insert slack links and delete closing joints."""
         version = self.document(self.path).root.get("version") or "1.0"
         if float(version) < AXES_SINCE:
             raise UnsupportedExport(
@@ -133,14 +133,14 @@ class SdfPatcher(SlackPatcher):
         return super().slack(wanted)
 
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
-        """Links in the frame of the body, then joints."""
+        """Return elements of links in the frame of the body, then of their joints."""
         if "::" in "".join((links.carrier, links.moved.parent, links.moved.child)):
             raise UnsupportedExport(f"body `{links.carrier}` belongs to a nested model")
         bodies = [_slack_link(body, place) for body in links.bodies]
         return [*bodies, *map(_slack_joint, links.joints)]
 
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
-        """The name of the last link."""
+        """Yield the edit that names the last slack link as an end of the joint."""
         place = self.element(links.joint)
         if place is None:
             raise UnsupportedExport(f"joint `{links.joint.name}` is not written out in the file")
@@ -150,14 +150,14 @@ class SdfPatcher(SlackPatcher):
                 yield hung(place, old, new)
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Addresses that are paths."""
+        """Yield the places of mesh addresses that are paths."""
         named = place.tag in ("uri", "filename", "albedo_map", "normal_map")
         if named and place.has_text:
             yield place.inner
 
 
 def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator[Edit]:
-    """Place links and joints in a file of one model, whose pose is always assembled."""
+    """Return edits of link and joint poses in a file of one model, which is assembled."""
     mechanism, moved = patcher.mechanism, {change.before.name: change.after for change in wanted}
     joints = tuple(moved.get(joint.name, joint) for joint in mechanism.joints)
     before, after = (
@@ -185,7 +185,7 @@ def _placed_edits(patcher: XmlPatcher, wanted: Sequence[MovedJoint]) -> Iterator
 
 
 def _posed(patcher: XmlPatcher, place: Node, tag: str, T: Transform) -> Edit:
-    """The edit of the pose of a link in its model, or of a joint on its child."""
+    """Return the edit of a link's pose in its model, or of a joint's on its child."""
     model = place.parent
     outer = None if model is None or model.tag != "model" else model.child("pose")
     pose = place.child("pose")
@@ -210,14 +210,14 @@ def _refused(patcher: XmlPatcher, what: str) -> UnsupportedExport:
 
 
 def _frames(place: Node | None) -> tuple[Node | None, Node | None]:
-    """The frame elements that a joint's element names, on its parent and on its child."""
+    """Return the frame elements that a joint's element names on its parent and on its child."""
     if place is None or place.tag != "joint" or place.child("pose") is not None:
         return None, None
     return _frame(place, "parent"), _frame(place, "child")
 
 
 def _frame(joint: Node, side: str) -> Node | None:
-    """The one frame of that name, its pose in metres and radians or none."""
+    """Return the one frame of a name if its pose is in metres and radians, or it has none."""
     end, model = joint.child(side), joint.parent
     if end is None or model is None:
         return None
@@ -229,7 +229,7 @@ def _frame(joint: Node, side: str) -> Node | None:
 
 
 def _frame_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
-    """The edits of poses that move a joint's frames."""
+    """Yield the edits of poses that move a joint's frames."""
     for frame, shift in zip(_frames(place), wanted.shifts, strict=True):
         if frame is None or still(shift):
             continue
@@ -244,7 +244,7 @@ def _direction(screw: Screw) -> Direction:
 
 
 def _slack_link(body: Body, carrier: Node) -> Any:
-    """A link in the frame of the body, which is written in the same way."""
+    """Return a link in the frame of the body, whose pose is written as the body's is."""
     element = etree.Element("link", name=body.name)
     pose = carrier.child("pose")
     if pose is not None:

@@ -70,7 +70,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     report_loop_candidates(draft, draft.frames.pose, _closing_lines, marks)
     draft.ground_parts(draft.frames.pose, bases=(*draft.bases, *draft.bodies), usual=True)
     for other in worlds[1:]:
-        draft.unread("only the first <world> is read", other.source)
+        draft.warn("REG013", "only the first <world> is read", other.source)
     if reader.silent:
         draft.note(
             "REG014",
@@ -79,7 +79,7 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
             "write an <inertial> with <mass> and <inertia>",
         )
     draft.report_ignored()
-    gravity = worlds[0].child("gravity") if worlds else None
+    gravity = worlds[0].filled("gravity") if worlds else None
     usual = np.array(WORLD_GRAVITY) if worlds else STANDARD_GRAVITY
     return draft.mechanism("sdf", usual if gravity is None else gravity.numbers(None, 3))
 
@@ -95,18 +95,18 @@ def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
     return {name: (body, frames.relative(body, name)) for name, body in bodies.items()}
 
 
-def _closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """Elements that close a loop between two coinciding links in an SDF file, with words."""
-    (model, _, own), (second, _, far) = one.rpartition("::"), other.rpartition("::")
-    if model == second:  # names as they are used in their model
-        one, other = own, far
+def _closing_lines(first: str, second: str, axis: bool) -> tuple[str, ...]:
+    """Return words and SDF elements that close a loop between two coinciding links."""
+    (model, _, inner), (other_model, _, other_inner) = (n.rpartition("::") for n in (first, second))
+    if model == other_model:  # names as they are used in their model
+        first, second = inner, other_inner
     kinds = {"a hinge about their axis Z": "revolute"} if axis else {}
     lines = []
     for words, kind in {**kinds, "a ball joint": "ball"}.items():
         inner = "<axis><xyz>0 0 1</xyz></axis>" if kind == "revolute" else ""
         lines.append(
-            f'{words}: <joint name="{one}-{other}" type="{kind}"><parent>{one}</parent>'
-            f"<child>{other}</child>{inner}</joint>"
+            f'{words}: <joint name="{first}-{second}" type="{kind}"><parent>{first}</parent>'
+            f"<child>{second}</child>{inner}</joint>"
         )
     return tuple(lines)
 
@@ -127,7 +127,7 @@ def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
 
 
 def _mark_closures(draft: SdfDraft) -> None:
-    """Mark every joint that joins bodies which earlier joints have already joined."""
+    """Mark joints between bodies that earlier joints have already joined as closures."""
     joined = DisjointSets(draft.bodies)
     joints = [*draft.joints.values()]
     for joint in sorted(joints, key=lambda j: (j.closure, j.kind != "fixed")):
@@ -155,7 +155,7 @@ WATER = 1000.0
 
 @dataclass(eq=False)
 class ModelReader:
-    """Reads worlds and models into a draft, and collects what needs all of them to be read."""
+    """Reader of worlds and models into a draft; keeps what is resolved after all are read."""
 
     draft: SdfDraft
     #: Drake's constraints.
@@ -268,7 +268,7 @@ class ModelReader:
             self._pending.append(lambda: self._place(frame, scope.full(placed), node))
 
     def _place(self, frame: str, placed: str, node: Node) -> None:
-        """Move a model so that one of its frames, and not its own, has the pose given."""
+        """Move a model so that its placement frame, not its own frame, has the pose given."""
         frames = self.draft.frames
         frames.known(placed, node)
         entry = frames.entries[frame]
@@ -284,30 +284,26 @@ class ModelReader:
             frames.add(name, entry)
             self._add_link(link, name)
         for inner in node.children("frame"):
-            name, pose = scope.full(inner.text("name")), inner.child("pose")
-            attached = inner.get("attached_to")
-            carrier = scope.full(attached) if attached else scope.frame
-            entry = Frame(pose_of(pose), relative_to(pose, scope, carrier), carrier, inner)
-            frames.add(name, entry)
+            self.draft.add_frame(inner, scope)
         for joint in node.children("joint"):
             self.draft.declare(joint, scope)
-        for each in node.children():
-            if each.tag in DRAKE:
-                self.constraints.append((each, scope))
-            elif each.tag in UNREAD:
+        for element in node.children():
+            if element.tag in DRAKE:
+                self.constraints.append((element, scope))
+            elif element.tag in UNREAD:
                 self.draft.unread(
-                    f"<{each.tag}> joins links but is not read: the mechanism has fewer joints "
+                    f"<{element.tag}> joins links but is not read: the mechanism has fewer joints "
                     "than the file",
-                    each.source,
+                    element.source,
                 )
-            elif each.tag == "plugin":
-                attachment = Attachment.of(each)
+            elif element.tag == "plugin":
+                attachment = Attachment.of(element, self.draft)
                 self.attachments += [] if attachment is None else [(attachment, scope)]
-            elif each.tag not in QUIET:
-                self.draft.ignore(each.tag, each)
+            elif element.tag not in QUIET:
+                self.draft.ignore(element.tag, element)
 
     def attach(self) -> None:
-        """Add the welds of plugins, whose links are those of their own model or of another one."""
+        """Add the welds of plugins, whose second link may be in another model."""
         for plugin, scope in self.attachments:
             second = [scope.full(plugin.second)]
             if plugin.model is not None:
@@ -345,13 +341,13 @@ class ModelReader:
 
 
 def find_included(uri: str, path: str) -> str | None:
-    """The SDF file that a URI means: beside the including file, above it, or in a package."""
+    """Return the SDF file that a URI names: near the including file, or in a package."""
     name = unquote(uri.split("://", 1)[-1])
-    folder, (package, _, rest) = Path(path).parent, name.partition("/")
+    folder, (package, _, inside) = Path(path).parent, name.partition("/")
     targets = [base / name for base in (folder, *folder.resolve().parents[:3])]
     if not any(target.exists() for target in targets) and "://" in uri:
         folder_of_package = Packages(Path(path)).find(package)
-        targets += [] if folder_of_package is None else [folder_of_package / rest]
+        targets += [] if folder_of_package is None else [folder_of_package / inside]
     for target in targets:
         candidates = [target, target / "model.sdf", *sorted(target.glob("*.sdf"))]
         for candidate in candidates:
@@ -361,25 +357,25 @@ def find_included(uri: str, path: str) -> str | None:
 
 
 def _friction(shape: Node) -> float | None:
-    """The coefficient of friction of a ``<collision>``, as ODE has it or Bullet."""
-    ode = shape.find("surface", "friction", "ode", "mu")
-    coefficient = ode or shape.find("surface", "friction", "bullet", "friction")
+    """Return the coefficient of friction of a ``<collision>``, from ODE's or Bullet's element."""
+    ode = shape.filled("surface", "friction", "ode", "mu")
+    coefficient = ode or shape.filled("surface", "friction", "bullet", "friction")
     return None if coefficient is None else coefficient.number(None)
 
 
 def _density(shape: Node, inertial: Node | None) -> float | None:
-    """Density of a shape whose mass properties SDF computes: its own, the link's, or of water."""
+    """Return the density for computed mass properties: the shape's, the link's, or water's."""
     if shape.tag != "collision":
         return None
-    stated = shape.child("density") or (inertial and inertial.child("density"))
-    return WATER if stated is None else stated.number(None)
+    density = shape.filled("density") or (inertial and inertial.filled("density"))
+    return WATER if density is None else density.number(None)
 
 
 def _inertia(node: Node | None) -> Inertia | None:
-    """Mass properties in the axes of the link; none by SDF's defaults of 1 kg and 1 kg m²."""
+    """Read mass properties in the axes of the link; None where mass or inertia is not given."""
     if node is None or is_true(node.get("auto")):
         return None
-    mass, inertia = node.child("mass"), node.child("inertia")
+    mass, inertia = node.filled("mass"), node.child("inertia")
     if mass is None or inertia is None:
         return None
     return read_inertia(mass.number(None), inertia, pose_of(node.child("pose")), 0.0)

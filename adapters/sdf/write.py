@@ -49,7 +49,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 @dataclass(eq=False)
 class _SdfWriter(Writing):
-    """Writes the whole file."""
+    """The state of writing a mechanism as an SDF file."""
 
     #: World pose of each link at the reference pose.
     poses: dict[str, Transform] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class _SdfWriter(Writing):
             self._row(model, joint, q)
 
     def _position(self, joint: Joint) -> Coordinates:
-        """Coordinates of a joint at the reference pose, those of a closing joint included."""
+        """Return a joint's coordinates at the reference pose, closing joints included."""
         # Closures keep the child's frame; where they are open, the parent's cannot be held.
         T = (
             inverse(self.poses[joint.parent] @ joint.T_parent_joint)
@@ -155,7 +155,7 @@ class _SdfWriter(Writing):
         return q
 
     def _row(self, model: Any, joint: Joint, q: Coordinates) -> None:
-        """A joint as several, with massless links at their places of the reference pose."""
+        """Write a joint as several in series with massless links at their reference poses."""
         pose = self.poses[joint.parent]
         for k, part in enumerate(serial(joint)):
             pose = pose @ relative_pose(part, q[k : k + 1])
@@ -167,7 +167,7 @@ class _SdfWriter(Writing):
             self._element(model, part, q[k : k + 1], k, joint)
 
     def _element(self, model: Any, part: Joint, q: Coordinates, first: int, joint: Joint) -> None:
-        """Write a joint of the file, whose coordinates are those of ``joint`` from ``first`` on."""
+        """Write one joint element whose coordinates are those of ``joint`` from ``first`` on."""
         element = add(model, "joint", name=part.name, type=KINDS.written[part.kind])
         self.joints[part.name] = element
         # The frame of the file lies on the child, after the motion to the reference pose.
@@ -191,7 +191,7 @@ class _SdfWriter(Writing):
             add_dynamics(axis, part, index, float(q[index]))
 
     def _mimic_axis(self, mimic: Mimic) -> None:
-        """Add a follower to its axis and, between joints of one axis, as Drake reads it."""
+        """Add a mimic to the follower's axis and, for one-axis joints, Drake's element."""
         follower, leader = mimic.follower, mimic.leader
         axis = self.joints[follower.joint].find(AXES[follower.axis])
         element = add(axis, "mimic", joint=leader.joint, axis=AXES[leader.axis])
@@ -207,7 +207,7 @@ class _SdfWriter(Writing):
 
 
 def add_limit(axis: Any, joint: Joint, index: int, zero: float) -> None:
-    """Add the bounds of a freedom, counted from where the file has its zero."""
+    """Add the bounds of a freedom, counted from the file's zero."""
     limits = joint.limits
     if limits is None:
         return
@@ -235,13 +235,13 @@ def add_dynamics(axis: Any, joint: Joint, index: int, zero: float) -> None:
 
 
 def add_ends(element: Any, parent: str, child: str) -> None:
-    """Name the links that a joint joins."""
+    """Add the names of a joint's links."""
     add(element, "parent", parent)
     add(element, "child", child)
 
 
 def add_pose(element: Any, T: Transform) -> None:
-    """Place a link, a joint or a shape, unless by the identity."""
+    """Add a ``<pose>`` to a link, a joint or a shape, unless it is the identity."""
     if not np.array_equal(T, np.eye(4)):
         add(element, "pose", [*T[:3, 3], *rpy(T[:3, :3])])
 
@@ -257,7 +257,7 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry, name: str) -> None:
-    """Add a shape to a link, to be seen or to be touched; only what is seen has a material."""
+    """Add a visual or a collision shape to a link; only visuals have a material."""
     _add_shape(link, shape, "collision" if shape.collision else "visual", name)
     if shape.collision and shape.color is not None:
         _add_shape(link, shape, "visual", f"{name}{SEEN}")

@@ -1,7 +1,7 @@
 """Mass properties from shapes, for bodies that state none.
 
-Nothing here is invented: the density is that of the material that the file gives a shape, or one
-that the user gives.
+The density is that of the material that the file gives a shape, or else one that the user gives;
+none is assumed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
 
 
 def with_materials(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with mass properties for bodies whose shapes can be read and have materials."""
+    """Return the mechanism with mass properties for bodies whose shapes have materials."""
     bodies, findings = [], [*mechanism.findings]
     for body in mechanism.bodies:
         shapes = _with_material(body)
@@ -77,9 +77,9 @@ def with_materials(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_material(body: Body) -> tuple[Geometry, ...]:
-    """The shapes to be touched, or else those to be seen, if the file may give each a material."""
-    for touched in (True, False):
-        shapes = tuple(shape for shape in body.geometry if shape.collision is touched)
+    """Return the colliding or else the visual shapes of a body, if all may have a material."""
+    for colliding in (True, False):
+        shapes = tuple(shape for shape in body.geometry if shape.collision is colliding)
         known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
         if shapes and all(known):
             return shapes
@@ -107,18 +107,19 @@ def _weighed(
             return None, [_finding("warning", words, body, help)]
         parts.append(part.transformed(shape.T_body_geometry))
     total = Inertia.total(parts)
-    of = {shape.density for shape in shapes} - {None}
-    at = f"at {density:g} kg/m³" if density is not None and not of else "by their material"
-    words = f"mass of `{body.name}` computed from its shapes {at}: {total.mass:.4g} kg"
+    stated = {shape.density for shape in shapes} - {None}
+    basis = f"at {density:g} kg/m³" if density is not None and not stated else "by their material"
+    words = f"mass of `{body.name}` computed from its shapes {basis}: {total.mass:.4g} kg"
     return total, [_finding("note", words, body)]
 
 
 def _finding(severity: Severity, message: str, body: Body, *help: str) -> Diagnostic:
+    """Return a finding (REG018) on the mass properties of a body."""
     return Diagnostic("REG018", severity, message, source=body.source, help=help)
 
 
 def shown(body: Body) -> tuple[Geometry, ...]:
-    """The visual shapes of a body, or those for collisions where it has no visual ones."""
+    """Return the visual shapes of a body, or its colliding shapes where it has none."""
     visual = tuple(shape for shape in body.geometry if not shape.collision)
     return visual or body.geometry
 
@@ -126,7 +127,7 @@ def shown(body: Body) -> tuple[Geometry, ...]:
 def shape_inertia(
     shape: Geometry, density: float | None, path: str | None = None
 ) -> Inertia | None:
-    """Mass properties of one shape in its own frame, with a density in kg/m³ if it states none.
+    """Return mass properties of a shape in its own frame; ``density`` counts if it states none.
 
     None for a mesh that is not closed, and without a density. Cylinders and capsules stand along Z.
     """
@@ -140,6 +141,7 @@ def shape_inertia(
 
 
 def _box(x: float, y: float, z: float) -> tuple[float, list[float]]:
+    """Return volume and moments of inertia at unit density; so do the functions below."""
     volume = x * y * z
     return volume, [volume * (a * a + b * b) / 12 for a, b in ((y, z), (x, z), (x, y))]
 
@@ -151,7 +153,7 @@ def _sphere(radius: float) -> tuple[float, list[float]]:
 
 def _ellipsoid(*radii: float) -> tuple[float, list[float]]:
     volume, (a, b, c) = 4 / 3 * math.pi * math.prod(radii), (r * r for r in radii)
-    return volume, [0.2 * volume * each for each in (b + c, a + c, a + b)]
+    return volume, [0.2 * volume * sum_ for sum_ in (b + c, a + c, a + b)]
 
 
 def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
@@ -161,7 +163,7 @@ def _cylinder(radius: float, length: float) -> tuple[float, list[float]]:
 
 
 def _capsule(radius: float, length: float) -> tuple[float, list[float]]:
-    """A cylinder of that length between two half balls."""
+    """Return volume and moments of a cylinder of that length between two half balls."""
     tube, (across, _, along) = _cylinder(radius, length)
     ball, (moment, _, _) = _sphere(radius)
     # Each half ball has its centre of mass 3/8 of the radius above its flat side.
@@ -180,6 +182,7 @@ _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 
 def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
+    """Return mass properties of a mesh or a CAD solid; None if open or without a density."""
     solid = cad_shape(shape.uri or "", path)
     if solid is not None:
         inertia = solid.inertia(density)

@@ -1,4 +1,4 @@
-"""Files of shapes: where a model's URIs lead, triangles of meshes, STEP and IGES."""
+"""Files of shapes: resolving of URIs, reading of triangle meshes, of STEP and IGES files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from regularize.adapters.common.input_files import FOLDERS, Packages, check_regu
 from regularize.adapters.shapes import solids
 from regularize.adapters.shapes.solids import MILLIMETRE, STORED, CadShape, ocp, stored_shape, tried
 from regularize.errors import MissingExtra, ReadError
+from regularize.escape import as_utf8
 from regularize.mechanism.body import Geometry
 
 #: Units of mass in STEP files, in kg, by the prefix that stands before gram.
@@ -26,7 +27,7 @@ PREFIXES = {"$": 1e-3, ".KILO.": 1.0, ".MEGA.": 1e3, ".MILLI.": 1e-6}
 
 @cache
 def shape_file(path: Path) -> CadShape:
-    """The shape in a STEP, IGES or BREP file, with the densities that STEP gives its materials."""
+    """Read the shape of a STEP, IGES or BREP file, with densities of materials of STEP."""
     if path.suffix.lower() in STORED:
         return stored_shape(read_bytes(str(path)), str(path))
     data = read_bytes(str(path))
@@ -51,7 +52,7 @@ def shape_file(path: Path) -> CadShape:
 
 
 def _check_whole(model: Any, path: str) -> None:
-    """OpenCASCADE goes on without entities that it cannot parse: the shape would be another."""
+    """Raise for a file with entities that OpenCASCADE cannot parse, and would leave out."""
     check = None if model is None else model.GlobalCheck(True)
     if check is not None and check.HasFailed():
         reason = check.CFail(1).removeprefix("Undefined Parsing: ")
@@ -61,7 +62,7 @@ def _check_whole(model: Any, path: str) -> None:
 
 
 def _mass_unit(data: bytes) -> float | None:
-    """The unit of mass of a STEP file in kg; None where it has none, or several."""
+    """Return the unit of mass of a STEP file in kg; None where it has none, or several."""
     text = data.decode("latin-1")
     units = {
         "".join(entity.split())
@@ -72,7 +73,7 @@ def _mass_unit(data: bytes) -> float | None:
 
 
 def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
-    """Every part of a document at its places, with the density of its material.
+    """Return every part of a document at its placements, with the density of its material.
 
     OpenCASCADE converts the unit of length in a density to millimetres and leaves that of mass.
     """
@@ -108,28 +109,28 @@ def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
 
 
 def _label_sequence() -> Any:
-    """An empty sequence of labels, whose name differs between versions 7 and 8."""
+    """Return an empty sequence of labels; its class has other names in versions 7 and 8."""
     tools = ocp("TDF")
     if hasattr(tools, "TDF_LabelSequence"):
         return tools.TDF_LabelSequence()
     return ocp("collections").Sequence_TDF_Label()
 
 
-#: Mesh formats that need another package, its module and the extra that brings it.
+#: Module that a mesh format needs, and the extra of this project that installs it.
 EXTRAS = {".dae": ("collada", "meshes"), ".zae": ("collada", "meshes")}
 #: Suffixes of USD stages, whose meshes are prims.
 STAGES = (".usd", ".usda", ".usdc", ".usdz")
 #: Largest member of an archive that is read, in bytes.
 LARGEST = 2**27
-#: Between an archive and its member in a URI.
+#: Separator of an archive and its member in a URI.
 INSIDE = "#"
 
 
 def cad_shape(uri: str, path: str | None) -> CadShape | None:
-    """The shape of a CAD system that a URI means; None where it means a mesh.
+    """Return the CAD shape that a URI refers to; None where it refers to a mesh.
 
-    The URI is a file as the model names it, or ``archive.FCStd#member`` for a shape that FreeCAD
-    stores, ``#member`` for one in the model's own file.
+    The URI is a file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD
+    stores, or ``#member`` for one in the file of the model.
     """
     archive, inside, member = uri.partition(INSIDE)
     if inside and member.lower().endswith(solids.STORED):
@@ -144,7 +145,7 @@ def cad_shape(uri: str, path: str | None) -> CadShape | None:
 
 @lru_cache(maxsize=256)
 def _member(file: Path, member: str, _saved: int) -> CadShape:
-    """A shape stored in an archive, which may be saved again meanwhile; at most 128 MB of it."""
+    """Read a shape stored in an archive, at most 128 MB; ``_saved`` is the file's time stamp."""
     name = f"{file}/{member}"
     try:
         with zipfile.ZipFile(file) as archive, archive.open(member) as stream:
@@ -157,7 +158,7 @@ def _member(file: Path, member: str, _saved: int) -> CadShape:
 
 
 def load_mesh(shape: Geometry, path: str | None) -> Any:
-    """The mesh of a shape as one ``trimesh.Trimesh``, scaled to metres."""
+    """Read the mesh of a shape as one ``trimesh.Trimesh``, scaled to metres."""
     uri = shape.uri or ""
     solid = cad_shape(uri, path)
     if solid is not None:
@@ -171,14 +172,14 @@ def load_mesh(shape: Geometry, path: str | None) -> Any:
 
 
 def _of_stage(prim: str, path: str) -> Any:
-    """The mesh of a prim of a USD stage, in the prim's own frame and units."""
+    """Read the mesh of a prim of a USD stage, in the prim's frame and units."""
     import trimesh
 
     try:
         from pxr import Usd, UsdGeom
     except ImportError as error:
         raise MissingExtra(Path(path).name, "usd-core", "usd") from error
-    stage = Usd.Stage.Open(path)
+    stage = Usd.Stage.Open(as_utf8(path))
     mesh = UsdGeom.Mesh(stage.GetPrimAtPath(prim))
     if not mesh or not mesh.GetPointsAttr().Get():
         raise ReadError(path, f"the mesh `{prim}` has no points there")
@@ -196,6 +197,7 @@ def _of_stage(prim: str, path: str) -> Any:
 
 
 def _triangles(file: Path) -> Any:
+    """Read a mesh file as one ``trimesh.Trimesh``."""
     import trimesh  # loaded where there is a mesh to read
 
     suffix = file.suffix.lower()
@@ -205,7 +207,7 @@ def _triangles(file: Path) -> Any:
         loaded = trimesh.load(file, force="scene")
     except ImportError as error:
         raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
-    # Loaders of other people's files fail in any way they like.
+    # Loaders raise exceptions of any class.
     except Exception as error:
         if suffix in EXTRAS and not trimesh.util.has_module(module):
             raise MissingExtra(f"{file.name} ({suffix})", module, extra) from error
@@ -215,7 +217,7 @@ def _triangles(file: Path) -> Any:
 
 
 def find_mesh(uri: str, path: str | None) -> Path:
-    """The file that a mesh URI means: beside the model, above it, or in a package around it."""
+    """Find the file of a mesh URI: beside the model, above it, or in a package around it."""
     file = next((file for file in _candidates(uri, path) if file.is_file()), None)
     if file is None:
         raise ReadError(
@@ -227,7 +229,7 @@ def find_mesh(uri: str, path: str | None) -> Path:
 
 
 def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
-    """Yield paths at which a mesh may be found, also so many folders above the model."""
+    """Yield paths at which a mesh may be, up to so many folders above the model."""
     name = unquote(uri.split("://", 1)[-1]).lstrip("/") if "://" in uri else uri
     base = Path(path).resolve().parent if path is not None else Path.cwd()
     if os.path.isabs(name):
@@ -249,5 +251,5 @@ def _candidates(uri: str, path: str | None, levels: int = 5) -> Iterator[Path]:
 
 @lru_cache(maxsize=1)
 def _packages(path: str, *state: Any) -> Packages:
-    """Packages around a model, looked for once while model and environment are as they were."""
+    """Return the ROS packages around a model; ``state`` makes a new entry when it changes."""
     return Packages(Path(path))

@@ -1,7 +1,7 @@
 """Solid shapes of CAD systems, by OpenCASCADE, and parts drawn with build123d or CadQuery.
 
-Files of CAD systems are in millimetres, or converted to them on reading; what is given out is in
-metres. The package ``cadquery-ocp-novtk`` is imported where a shape is opened and nowhere else.
+OpenCASCADE has lengths in millimetres; results of this module are in metres. The package
+``cadquery-ocp-novtk`` is imported only where a shape is opened.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MILLIMETRE = 1e-3
 EXCHANGE = (".step", ".stp", ".iges", ".igs")
 #: Shapes as FreeCAD stores them: as text, or in binary form.
 STORED = (".brp", ".brep", ".bin")
-#: Heads of the sections of such a file.
+#: Headings of the sections of such a file, with the number of entries.
 _COUNT = re.compile(
     rb"^(?:Locations|Curve2ds|Curves|Polygon3D|PolygonOnTriangulations|Surfaces|Triangulations"
     rb"|TShapes) (\d+)",
     re.MULTILINE,
 )
 SUFFIXES = (*EXCHANGE, *STORED)
-#: A shape as text: its heading, and the number of the root after the last shape that is listed.
+#: First line of a shape as text, and its end: the number of the root behind the last shape.
 HEADING = re.compile(rb"\s*(DBRep_DrawableShape\s+)?CASCADE Topology V\d")
 ENDING = re.compile(rb"\*\s+[-+ie]?\d+ \d+\s*(0\s*)?$")
 
@@ -52,13 +52,13 @@ class ShapeElement:
 
 @dataclass(frozen=True, eq=False)
 class CadShape:
-    """A shape, in parts of one material each."""
+    """A shape in parts, each of one material."""
 
     parts: tuple[Any, ...]  # OpenCASCADE's shapes, in millimetres
     densities: tuple[float | None, ...]  # kg/m³, None where the file gives no material
 
     def elements(self) -> dict[str, ShapeElement]:
-        """Every ``Face3``, ``Edge1`` and ``Vertex2``, numbered as FreeCAD numbers them."""
+        """Return the elements by FreeCAD's names such as ``Face3``, ``Edge1`` and ``Vertex2``."""
         vertices = range(len(self._all("VERTEX")))
         elements = {f"Vertex{k + 1}": ShapeElement("point") for k in vertices}
         adaptors = ocp("BRepAdaptor")
@@ -71,7 +71,7 @@ class CadShape:
         return elements
 
     def inertia(self, density: float | None) -> Inertia | None:
-        """Mass properties in the frame of the shape; None without a solid, or without a density."""
+        """Return mass properties in the shape's frame; None without a solid or a density."""
         weighed = []
         for part, stated in zip(self.parts, self.densities, strict=True):
             material = density if stated is None else stated
@@ -82,7 +82,7 @@ class CadShape:
         return Inertia.total(weighed) if weighed else None
 
     def mesh(self, fineness: float = 0.3) -> trimesh.Trimesh:
-        """Triangles of all faces, in metres."""
+        """Return the triangles of all faces, in metres."""
         import trimesh  # loaded where triangles are asked for
 
         mesher, tool = ocp("BRepMesh").BRepMesh_IncrementalMesh, ocp("BRep").BRep_Tool
@@ -108,17 +108,18 @@ class CadShape:
         return mesh
 
     def _all(self, what: str) -> list[Any]:
+        """Return the elements of a type such as ``FACE`` in all parts."""
         return [piece for part in self.parts for piece in _every(part, what)]
 
 
 def stored_shape(data: bytes, name: str) -> CadShape:
-    """A shape as FreeCAD stores it, without its object's placement; binary in ``name.bin``."""
+    """Read a shape that FreeCAD stores, without its placement; ``name.bin`` is binary."""
     binary = name.endswith(".bin")
-    # OpenCASCADE itself goes astray in text that is cut off.
+    # OpenCASCADE itself may crash on text that is cut off.
     if not binary and not (HEADING.match(data) and ENDING.search(data)):
         raise ReadError(name, "is empty or cut off: no shape can be read from it")
 
-    # OpenCASCADE believes what a file says of how many there are, and makes room for all of them.
+    # OpenCASCADE allocates as many entries as a section announces.
     if any(int(count[1][:20]) > len(data) for count in _COUNT.finditer(data)):
         raise ReadError(name, "is damaged: it says that more follows than it has bytes")
 
@@ -136,7 +137,7 @@ def stored_shape(data: bytes, name: str) -> CadShape:
 
 
 def tried(read: Callable[[], CadShape], modules: tuple[str, ...], name: str, size: int) -> CadShape:
-    """Read a file of so many bytes, once a copy of this process has come through reading it."""
+    """Read a file of so many bytes, after a forked process has read it without a crash."""
 
     def use() -> None:
         shape = read()
@@ -171,8 +172,8 @@ def _silence() -> Iterator[None]:
 
 
 def scaled(inertia: Inertia, scale: Array) -> Inertia:
-    """Mass properties of the same shape, its axes scaled by factors (3,), density unchanged."""
-    # The integrals of x xᵀ over the mass, of which the inertia is the trace less themselves.
+    """Return mass properties of a shape scaled along its axes by factors (3,), same density."""
+    # The integral of x xᵀ over the mass; the inertia is its trace times identity minus it.
     second = np.eye(3) * np.trace(inertia.matrix) / 2 - inertia.matrix
     volume = abs(float(np.prod(scale)))
     second = volume * np.diag(scale) @ second @ np.diag(scale)
@@ -181,7 +182,7 @@ def scaled(inertia: Inertia, scale: Array) -> Inertia:
 
 
 def _weighed(solid: Any, density: float) -> Inertia:
-    """Mass properties of a solid, whichever way its faces look."""
+    """Return mass properties of a solid, whether its faces point outwards or inwards."""
     properties = ocp("GProp").GProp_GProps()
     ocp("BRepGProp").BRepGProp.VolumeProperties_s(solid, properties)
     center, matrix = properties.CentreOfMass(), properties.MatrixOfInertia()
@@ -195,6 +196,7 @@ def _weighed(solid: Any, density: float) -> Inertia:
 
 
 def _element(adaptor: Any) -> ShapeElement:
+    """Return kind and radius of the surface or curve of an adaptor."""
     kind = adaptor.GetType().name.removeprefix("GeomAbs_").lower()
     if kind in ("cylinder", "sphere", "circle"):
         return ShapeElement(kind, MILLIMETRE * getattr(adaptor, kind.title())().Radius())
@@ -202,14 +204,14 @@ def _element(adaptor: Any) -> ShapeElement:
 
 
 def _every(shape: Any, what: str) -> list[Any]:
-    """The different faces, edges, … of a shape, in OpenCASCADE's order."""
+    """Return the distinct elements of a type such as ``FACE``, in OpenCASCADE's order."""
     shapes, kinds = _shape_map(), ocp("TopAbs").TopAbs_ShapeEnum
     ocp("TopExp").TopExp.MapShapes_s(shape, getattr(kinds, f"TopAbs_{what}"), shapes)
     return [shapes.FindKey(k + 1) for k in range(shapes.Extent())]
 
 
 def ocp(module: str) -> Any:
-    """A module of OpenCASCADE."""
+    """Import a module of OpenCASCADE."""
     try:
         return importlib.import_module(f"OCP.{module}")
     except ImportError as error:
@@ -217,22 +219,22 @@ def ocp(module: str) -> Any:
 
 
 def _cast(kind: str, shape: Any) -> Any:
-    """A shape as a ``TopoDS_Face`` or the like."""
+    """Return a shape as a ``TopoDS_Face``, ``TopoDS_Edge`` or ``TopoDS_Vertex``."""
     casts = ocp("TopoDS").TopoDS
     return (getattr(casts, f"{kind}_s", None) or getattr(casts, kind))(shape)
 
 
 def _shape_map() -> Any:
-    """An empty map of shapes, whose name differs between versions 7 and 8."""
+    """Return an empty map of shapes; its class has other names in versions 7 and 8."""
     tools = ocp("TopTools")
     if hasattr(tools, "TopTools_IndexedMapOfShape"):
         return tools.TopTools_IndexedMapOfShape()
     return ocp("collections").IndexedMap_TopoDS_Shape_TopTools_ShapeMapHasher()
 
 
-#: How far apart the two ends of a mate may be, metres: beyond it one part stands elsewhere.
+#: Largest distance of the two ends of a mate, in metres.
 APART = 1e-6
-#: Kinds by build123d's classes; of a pair the one that is not rigid says what it is.
+#: Kind of each class of joints in build123d; of two joints the one that is not rigid counts.
 KINDS = {
     "RigidJoint": "fixed",
     "RevoluteJoint": "revolute",
@@ -243,7 +245,7 @@ KINDS = {
 
 
 def inertia_of(name: str, part: Any, density: float) -> Inertia:
-    """Mass properties of a part where it stands, in SI units along the world's axes.
+    """Return mass properties of a part at its place, in SI units along the world's axes.
 
     A part is a shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
     OpenCASCADE's own ``TopoDS_Shape``, in millimetres.
@@ -265,9 +267,9 @@ def inertia_of(name: str, part: Any, density: float) -> Inertia:
 
 
 def mate_of(name: str, first: Any, second: Any) -> tuple[str, Transform]:
-    """Kind of the joint between two joints of build123d parts, and its frame in the world.
+    """Return kind and frame in the world, with axis Z, of the mate of two build123d joints.
 
-    Its axis is Z. They have to go together, and to stand in one place.
+    Their kinds have to fit each other, and their places to coincide.
     """
     kinds = [KINDS.get(type(each).__name__) for each in (first, second)]
     if None in kinds:

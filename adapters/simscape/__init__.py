@@ -1,4 +1,4 @@
-"""Simscape Multibody import XML, which plug-ins of CAD systems write.
+"""Reader of Simscape Multibody import XML, which plug-ins of CAD systems write.
 
 A tree of instances with placements, joints and mates ("constraints") between them, and parts with
 mass properties. Joints and mates of a sub-assembly hold at each of its instances. Z is the axis of
@@ -7,7 +7,7 @@ are two frames and a name: it has no place for limits, damping, springs or motor
 
 Each side of a mate is a frame: the origin lies on the geometry, Z is the axis or the normal.
 Distances, angles and tangencies hold as they are at the saved placements, so their values are
-measured there.
+measured there. There too it shows whether a mate means a circle's axis or the plane that it is in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.adapters.cad.draft import DEEPEST, CadDraft, InstancePath, Occurrences, SubAssembly
+from regularize.adapters.cad.draft import (
+    DEEPEST,
+    MISFIT,
+    CadDraft,
+    InstancePath,
+    Occurrences,
+    SubAssembly,
+)
 from regularize.adapters.common.draft import Side
 from regularize.adapters.common.quantities import inertia_matrix
 from regularize.adapters.common.xml import Node, parse
@@ -58,7 +65,7 @@ MASSES = {
     **{"lbm": 0.45359237, "lb": 0.45359237, "oz": 0.028349523125, "slug": 14.5939029372},
     **{"kilogram": 1.0, "gram": 1e-3, "pound": 0.45359237, "ounce": 0.028349523125},
 }
-#: Role of each geometry that CAD systems name: what of it a mate can touch.
+#: Role of each type of geometry in a mate: as a point, as an axis or plane, or as a circle: both.
 ROLES = {
     "point": "point",
     "vertex": "point",
@@ -69,13 +76,13 @@ ROLES = {
     "edge": "axis",
     "cylinder": "axis",
     "cone": "axis",
-    "circle": "axis",
-    "arc": "axis",
+    "circle": "circle",
+    "arc": "circle",
     "plane": "plane",
     "face": "plane",
 }
 RANKED = ("plane", "axis", "point")
-#: Pair of geometries that coincide, lie at a distance or touch, by their roles in order.
+#: Pair (a key of ``pairs.PAIRS``) of two geometries at a distance, by their roles as in RANKED.
 AT_DISTANCE = {
     ("plane", "plane"): "planar",
     ("plane", "axis"): "line_in_plane",
@@ -84,9 +91,12 @@ AT_DISTANCE = {
     ("axis", "point"): "cylinder_sphere",
     ("point", "point"): "sphere_sphere",
 }
-#: Mates that hold wherever the distance of the geometries is what it was saved as.
+#: Cosine of the angle of two axes above which a circle beside a plane lies along it.
+ALONG = 0.5
+#: Mates that keep the distance of two geometries at its saved value.
 MEASURED = frozenset({"distance", "tangent", "distancemate", "width", "symmetric"})
 TOGETHER = frozenset({"coincident", "concentric", "coaxial", "insert", "oncoincident"})
+ROUND = frozenset({"concentric", "coaxial"})  # they mean the axis of a circle
 
 
 def read(path: str) -> Mechanism:
@@ -95,10 +105,10 @@ def read(path: str) -> Mechanism:
 
 
 class _Reader:
-    """Reads one file; holds what its parts share."""
+    """Reads one file; holds its units, definitions and instances."""
 
     def __init__(self, root: Node) -> None:
-        units = root.need("DataUnits")
+        units = root.child("DataUnits") or root.need("ModelUnits")  # older exports have these alone
         self.length = LENGTHS[units.one_of(units.text("length"), LENGTHS, "unit")]
         self.mass = MASSES[units.one_of(units.text("mass"), MASSES, "unit")]
         self.assembly = root.need("RootAssembly")
@@ -110,7 +120,7 @@ class _Reader:
         self.grounded: list[tuple[InstancePath, Node]] = []
 
     def read(self) -> Mechanism:
-        """The mechanism."""
+        """Return the mechanism of the root assembly."""
         for node in self.assembly.need("InstanceTree").children("Instance"):
             self._add_instance(node, self.scopes[0], np.eye(4))
         if not self.tree.bodies:
@@ -121,13 +131,14 @@ class _Reader:
         self.tree.fasten_groups(self.assembly)
         for scope in self.scopes:
             for group, add in (("Joints", self._add_joint), ("Constraints", self._add_mate)):
-                found = scope.definition.child(group)
-                for node in [] if found is None else found.children():
+                elements = scope.definition.child(group)
+                for node in [] if elements is None else elements.children():
                     add(scope, node)
         self.tree.report_unread("joints or mates")
         return self.draft.finish("simscape")
 
     def _add_instance(self, node: Node, above: SubAssembly[Node], T_above: Array) -> None:
+        """Add an instance, and those in it, of the sub-assembly that is placed at ``T_above``."""
         uid, entity = node.text("uid"), node.text("entityUid")
         name = node.get("name") or uid
         scope = above.inner(uid, name, self.definitions.get(entity, node))
@@ -156,16 +167,16 @@ class _Reader:
             raise node.error(f"there is no part or assembly with the uid `{entity}`")
 
     def _transform(self, node: Node) -> Array:
-        """The frame that a ``<Transform>`` gives; the identity without one."""
-        found = node.child("Transform")
-        if found is None:
+        """Return the frame (4, 4) of a ``<Transform>``; the identity without one."""
+        element = node.child("Transform")
+        if element is None:
             return np.eye(4)
-        rotation, translation = found.need("Rotation"), found.need("Translation")
+        rotation, translation = element.need("Rotation"), element.need("Translation")
         R = rotation.rotation(rotation.numbers(None, 9).reshape(3, 3))
         return transform(R, self.length * translation.numbers(None, 3))
 
     def _inertia(self, part: Node) -> Inertia | None:
-        """Mass properties of a part; None where it has none, or no mass."""
+        """Return mass properties of a part in SI units; None where it has no mass."""
         node = part.child("MassProperties")
         if node is None:
             return None
@@ -178,11 +189,12 @@ class _Reader:
         return Inertia(mass, center, inertia_matrix(xx, yy, zz, xy, zx, yz))
 
     def _side(self, scope: SubAssembly[Node], node: Node, T: Array) -> Side:
-        """Body that an instance path names, and a frame given in the instance, on that body."""
+        """Return the body of an instance path, and a frame T of the instance on that body."""
         uids = tuple(uid.text() for uid in node.need("InstancePath").children("Uid"))
         return self.tree.side(scope.path + uids, T, node, "a joint")
 
     def _add_joint(self, scope: SubAssembly[Node], node: Node) -> None:
+        """Add the joint of an element between its base and follower frames."""
         kind = node.tag.rsplit(":", 1)[-1].lower().removesuffix("joint")
         name = node.get("name") or node.tag
         if kind not in JOINTS:
@@ -199,29 +211,32 @@ class _Reader:
         self.draft.join(name, JOINTS[kind], first, second, value, source=node.source)
 
     def _add_mate(self, scope: SubAssembly[Node], node: Node) -> None:
+        """Add the pair that a mate between two geometries is, or note it as not read."""
         geometries = node.children("ConstraintGeometry")
         kind, name = node.tag.rsplit(":", 1)[-1].lower(), node.get("name") or node.tag
         roles = [ROLES.get((g.get("geomType") or "").lower()) for g in geometries]
-        found = None
+        pair = None
         if len(geometries) == 2 and None not in roles:
             ends = [self._side(scope, g, self._geometry_frame(g)) for g in geometries]
-            found = mate(kind, str(roles[0]), str(roles[1]), self.draft.between(*ends))
-        if found is None:
+            pair = mate(kind, str(roles[0]), str(roles[1]), self.draft.between(*ends))
+        if pair is None:
             self.tree.unread.append((name, node))
             return
-        first, second = ends[::-1] if found.turned else ends
+        first, second = ends[::-1] if pair.turned else ends
+        if pair.pair == "fixed":  # of these frames the X axis is no part of the geometry
+            second = second[0], self.draft.between((second[0], np.eye(4)), first)
         self.draft.join(
             scope.title + name,
-            found.pair,
+            pair.pair,
             first,
             second,
-            found.value,
+            pair.value,
             mate=True,
             source=node.source,
         )
 
     def _geometry_frame(self, node: Node) -> Array:
-        """Frame of a geometry: its point as the origin, its axis or normal as Z."""
+        """Return the frame (4, 4) of a geometry: its point is the origin, its axis or normal Z."""
         position = self.length * node.need("Position").numbers(None, 3)
         axis = node.child("Axis")
         if axis is None:
@@ -231,12 +246,13 @@ class _Reader:
 
 
 def _by_uid(node: Node | None, tag: str) -> dict[str, Node]:
+    """Return the children of a node with a tag by their unique identifiers."""
     return {} if node is None else {entry.text("uid"): entry for entry in node.children(tag)}
 
 
 @dataclass(frozen=True)
 class Mate:
-    """A mate as a pair."""
+    """The pair that a mate of two geometries amounts to."""
 
     pair: str  # a key of ``pairs.PAIRS``
     value: float  # offset or distance in metres, or angle in radians
@@ -244,7 +260,14 @@ class Mate:
 
 
 def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | None:
-    """The pair that a mate is, or None for a mate that is not known."""
+    """Return the pair of a mate between geometries of two roles; None for an unknown mate."""
+    if first == second == "circle" and kind in TOGETHER - ROUND:
+        gap = float(np.linalg.norm(T_first_second[:3, 3]))
+        if gap <= MISFIT[0] and math.hypot(*T_first_second[:2, 2]) <= MISFIT[1]:
+            return Mate("revolute", 0.0, False)
+    lies = kind not in ROUND and "plane" in (first, second) and abs(T_first_second[2, 2]) > ALONG
+    circle = "plane" if lies else "axis"
+    first, second = (circle if role == "circle" else role for role in (first, second))
     turned = RANKED.index(first) > RANKED.index(second)
     roles = (second, first) if turned else (first, second)
     T = inverse(T_first_second) if turned else T_first_second
@@ -268,7 +291,7 @@ def mate(kind: str, first: str, second: str, T_first_second: Array) -> Mate | No
 
 
 def _distance(roles: tuple[str, str], T: Array) -> float:
-    """The distance that a mate of two geometries keeps, as saved."""
+    """Return the distance between two geometries at the saved placements, in metres."""
     if roles[0] == "plane":
         return float(T[2, 3])
     if roles[0] == "axis":

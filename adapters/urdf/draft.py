@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.quantities import rotation_rpy
+from regularize.adapters.common.quantities import rotation_between, rotation_rpy
 from regularize.adapters.common.serial import JointKind, KindTable
 from regularize.adapters.common.values import Located
 from regularize.adapters.common.xml import Node
 from regularize.escape import listed, unique
-from regularize.lie.arrays import Direction, Transform
+from regularize.lie.arrays import Direction, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, transform
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, relative_pose
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Actuator
+from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 
 @dataclass(eq=False)
@@ -47,14 +47,29 @@ class UrdfDraft(Draft):
         return self.body_named(name, at)
 
     def named_frame(self, name: str, at: Node) -> Side:
-        """Link and transform of a link or of a Drake ``<frame>``."""
-        frames = {frame.get("name"): frame for frame in self.root.children("frame", "drake:frame")}
-        if name not in self.bodies and name in frames:
-            return self.link(frames[name].text("link"), frames[name]), pose(frames[name])
-        return self.link(name, at), IDENTITY
+        """Return link and pose of a link's own frame or of a Drake ``<frame>``."""
+        frame = self.frames.get(name)
+        if frame is None or name in self.bodies:
+            return self.link(name, at), IDENTITY
+        return self.link(frame.text("link"), frame), pose(frame)
+
+    @property
+    def frames(self) -> dict[str, Node]:
+        """The elements of Drake's frames by their names."""
+        return {f.get("name") or "": f for f in self.root.children("frame", "drake:frame")}
+
+    def marks(self) -> dict[str, Side]:
+        """Return link and pose there of each Drake ``<frame>`` that no element of Drake's names."""
+        elements = (
+            e for top in self.root.nodes if top.tag.startswith("drake:") for e in top.walk()
+        )
+        named = {
+            e.get(key) for e in elements if e.tag != "drake:frame" for key in ("name", "frame")
+        }
+        return {n: self.named_frame(n, f) for n, f in self.frames.items() if n and n not in named}
 
     def chain(self, link: str) -> list[Joint]:
-        """Joints of the tree from the link up to its root."""
+        """Return the tree joints from a link up to its root."""
         incoming = {joint.child: joint for joint in self.joints.values() if not joint.closure}
         chain = []
         while link in incoming:
@@ -63,7 +78,7 @@ class UrdfDraft(Draft):
         return chain
 
     def rest_pose(self, link: str) -> Side:
-        """Root of the link's tree, and the link's frame in it where all coordinates are 0."""
+        """Return the root of a link's tree, and the link's pose in it at zero coordinates."""
         T = np.eye(4)
         for joint in self.chain(link):
             T = relative_pose(joint, np.zeros(joint.freedoms)) @ T
@@ -71,7 +86,7 @@ class UrdfDraft(Draft):
         return link, T
 
     def rest_poses(self, first: str, second: str, at: Located) -> tuple[Transform, Transform]:
-        """Frames of two links in their common root where all coordinates are 0."""
+        """Return poses of two links in their common root at zero coordinates."""
         (root, T_first), (other, T_second) = self.rest_pose(first), self.rest_pose(second)
         if root != other:
             raise at.error(
@@ -81,13 +96,13 @@ class UrdfDraft(Draft):
         return T_first, T_second
 
     def between(self, first: str, second: str, at: Located) -> Transform:
-        """The second link in the first one where all coordinates are 0."""
+        """Return the pose of the second link in the first one at zero coordinates."""
         T_first, T_second = self.rest_poses(first, second, at)
         return inverse(T_first) @ T_second
 
 
 def mark_closures(draft: Draft) -> None:
-    """Mark each joint that would give a link a second parent, or close a cycle, and warn of it."""
+    """Mark joints that give a link a second parent or close a cycle, and warn of them."""
     trees, children = DisjointSets(draft.bodies), set[str]()
     for joint in [*draft.joints.values()]:
         if joint.child in children or trees[joint.parent] == trees[joint.child]:
@@ -114,7 +129,7 @@ def mark_closures(draft: Draft) -> None:
 
 
 def pose(node: Node | None) -> Transform:
-    """Transform of an element with ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
+    """Read a transform from ``xyz`` and ``rpy`` or ``quat_xyzw``; identity for None."""
     if node is None:
         return IDENTITY
     translation = node.numbers("xyz", 3, np.zeros(3))
@@ -126,16 +141,17 @@ def pose(node: Node | None) -> Transform:
 
 
 #: Every kind of URDF and its dialects. Places are ``tree``, a joint of plain URDF; ``extended``, a
-#: joint of the tree that plain URDF does not know; ``loop``, a closing element; ``plus``, a closing
-#: element that is written; ``data``, an entry of ``robot_data.yaml``.
+#: joint of the tree that plain URDF does not know; ``drake``, a ``<drake:joint>``; ``loop``, a
+#: closing element; ``plus``, one that is written; ``data``, an entry of ``robot_data.yaml``.
 KINDS = KindTable(
     JointKind("revolute", ("revolute", "continuous"), 1, ("tree", "loop", "plus", "data")),
     JointKind("prismatic", ("prismatic",), 1, ("tree", "loop", "plus", "data")),
     JointKind("fixed", ("fixed",), 0, ("tree", "loop", "plus", "data")),
-    JointKind("planar", ("planar",), 1, ("tree", "loop", "data")),
+    JointKind("planar", ("planar",), 1, ("tree", "drake", "loop", "data")),
     JointKind("free", ("floating",), 0, ("tree",)),
-    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "loop", "plus", "data")),
-    JointKind("universal", ("universal",), 2, ("loop", "plus")),
+    JointKind("spherical", ("spherical", "ball"), 0, ("extended", "drake", "loop", "plus", "data")),
+    JointKind("universal", ("universal",), 2, ("drake", "loop", "plus")),
+    JointKind("helical", ("screw",), 1, ("drake",)),
     JointKind("cylindrical", ("cylindrical",), 1, ("extended", "loop", "plus", "data")),
     JointKind("point_on_line", ("point_on_line",), 1, ("loop", "data")),
     JointKind("line_in_plane", ("line_in_plane",), 2, ("loop",)),
@@ -145,6 +161,8 @@ KINDS = KindTable(
 #: Closures of Gepetto YAML.
 GEPETTO = {"spherical": "3d", "fixed": "6d"}
 TREE, LOOP = KINDS.at("tree", "extended"), KINDS.at("loop")
+#: Joints of the tree, plain ones and Drake's own, with the kinds that each can be.
+JOINTS = {"joint": TREE, "drake:joint": KINDS.at("drake")}
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 BOUNDS = ("lower", "upper", "velocity", "effort")
 #: What command interfaces of ros_control and ros2_control command.
@@ -153,15 +171,24 @@ COMMANDS = {"effort": "motor", "position": "position", "velocity": "velocity"}
 
 def read_joints(draft: UrdfDraft) -> None:
     """Add every ``<joint>``, then the motors that transmissions name."""
-    nodes = [*draft.root.children("joint")]
+    nodes = draft.root.children(*JOINTS)
     for node in nodes:
         draft.add_joint(_joint(node, draft), node)
+        for element in node.children():
+            if element.tag not in IN_JOINTS and element.tag != "drake:screw_thread_pitch":
+                draft.ignore(element.tag, element)
+            elif element.get("drake:acceleration"):
+                draft.ignore("limit drake:acceleration", element)
     _report_silent_limits(draft, nodes)
     read_motors(draft)
 
 
+#: What stands in a joint and is read.
+IN_JOINTS = ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "tolerance")
+
+
 def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
-    """Say which joints are unbounded here although URDF's defaults would hold them at zero."""
+    """Report joints unbounded here that URDF's default limits would lock at zero."""
     silent = []
     for node in nodes:
         limit = node.child("limit") if node.get("type") in ("revolute", "prismatic") else None
@@ -180,8 +207,9 @@ def _report_silent_limits(draft: UrdfDraft, nodes: list[Node]) -> None:
 
 
 def _joint(node: Node, draft: UrdfDraft) -> Joint:
-    name, kind = node.text("name"), TREE.read[node.one_of(node.text("type"), TREE.read)]
-    if "extended" in KINDS[kind].places:
+    name, kinds = node.text("name"), JOINTS[node.tag]
+    kind = kinds.read[node.one_of(node.text("type"), kinds.read)]
+    if node.tag == "joint" and "extended" in KINDS[kind].places:
         what = "a ball joint of 3 freedoms" if kind == "spherical" else f"{kind} all the same"
         draft.skip(
             f"joint `{name}` is of type {node.get('type')}, which plain URDF does not know: read "
@@ -196,7 +224,7 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
         draft.link(parent.text("link"), parent),
         draft.link(child.text("link"), child),
         kind,
-        joint_screws(kind, axis(node.child("axis")) if KINDS[kind].axes else DEFAULT_AXIS),
+        _screws(node, kind),
         pose(node.child("origin")),
         actuated=None if independent is None else independent in ("true", "True", "1"),
         limits=limits(node, kind),
@@ -205,39 +233,53 @@ def _joint(node: Node, draft: UrdfDraft) -> Joint:
     )
 
 
+def _screws(node: Node, kind: str) -> Space:
+    """Return a joint's screws; Drake's universal joint turns about X of parent and Y of child."""
+    turn = node.need("drake:screw_thread_pitch").number("value") if kind == "helical" else 0.0
+    direction = axis(node.child("axis")) if KINDS[kind].axes == 1 else DEFAULT_AXIS
+    return joint_screws(kind, direction, pitch=turn / (2 * np.pi))
+
+
 def axis(node: Node | None) -> Direction:
-    """Unit vector of an ``<axis>``, X where there is none; raises ``ReadError`` for zero."""
+    """Read the unit vector of an ``<axis>``, by default X; raises ``ReadError`` for zero."""
     if node is None:
         return np.array(DEFAULT_AXIS)
     return node.direction(node.numbers("xyz", 3, DEFAULT_AXIS))
 
 
 def limits(node: Node, kind: str) -> JointLimits | None:
-    """Bounds of a joint of one freedom; None where the file gives none."""
+    """Read the limits of a joint of one freedom; None where the file gives none."""
     limit = node.child("limit")
     if limit is None or kind not in ("revolute", "prismatic"):
         return None
-    stated = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
-    rated = {key: np.array(stated[key]) for key in ("velocity", "effort") if key in stated}
+    numbers = {key: limit.number(key, 0.0, finite=False) for key in BOUNDS if limit.get(key)}
+    rated = {key: np.array(numbers[key]) for key in ("velocity", "effort") if key in numbers}
     if node.get("type") == "continuous":
         return JointLimits.of([-np.inf, np.inf], **rated) if rated else None
-    if "lower" in stated or "upper" in stated:
-        return JointLimits.of([stated.get("lower", 0.0), stated.get("upper", 0.0)], **rated)
+    if "lower" in numbers or "upper" in numbers:
+        return JointLimits.of([numbers.get("lower", 0.0), numbers.get("upper", 0.0)], **rated)
     return JointLimits(None, None, **rated) if rated else None
 
 
 def dynamics(node: Node, kind: str) -> JointDynamics:
-    """Damping and friction of a joint of one freedom, as far as the file gives them."""
-    stated = node.child("dynamics")
-    if stated is None or kind not in ("revolute", "prismatic"):
+    """Read damping and friction of a joint of one freedom, and damping of any joint of Drake's."""
+    element = node.child("dynamics")
+    if element is not None and node.tag == "drake:joint" and element.get("damping"):
+        damping = element.numbers("damping", 3 if kind == "planar" else 1)
+        screws = _screws(node, kind)
+        if kind == "planar":  # Drake counts along X and Y of the plane that Z is turned out of
+            R = rotation_between(np.eye(3)[2], screws[3:, 2])
+            damping[:2] = np.square(screws[:3, :2].T @ R[:, :2]) @ damping[:2]
+        return JointDynamics(damping=np.broadcast_to(damping, screws.shape[1]))
+    if element is None or kind not in ("revolute", "prismatic"):
         return JointDynamics()
-    keys = [key for key in ("damping", "friction") if stated.get(key)]
-    return JointDynamics(**{key: np.array(stated.number(key)) for key in keys})
+    keys = [key for key in ("damping", "friction") if element.get(key)]
+    return JointDynamics(**{key: np.array(element.number(key)) for key in keys})
 
 
 def read_mimics(draft: UrdfDraft) -> None:
     """Add ``q - multiplier * q_other = offset`` for every ``<mimic>``."""
-    for node in draft.root.children("joint"):
+    for node in draft.root.children(*JOINTS):
         mimic = node.child("mimic")
         if mimic is None:
             continue
@@ -277,7 +319,7 @@ def read_motors(draft: UrdfDraft) -> None:
 
 
 def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
-    """The motors of one transmission; its n-th joint is moved by its n-th actuator."""
+    """Read the motors of a transmission; its n-th actuator moves its n-th joint."""
     passive = [joint.get("name") or "?" for joint in node.children("passive_joint")]
     if passive:
         draft.unread(
@@ -296,33 +338,50 @@ def _read_transmission(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]
         actuator = actuators[k] if k < len(actuators) else None
         interface = joint.child("hardwareInterface")
         written = "" if interface is None else (interface.text(None) or "").lower()
-        motors[name] = Actuator(
+        motor = Actuator(
             (None if actuator is None else actuator.get("name")) or name,
             name,
             kind=commanded(written),
             gear=_reduction(node, joint, actuator),
             source=(actuator or joint).source,
         )
+        motors[name] = motor if actuator is None else _of_drake(actuator, motor, draft)
+
+
+def _of_drake(node: Node, motor: Actuator, draft: UrdfDraft) -> Actuator:
+    """Return a motor with the gains that Drake's elements give it; its rotor goes to the joint."""
+    gear, rotor, pd = (
+        node.child(f"drake:{tag}") for tag in ("gear_ratio", "rotor_inertia", "controller_gains")
+    )
+    if rotor is not None:
+        joint, turns = draft.joints[motor.joint], 1.0 if gear is None else gear.number("value")
+        armature = np.full(joint.freedoms, rotor.number("value") * turns**2)
+        joint = replace(joint, dynamics=replace(joint.dynamics, armature=armature))
+        draft.joints[joint.name] = joint
+    if pd is None:
+        return motor
+    p, d = pd.number("p"), pd.number("d")
+    return replace(motor, kind="position", gains=ActuatorGains(p, p, d))
 
 
 def commanded(interface: str) -> str:
-    """Kind of a motor by the name of its hardware interface, in lower case."""
+    """Return the kind of motor that a hardware interface, in lower case, commands."""
     return next((kind for what, kind in COMMANDS.items() if what in interface), "motor")
 
 
 def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:
-    """Turns of the motor per turn of the joint; 1 where the file gives none."""
+    """Return turns of the motor per turn of the joint; 1 where the file gives none."""
     reduction = 1.0
     for place in (joint, actuator, node):
         for tag in ("mechanicalReduction", "mechanical_reduction"):
-            stated = None if place is None else place.child(tag)
-            if stated is not None:
-                reduction *= stated.number(None)
+            element = None if place is None else place.child(tag)
+            if element is not None:
+                reduction *= element.number(None)
     return reduction
 
 
 def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:
-    """The motor of a joint that ros2_control commands."""
+    """Read the motor of a joint that ros2_control commands."""
     name, interfaces = node.get("name") or "", node.children("command_interface")
     if not interfaces or name not in draft.joints or draft.joints[name].freedoms == 0:
         return
@@ -338,7 +397,7 @@ def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> 
 
 
 def _bound(node: Node) -> bool:
-    """Whether a parameter is a bound with a number; many are left to xacro or to a launch file."""
+    """Return whether a parameter is a bound with a number, not left to xacro or a launch file."""
     if node.get("name") not in ("min", "max"):
         return False
     try:

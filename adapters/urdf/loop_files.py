@@ -75,7 +75,7 @@ TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 
 def parse(path: str) -> Value:
-    """Content of a file; raises ``ReadError`` if it is no such description."""
+    """Read and check a Gepetto file; raises ``ReadError`` if it is no such description."""
     root = read_yaml(path, "`closed_loop: [[frame, frame], ...]` and the like")
     if root.get("closed_loop") is None:
         raise root.error(
@@ -101,7 +101,7 @@ def parse(path: str) -> Value:
 
 
 def retype(root: Value, draft: UrdfDraft) -> None:
-    """Replace joint types, and say which joints are motors."""
+    """Replace joint types by those of a Gepetto file, and mark the joints that are motors."""
     for name, type_ in zip(root.each("joint_name"), root.each("joint_type"), strict=True):
         joint, written = _known(name, "joint_name", draft), type_.text()
         if joint is None:
@@ -125,7 +125,7 @@ def retype(root: Value, draft: UrdfDraft) -> None:
 
 
 def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
-    """The joint; a warning and None where the URDF file has none of that name."""
+    """Return the joint of a name; None, with a warning, where the URDF file has none."""
     name = entry.text()
     if name not in draft.joints:
         draft.unread(
@@ -137,25 +137,25 @@ def _known(entry: Value, key: str, draft: UrdfDraft) -> Joint | None:
 
 
 def close(root: Value, draft: UrdfDraft) -> None:
-    """Add the closing joints, named after their two frames unless the file names them."""
+    """Add closing joints from a Gepetto file, named after their frames unless it names them."""
     pairs = [pair.items() for pair in root.each("closed_loop")]
     kinds = root.maybe("type", Value.texts, ["6d"] * len(pairs))
     names = [f"{first.text()}-{second.text()}" for first, second in pairs]
     names = root.maybe("name", Value.texts, names)
     motor = None if root.get("name_mot") is None else False
-    for (first, second), kind, wanted in zip(pairs, kinds, names, strict=True):
+    for (first, second), kind, stated_name in zip(pairs, kinds, names, strict=True):
         one, other = _frame(first, draft), _frame(second, draft)
         if one[0] == other[0]:
             raise first.error(
                 f"`{first.text()}` and `{second.text()}` are both on link `{one[0]}`; name frames "
                 "of two links"
             )
-        name = draft.joint_name(wanted)
+        name = draft.joint_name(stated_name)
         draft.close(first, name, CLOSURES[kind.lower()], one, other, actuated=motor)
 
 
 def _frame(entry: Value, draft: UrdfDraft) -> Side:
-    """Link and transform of a frame: that of a link, or of a joint, which its child carries."""
+    """Return link and pose of a frame: of a link, or of a joint, which its child carries."""
     name = entry.text()
     joint = draft.joints.get(name)
     if joint is None and name not in draft.bodies:
@@ -182,7 +182,7 @@ ROUNDING = 1e-4
 
 
 def close_data(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of ``robot_data.yaml``, and say which joints are passive."""
+    """Add the closing joints of ``robot_data.yaml``, and mark passive joints."""
     data = read_yaml(file, "`closing_joints:` with a list of joints")
     for entry in data.each("closing_joints"):
         _close(entry, draft)
@@ -223,7 +223,7 @@ def _close(entry: Value, draft: UrdfDraft) -> None:
 def _parallel(
     axis: Direction, R_root_joint: Rotation, links: tuple[str, str], draft: UrdfDraft
 ) -> Direction:
-    """The axis, or that of a joint on the way to which it is parallel but for its rounding."""
+    """Return the exact axis of a chain joint that a rounded axis is parallel to, else the axis."""
     written = R_root_joint @ axis
     for joint in [joint for link in links for joint in draft.chain(link)]:
         R = (draft.rest_pose(joint.parent)[1] @ joint.T_parent_joint)[:3, :3]
@@ -246,7 +246,7 @@ def _limits(entry: Value) -> JointLimits | None:
 
 
 def _compare(entry: Value, R_child_joint: Rotation, child: str, draft: UrdfDraft) -> None:
-    """Report a child link that the file sees turned against where the URDF file puts it."""
+    """Report a child link that the file and the URDF file turn differently."""
     angle = float(np.linalg.norm(log_rotation(R_child_joint)))
     if angle > MISFIT:
         draft.warn(
@@ -261,7 +261,7 @@ def _compare(entry: Value, R_child_joint: Rotation, child: str, draft: UrdfDraft
 
 
 def close_listed(file: str, draft: UrdfDraft) -> None:
-    """Add the closing joints of ``loop_closures.yaml``, and say which joints are motors."""
+    """Add the closing joints of ``loop_closures.yaml``, and mark joints with motors."""
     data = read_yaml(file, "`closures:`, or `ball_loops:` and `pin_loops:`")
     for entry in data.each("closures"):
         first, second = (loop_link(entry[key], draft) for key in ("link_a", "link_b"))
@@ -296,12 +296,12 @@ def _pin(entry: Value, kind: str, draft: UrdfDraft) -> None:
 
 
 def _turn(axis: Value) -> Rotation:
-    """The rotation that turns Z into an axis of the file."""
+    """Return the rotation that turns Z into an axis of the file."""
     return rotation_between(np.eye(3)[2], axis.direction(axis.numbers(3), "[0, 0, 1]"))
 
 
 def loop_link(value: Value, draft: UrdfDraft) -> str:
-    """Name of a link of the model; raises ``ReadError`` for another one."""
+    """Return the name of a link of the model; raises ``ReadError`` for another name."""
     name = value.text()
     if name not in draft.bodies:
         raise value.error(f"{name!r} is no link of the URDF file{suggestion(name, draft.bodies)}")
@@ -311,7 +311,7 @@ def loop_link(value: Value, draft: UrdfDraft) -> str:
 def close_loop(
     entry: Value, kind: str, first: Side, second: Side, draft: UrdfDraft, **more: Any
 ) -> None:
-    """Add the closing joint of an entry, under the name that it has if that is free."""
+    """Add the closing joint of an entry, under the entry's name if that is free."""
     name = draft.joint_name(entry.maybe("name", Value.text, "") or f"{first[0]}-{second[0]}")
     draft.close(entry, name, kind, first, second, **more)
 
@@ -342,7 +342,7 @@ class LoopFile:
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """The files that describe the loops of a URDF file, the one that is read first.
+    """Return the files that describe the loops of a URDF file; only the first one is read.
 
     With None or True, the package's files of named layouts are looked for, and a Gepetto file
     beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
@@ -385,9 +385,10 @@ def _gepetto(path: str) -> LoopFile:
 
 
 def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
-    """Warn of files of closing joints beside the first one, which is read."""
+    """Warn of further files of closing joints, of which only the first is read."""
     for file in files[1:]:
-        draft.unread(
+        draft.warn(
+            "REG013",
             f"`{os.path.basename(file.path)}` lists closing joints too, and is not read: "
             f"`{os.path.basename(files[0].path)}` is",
             Source(file.path),
@@ -396,7 +397,7 @@ def report_unread(files: list[LoopFile], draft: UrdfDraft) -> None:
 
 
 def add_tolerances(path: str, draft: UrdfDraft) -> None:
-    """Give joints the tolerances that a file states."""
+    """Set the tolerances of joints from a file."""
     stated = read_yaml(path, "`tolerances:` with the names of joints").members("tolerances")
     for name, value in stated.items():
         if name not in draft.joints:

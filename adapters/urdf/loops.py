@@ -29,13 +29,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from regularize.adapters.common.draft import Side, joint_between
-from regularize.adapters.common.loops import DRAKE, Attachment, read_drake
+from regularize.adapters.common.edits import tidy
+from regularize.adapters.common.loops import DRAKE, Marks, read_drake
 from regularize.adapters.common.quantities import rotation_between
+from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf.draft import (
     KINDS,
@@ -47,7 +48,8 @@ from regularize.adapters.urdf.draft import (
     limits,
     pose,
 )
-from regularize.lie.arrays import Array, Direction, Rotation, Space, Transform
+from regularize.adapters.urdf.gazebo import read_gazebo
+from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
@@ -77,7 +79,8 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
     screws, turn = _motion(node, written)
     axial = kind in KINDS and KINDS[kind].axes
     if node.tag == "loop_joint" and axial and not node.child("axis", "parent_axis"):
-        draft.unread(
+        draft.warn(
+            "REG013",
             f"loop joint `{node.get('name')}` gives no axis: the X axis of its frame is taken, the "
             "default of URDF",
             node.source,
@@ -100,7 +103,7 @@ def read_loop(node: Node, draft: UrdfDraft) -> None:
 
 
 def _motion(node: Node, kind: str) -> tuple[Space, Transform]:
-    """Freedoms of a closing joint, and the turn that brings its own axis into the child's."""
+    """Return a closing joint's screws, and the turn from the first axis to the child's axis."""
     if not LOOP[kind].axes:
         return joint_screws(kind), IDENTITY
     axes = node.children("axis")
@@ -117,7 +120,7 @@ def _motion(node: Node, kind: str) -> tuple[Space, Transform]:
 
 
 def ends_of(node: Node) -> tuple[Node, Node] | None:
-    """The elements of the two links of a closing joint; None where there are not two."""
+    """Return the elements of a closing joint's two links; None where there are not two."""
     for one, other in ENDS:
         ends = node.children(one, other)
         if len(ends) == 2 and sorted(end.tag for end in ends) == sorted((one, other)):
@@ -127,14 +130,14 @@ def ends_of(node: Node) -> tuple[Node, Node] | None:
 
 
 def origin_of(node: Node, end: Node) -> Node | None:
-    """The element with the joint's place on a link: the end itself, or one inside or beside it."""
+    """Return the element that places the joint on a link: the end, or one inside or beside."""
     if end.get("xyz") is not None or end.get("rpy") is not None:
         return end
     return end.child("origin") or node.child(f"{end.tag}_origin")
 
 
 def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
-    """Turn the frame on the child back where the file is closed but for its orientation."""
+    """Turn the frame on the child back where a file closes the position only."""
     root, T_parent = draft.rest_pose(joint.parent)
     other_root, T_child = draft.rest_pose(joint.child)
     if root != other_root or joint.kind == "universal":
@@ -159,9 +162,9 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
 
 
 def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
-    """Orient the frame that is a mere point, where the axis names the link that it is given in."""
-    stated = node.child("axis")
-    link = None if stated is None else stated.get("frame")
+    """Orient the frame without rotation where ``<axis frame=...>`` names the other link."""
+    axis_node = node.child("axis")
+    link = None if axis_node is None else axis_node.get("frame")
     if link not in ("parent", "child"):
         return joint
     R_parent_child = draft.between(joint.parent, joint.child, node)[:3, :3]
@@ -174,7 +177,7 @@ def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:
 
 
 def _beyond(vector: Array, directions: Array) -> float:
-    """Length of the part of a vector that is not in the span of some columns."""
+    """Return the length of the part of a vector outside the span of some columns."""
     if directions.shape[1] == 0:
         return float(np.linalg.norm(vector))
     basis = np.linalg.svd(directions)[0][:, : np.linalg.matrix_rank(directions)]
@@ -217,7 +220,7 @@ def read_coupling(node: Node, draft: UrdfDraft) -> None:
 def _branches(
     predecessor: str, successor: str, node: Node, draft: UrdfDraft
 ) -> tuple[list[Joint], list[Joint]]:
-    """Joints of the two branches below the nearest common ancestor, from the top down."""
+    """Return the joints from the nearest common ancestor down to each of two links."""
     one, other = draft.chain(predecessor)[::-1], draft.chain(successor)[::-1]
     root = one[0].parent if one else predecessor
     second_root = other[0].parent if other else successor
@@ -230,41 +233,6 @@ def _branches(
     while shared < min(len(one), len(other)) and one[shared] is other[shared]:
         shared += 1
     return one[shared:], other[shared:]
-
-
-def read_gazebo(node: Node, draft: UrdfDraft) -> None:
-    """Add the SDF joints and welding plugins in a ``<gazebo>``: closed at zero coordinates."""
-    for joint in node.children("joint"):
-        # Loaded where there is SDF in a URDF file.
-        from regularize.adapters.sdf import joint as sdf
-        from regularize.adapters.sdf.draft import pose_of
-
-        kind = sdf.KINDS.read[joint.one_of(joint.text("type"), sdf.KINDS.read)]
-        ends = map(joint.need, ("parent", "child"))
-        parent, child = (draft.link(end.text(), end) for end in ends)
-        T_child = pose_of(joint.child("pose"))
-        sides = (parent, draft.between(parent, child, joint) @ T_child), (child, T_child)
-        R = (draft.rest_pose(child)[1] @ T_child)[:3, :3]
-        screws = sdf.screws(joint, kind, partial(_gazebo_axis, joint, R))
-        name, bounds = joint.text("name"), sdf.limits(joint, kind)
-        draft.close(joint, name, kind, *sides, screws=screws, limits=bounds)
-    for plugin in filter(None, map(Attachment.of, node.children("plugin"))):
-        between = partial(draft.between, at=plugin.node)
-        plugin.close(draft, [plugin.first], [plugin.second], between)
-
-
-def _gazebo_axis(node: Node, R_model_joint: Rotation, tag: str) -> Direction:
-    """Direction of an axis in the joint frame, which lies on the child."""
-    xyz = node.find(tag, "xyz")
-    if xyz is None:
-        return np.array([0.0, 0.0, 1.0])
-    direction = xyz.direction(xyz.numbers(None, 3))
-    from regularize.adapters.sdf.draft import MODEL
-
-    in_model = node.need(tag).says("use_parent_model_frame")
-    if in_model or xyz.get("expressed_in") == MODEL:
-        return np.asarray(R_model_joint.T @ direction)
-    return direction
 
 
 def read_bushing(node: Node, draft: UrdfDraft) -> None:
@@ -317,16 +285,26 @@ def read_closing_frames(draft: UrdfDraft) -> None:
         )
 
 
-def closing_lines(one: str, other: str, axis: bool) -> tuple[str, ...]:
-    """Elements that close a loop between two coinciding links in a URDF file, with words."""
-    name = f"{one}-{other}"
+def closing_lines(marks: Marks, first: str, second: str, axis: bool) -> tuple[str, ...]:
+    """Return words and URDF elements that close a loop between two coinciding links or frames."""
+
+    def ends(*tags: str) -> str:
+        """Return the elements that name the two links, and where the frames are on them."""
+        elements = []
+        for tag, end in zip(tags, (first, second), strict=True):
+            link, T = marks.get(end, (end, IDENTITY))
+            place = f'xyz="{numbers(tidy(T[:3, 3]))}" rpy="{numbers(tidy(rpy(T[:3, :3])))}"'
+            origin = f"><origin {place}/></{tag}>" if end in marks else "/>"
+            elements.append(f'<{tag} link="{link}"{origin}')
+        return "".join(elements)
+
     hinge = (
-        f'a hinge about their axis Z: <loop name="{name}" type="revolute"><predecessor '
-        f'link="{one}"/><successor link="{other}"/><axis xyz="0 0 1"/></loop>'
+        f'a hinge about their axis Z: <loop name="{first}-{second}" type="revolute">'
+        f'{ends("predecessor", "successor")}<axis xyz="0 0 1"/></loop>'
     )
     ball = (
-        f'a ball joint: <loop_joint name="{name}" type="spherical"><link1 link="{one}"/>'
-        f'<link2 link="{other}"/></loop_joint>'
+        f'a ball joint: <loop_joint name="{first}-{second}" type="spherical">'
+        f"{ends('link1', 'link2')}</loop_joint>"
     )
     return (hinge, ball) if axis else (ball,)
 

@@ -65,7 +65,7 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
 
 
 class ObjectPatcher(Patcher):
-    """Makes another object with other joint types, which yourdfpy keeps and the others refuse."""
+    """Makes a changed copy of a yourdfpy object; other parsers' objects are refused."""
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
@@ -74,11 +74,11 @@ class ObjectPatcher(Patcher):
         self._kinds = HELD if kept else {}
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Freer joints about the same axis."""
+        """Return freer joints about the same axis."""
         return self._kinds.get(joint.kind, ())
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Raise an error, since a parser's object has no file to edit."""
+        """Raise ``ModelError``, since a parser's object has no file to edit."""
         raise ModelError("the object of a parser stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
@@ -96,7 +96,7 @@ class ObjectPatcher(Patcher):
 
 
 def _is_invented(inertial: Any) -> bool:
-    """Whether mass properties are those of the parsers' default, bit by bit."""
+    """Return whether mass properties are bit by bit the parsers' default."""
     if inertial is None or inertial.mass is None or inertial.inertia is None:
         return False
     moved = inertial.origin is not None and np.any(np.asarray(inertial.origin)[:3, 3])
@@ -148,13 +148,15 @@ def _add_joint(root: Any, joint: Any) -> None:
         stated = getattr(joint, tag, None)
         if stated is not None:
             add(element, tag, **{name: getattr(stated, name, None) for name in attributes})
+    if getattr(joint, "safety_controller", None) is not None:
+        add(element, "safety_controller")
     if joint.mimic is not None:
         stated = {name: getattr(joint.mimic, name) for name in ("multiplier", "offset")}
         add(element, "mimic", joint=str(joint.mimic.joint), **stated)
 
 
 def _add_transmission(root: Any, transmission: Any) -> None:
-    """Joints with their interfaces, and the actuators that drive them."""
+    """Add a ``<transmission>``: joints with interfaces, and the actuators."""
     element = add(root, "transmission", name=str(getattr(transmission, "name", "")))
     for joint in getattr(transmission, "joints", ()):
         driven = add(element, "joint", name=str(joint.name))

@@ -30,7 +30,7 @@ from regularize.adapters.common.serial import axis_letter
 from regularize.adapters.common.write import add, numbers, quaternion, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.urdf import sidecar_patch
-from regularize.adapters.urdf.draft import KINDS, LOOP, pose
+from regularize.adapters.urdf.draft import JOINTS, KINDS, LOOP, pose
 from regularize.adapters.urdf.loop_files import GEPETTO_KEY
 from regularize.adapters.urdf.loops import ends_of, origin_of
 from regularize.adapters.urdf.write import add_inertial, add_limit
@@ -48,7 +48,7 @@ class UrdfPatcher(SlackPatcher):
     """Edits a URDF file and the file of closing joints beside it."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Kinds that a closing joint can become; engines read joints of the tree, which stay."""
+        """Return the kinds that a closing joint can become; tree joints stay as they are."""
         if joint.source is not None and joint.source.path != self.path:
             return sidecar_patch.kinds(joint)
         place = self.element(joint)
@@ -65,7 +65,7 @@ class UrdfPatcher(SlackPatcher):
         return tuple(LOOP) if place.tag in (*LOOPS, "joint", "link") else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Make the edits that give joints their new kinds, a few for each joint."""
+        """Return the edits that give joints their new kinds."""
         patch, sidecar = Patch(), self._retypes()
         if sidecar is not None:
             text = self.text(sidecar)
@@ -84,15 +84,17 @@ class UrdfPatcher(SlackPatcher):
         return patch
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
-        """Say which frames can be moved: the one on the parent, and the one on the child."""
+        """Return whether the frames on the parent and on the child can be moved."""
         inside = joint.source is not None and joint.source.path == self.path
         place = self.element(joint) if inside else None
         if place is None:
             return False, False
-        if place.tag == "joint" and not _in_gazebo(place):
+        if _in_gazebo(place):
+            return False, False
+        if place.tag in JOINTS:
             return True, False
-        both = joint.closure and ends_of(place) is not None
-        return both, both
+        closing = joint.closure and ends_of(place) is not None
+        return closing, closing
 
     def frame_edits(self, wanted: MovedJoint) -> Iterable[Edit]:
         """Return the edits of ``<origin>`` elements that move a joint."""
@@ -100,7 +102,7 @@ class UrdfPatcher(SlackPatcher):
         return () if place is None else _origin_edits(place, wanted)
 
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:
-        """Make elements of slack links in series, each with the joint that leads to it."""
+        """Return elements of slack links in series, each with the joint that leads to it."""
         made, last = [], np.zeros(3)
         for joint, body in zip(links.joints, links.bodies, strict=True):
             before, last = last, _slack_origin(joint, last)
@@ -111,7 +113,7 @@ class UrdfPatcher(SlackPatcher):
         return made
 
     def slack_ends(self, links: SlackLinks) -> Iterator[Edit]:
-        """Yield edits, in the file of the joint, that hang it on the last slack link."""
+        """Yield edits, in the file of the joint, that attach it to the last slack link."""
         joint, last = links.joint, np.zeros(3)
         for slack in links.joints:
             last = _slack_origin(slack, last)
@@ -164,14 +166,14 @@ class UrdfPatcher(SlackPatcher):
         return self.refuse(wanted, ())
 
     def _retypes(self) -> str | None:
-        """The file beside the model that can give its joints other types."""
+        """Return the Gepetto file beside the model, which can retype joints, or None."""
         for path in self.mechanism.files[:1]:
             if GEPETTO_KEY.search(self.data(path)) is not None:
                 return path
         return None
 
     def found_by_name(self) -> Collection[str]:
-        """The file of closing joints."""
+        """Return the path of the file of closing joints."""
         return self.mechanism.files
 
     def _edits(self, place: Node, wanted: WantedKind, patch: Patch) -> Iterable[Edit]:
@@ -186,8 +188,8 @@ class UrdfPatcher(SlackPatcher):
             # Where joints of the tree are balls already, no reader of plain URDF is lost.
             balls = any(j.kind == "spherical" and not j.closure for j in self.mechanism.joints)
             if wanted.kind not in TREE_KINDS and not (wanted.kind == "spherical" and balls):
-                others = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
-                raise self.refuse(wanted, TREE_KINDS, others)
+                advice = ", which is what Pinocchio and ROS read; a closing joint holds more kinds"
+                raise self.refuse(wanted, TREE_KINDS, advice)
         elif place.tag not in (*LOOPS, "joint"):
             raise self.refuse(wanted, ())
         elif place.tag != "joint" and wanted.kind not in LOOP:
@@ -202,7 +204,7 @@ class UrdfPatcher(SlackPatcher):
         return [place.with_attribute("type", word), *_axes(place, wanted)]
 
     def references(self, text: EditedText) -> Iterator[FileReference]:
-        """References of the model itself; the file of closing joints has none."""
+        """Yield references of the model itself; the file of closing joints has none."""
         return super().references(text) if text.path == self.path else iter(())
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
@@ -212,12 +214,12 @@ class UrdfPatcher(SlackPatcher):
 
 
 def _in_gazebo(place: Node) -> bool:
-    """Whether an element is a joint of SDF."""
+    """Return whether an element is an SDF joint inside ``<gazebo>``."""
     return place.tag == "joint" and place.parent is not None and place.parent.tag == "gazebo"
 
 
 def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
-    """Edits that give a joint the axes of its new kind, where they are not written yet."""
+    """Return edits that write the axes of a joint's new kind where they differ."""
     if not KINDS[wanted.kind].axes:
         return []
     written = place.children("axis")
@@ -238,7 +240,7 @@ def _axes(place: Node, wanted: WantedKind) -> list[Edit]:
 
 
 def loop_element(place: Node, wanted: WantedKind) -> str:
-    """The text of the element, indented as the one that it replaces or stands beside."""
+    """Return a ``<loop>`` as text, indented as the element that it replaces or stands beside."""
     joint = wanted.replacement
     if wanted.kind not in LOOP:
         raise ModelError(f"joint {joint.name!r} cannot become {wanted.kind} as a URDF+ <loop>")
@@ -255,7 +257,7 @@ def loop_element(place: Node, wanted: WantedKind) -> str:
 
 
 def axes_of(wanted: WantedKind) -> list[Direction]:
-    """Directions that a joint's element names, in the frame of the joint."""
+    """Return the directions of a joint's ``<axis>`` elements, in the frame of the joint."""
     screws = wanted.replacement.screws
     if wanted.kind in ("fixed", "spherical", "free"):
         return []
@@ -270,9 +272,9 @@ def axes_of(wanted: WantedKind) -> list[Direction]:
 
 
 def _origin_edits(place: Node, wanted: MovedJoint) -> Iterator[Edit]:
-    """The edits of origins that move a joint's frames."""
+    """Yield the edits of origins that move a joint's frames."""
     holders = [(place, place.child("origin"))]
-    if place.tag != "joint":
+    if place.tag not in JOINTS:
         holders = [(end, origin_of(place, end)) for end in ends_of(place) or ()]
     for (end, origin), shift in zip(holders, wanted.shifts, strict=False):
         if still(shift):
@@ -309,10 +311,10 @@ def _slack_joint(joint: Joint, step: Point) -> Any:
 
 
 class XacroPatcher(UrdfPatcher):
-    """Edits the xacro file itself; what a macro or an included file makes is not edited."""
+    """Edits the xacro file itself; elements from macros or included files are refused."""
 
     def element(self, joint: Joint) -> Node | None:
-        """The element of a joint that is written out in the file, once and without expressions.
+        """Return a joint's element if the file has it once and without expressions.
 
         Lines of the joint are those of the expanded text, so that its tag and name count.
         """
@@ -329,7 +331,7 @@ class XacroPatcher(UrdfPatcher):
         return places[0]
 
     def not_written(self, wanted: WantedKind) -> ModelError:
-        """The error about a joint that is not written out in the file."""
+        """Return the error about a joint that is not written out in the file."""
         return ModelError(
             f"{self.path}: joint {wanted.joint.name!r} comes from a macro or an included file, "
             "which is not edited: change its type there, or fix the "
@@ -337,7 +339,7 @@ class XacroPatcher(UrdfPatcher):
         )
 
     def referring(self, place: Node) -> Iterator[tuple[int, int]]:
-        """Yield the place of a file name in a mesh, texture or include; skip computed ones."""
+        """Yield spans of file names of meshes, textures and includes; skip computed ones."""
         spans = [*super().referring(place)]
         if place.tag == "xacro:include" and "filename" in place.spans:
             spans.append(place.spans["filename"])

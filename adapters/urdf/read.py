@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from regularize.adapters.common.draft import WORLD
@@ -12,7 +13,14 @@ from regularize.adapters.common.loops import close_named, report_loop_candidates
 from regularize.adapters.common.quantities import is_zero
 from regularize.adapters.common.xml import Node, parse
 from regularize.adapters.urdf import loop_files
-from regularize.adapters.urdf.draft import UrdfDraft, mark_closures, pose, read_joints, read_mimics
+from regularize.adapters.urdf.draft import (
+    JOINTS,
+    UrdfDraft,
+    mark_closures,
+    pose,
+    read_joints,
+    read_mimics,
+)
 from regularize.adapters.urdf.loop_files import add_tolerances
 from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
 from regularize.escape import listed
@@ -22,14 +30,15 @@ from regularize.mechanism.mechanism import Mechanism
 #: Elements under ``<robot>`` that are read elsewhere, or say nothing about the mechanism.
 QUIET = frozenset(
     {
-        *("link", "joint", "material", "transmission", "gazebo", "ros2_control", "frame"),
+        *("link", *JOINTS, "material", "transmission", "gazebo", "ros2_control"),
+        *("frame", "drake:frame"),
         *("sensor", "fixed_frame", "mujoco", "xacro:property", "xacro:arg", "plugin"),
         *("drake:collision_filter_group", "collision_filter_group", "disable_collisions"),
         *("group", "group_state", "end_effector", "virtual_joint", "passive_joint"),
     }
 )
 #: Elements under ``<robot>`` that join links in a way that is not read.
-UNREAD = frozenset({"drake:joint", "drake:tendon_constraint"})
+UNREAD = frozenset({"drake:tendon_constraint"})
 
 
 def read(
@@ -90,16 +99,18 @@ def read_root(
         draft.files.append(file.path)
     loop_files.report_unread(files, draft)
     read_closing_frames(draft)
+    marks = draft.marks()
     if close is not None:
-        close_named(draft, lambda name: draft.rest_pose(name)[1], close)
-    report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], closing_lines)
+        close_named(draft, lambda name: draft.rest_pose(name)[1], close, marks)
+    lines = partial(closing_lines, marks)
+    report_loop_candidates(draft, lambda name: draft.rest_pose(name)[1], lines, marks)
     draft.report_ignored(": it is not a part of URDF")
     _set_ground(draft, roots, floating)
     return draft.mechanism(format)
 
 
 def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
-    """Choose the ground body; add the base joints that the model lacks."""
+    """Choose the ground body, and add the base joints that the model lacks."""
     if draft.implicit_world:
         draft.ground = WORLD
     elif roots:
@@ -124,7 +135,7 @@ def _set_ground(draft: UrdfDraft, roots: list[str], floating: bool) -> None:
 
 
 def read_links(draft: UrdfDraft) -> None:
-    """Add every ``<link>`` as a body, and say which have doubtful mass properties."""
+    """Add every ``<link>`` as a body, and report doubtful mass properties."""
     colors, frictions = _colors(draft.root), _frictions(draft.root)
     for node in draft.root.children("link"):
         draft.add_body(_body(node, colors, frictions, draft), node)
@@ -156,17 +167,17 @@ def _body(
 
 
 def _frictions(root: Node) -> dict[str, float]:
-    """Coefficients of friction by links, as ``<gazebo reference="LINK"><mu1>`` states them."""
-    stated = {node.get("reference"): node.child("mu1", "mu") for node in root.children("gazebo")}
+    """Return coefficients of friction by link from ``<gazebo reference="LINK"><mu1>``."""
+    element = {node.get("reference"): node.child("mu1", "mu") for node in root.children("gazebo")}
     return {
         link: float(mu.quantity("value", 1)[0] if mu.get("value") else mu.number(None))
-        for link, mu in stated.items()
+        for link, mu in element.items()
         if link and mu is not None
     }
 
 
 def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
-    """Mass properties about the centre of mass in the axes of the link."""
+    """Read mass properties about the centre of mass in the axes of the link."""
     if node is None:
         return None
     mass, inertia = node.child("mass"), node.child("inertia")
@@ -183,7 +194,7 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
 
 
 def _colors(root: Node) -> dict[str, Color]:
-    """Colours by material name; a material may be defined anywhere and used everywhere."""
+    """Return colours by material name; any material may be defined anywhere in the file."""
     materials = root.children("material")
     for link in root.children("link"):
         for visual in link.children("visual"):

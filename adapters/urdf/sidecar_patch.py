@@ -26,7 +26,7 @@ OF_LINKS = ("closures", "ball_loops", "pin_loops")
 
 
 def _place(joint: Joint) -> tuple[str, int]:
-    """The list of the file that a closing joint was read from, and the number of its entry."""
+    """Return the key of the list that a closing joint was read from, and its index there."""
     element = joint.source.element or "" if joint.source else ""
     key, _, rest = element.partition("[")
     number = rest.partition("]")[0]
@@ -34,17 +34,17 @@ def _place(joint: Joint) -> tuple[str, int]:
 
 
 def kinds(joint: Joint) -> Collection[str]:
-    """Kinds that the file of a closing joint can hold in its place."""
+    """Return the kinds that a closing joint can become in the file that lists it."""
     return tuple(WORDS.get(_place(joint)[0], ()))
 
 
-def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
-    """Give a closing joint its new kind; raises ``ModelError`` if the file has no word for it."""
-    key, entry = _place(wanted.joint)
+def edits(change: WantedKind, text: EditedText) -> Iterator[Edit]:
+    """Return the edits of a closing joint's kind; raises ``ModelError`` without a word for it."""
+    key, entry = _place(change.joint)
     words = WORDS.get(key, {})
-    if wanted.kind not in words:
+    if change.kind not in words:
         raise ModelError(
-            f"{wanted.joint.source}: joint {wanted.joint.name!r} cannot become {wanted.kind}: this "
+            f"{change.joint.source}: joint {change.joint.name!r} cannot become {change.kind}: this "
             f"file knows {listed(words) or 'no other kind'}; describe the loop by a URDF+ <loop>"
         )
     root = _composed(text)
@@ -54,11 +54,11 @@ def edits(wanted: WantedKind, text: EditedText) -> Iterator[Edit]:
         node = _member(_member(root, key)[1].value[entry], "type")[1]
     start, end = node.start_mark.index, node.end_mark.index
     quote = text.text[start] if text.text[start] in "'\"" else ""
-    yield Edit(text.path, start, end, f"{quote}{words[wanted.kind]}{quote}")
+    yield Edit(text.path, start, end, f"{quote}{words[change.kind]}{quote}")
 
 
 def hung(joint: Joint, text: EditedText, old: str, new: str, last: Point) -> Iterator[Edit]:
-    """Name another link, turned as the old one with its origin at ``last``, in a joint's entry.
+    """Yield the edits that rename a link in a joint's entry and move the joint's place by ``last``.
 
     Entries that give points in the frame of the root do not mind where that origin is.
     """
@@ -84,7 +84,7 @@ def hung(joint: Joint, text: EditedText, old: str, new: str, last: Point) -> Ite
 
 
 def taken_out(joint: Joint, text: EditedText) -> Edit:
-    """Take the entry of a closing joint away with its lines, which have to be its own."""
+    """Return the edit that deletes the entry of a closing joint with all of its lines."""
     key, entry = _place(joint)
     name, entries = _member(_composed(text), key)
     if key == "closed_loop" or entries.flow_style:
@@ -111,14 +111,14 @@ def _end(node: Any) -> int:
 
 
 def _composed(text: EditedText) -> Any:
-    """The node of a whole file."""
+    """Return the root node of a YAML text."""
     import yaml  # what a file could hold is known without its nodes
 
     return yaml.compose(text.text, Loader=yaml.SafeLoader)
 
 
 def _member(node: Any, key: str) -> tuple[Any, Any]:
-    """The nodes of a key of a mapping and of its value."""
+    """Return the key node and the value node of a key of a mapping."""
     for name, value in node.value:
         if name.value == key:
             return name, value
@@ -126,7 +126,7 @@ def _member(node: Any, key: str) -> tuple[Any, Any]:
 
 
 def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
-    """The edits of a Gepetto file that give hinges of the tree kinds that it has words for."""
+    """Yield the edits of a Gepetto file that retype hinges of the tree."""
     lists = {name.value: value for name, value in _composed(text).value}
     names = [change.joint.name for change in wanted]
     for key, added in (("joint_name", names), ("joint_type", map(retype_word, wanted))):
@@ -134,7 +134,7 @@ def retyped(wanted: Sequence[WantedKind], text: EditedText) -> Iterator[Edit]:
 
 
 def retype_word(wanted: WantedKind) -> str | None:
-    """The word of a Gepetto file for the new kind of a hinge; None where it has none."""
+    """Return the word of a Gepetto file for the new kind of a hinge, or None."""
     if wanted.joint.kind != "revolute":
         return None
     if wanted.kind == "spherical":
@@ -146,7 +146,7 @@ def retype_word(wanted: WantedKind) -> str | None:
 
 
 def _extended(text: EditedText, key: str, node: Any, added: Sequence[str]) -> Edit:
-    """The edit that adds quoted words to a list, or the list where there is none."""
+    """Return the edit that adds quoted words to a list, or adds the list."""
     if node is None:
         end = len(text.text)
         start = "" if text.text.endswith(("\n", "\r")) else text.newline

@@ -54,7 +54,7 @@ def write_plus(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diag
 
 @dataclass(eq=False)
 class _UrdfWriter(Writing):
-    """Writes the whole file."""
+    """The state of writing a mechanism as a URDF file."""
 
     #: Whether the file is URDF+.
     plus: bool = False
@@ -114,7 +114,7 @@ class _UrdfWriter(Writing):
     # -- links and joints of the tree
 
     def add_link(self, body: Body) -> None:
-        """Add the link of a body, in the frame that URDF wants it in."""
+        """Add the link of a body, in the frame that URDF demands."""
         T = inverse(self.frames[body.name])
         element = self.add_massless(body.name)
         if body.inertia is not None:
@@ -128,19 +128,19 @@ class _UrdfWriter(Writing):
             add_shape(element, replace(shape, T_body_geometry=T @ shape.T_body_geometry))
 
     def add_massless(self, name: str) -> Any:
-        """Add a link that stands for a frame."""
+        """Add a link that is a mere frame."""
         self.links.append(name)
         return add(self.root, "link", name=name)
 
     def parts(self, joint: Joint) -> list[Joint]:
-        """Split a joint into URDF joints in series, and note their frames and slides of screws."""
+        """Split a joint into URDF joints in series; record frames and slides of screws."""
         parts, slides = in_a_row(joint)
         self.slides.update(slides)
         self.frames.update({part.child: part.T_child_joint for part in parts})
         return parts
 
     def add_chain(self, joint: Joint, parts: Sequence[Joint]) -> None:
-        """Write the parts of a joint, and note which of them has which coordinate."""
+        """Write the parts of a joint, and record the coordinate of each."""
         freedom = 0
         for part in parts:
             if part.child not in self.links:
@@ -154,7 +154,7 @@ class _UrdfWriter(Writing):
                 freedom += 1
 
     def add_ends(self, element: Any, parent: str, child: str, T_parent: Transform) -> None:
-        """Place a joint on its parent link, and name both links."""
+        """Add ``<origin>``, ``<parent>`` and ``<child>`` of a joint."""
         add_origin(element, inverse(self.frames[parent]) @ T_parent)
         add(element, "parent", link=parent)
         add(element, "child", link=child)
@@ -204,7 +204,7 @@ class _UrdfWriter(Writing):
         self._close(Joint(name, twin, joint.child, "fixed", screws, frame, frame))
 
     def _close(self, joint: Joint) -> None:
-        """Write a loop, or two links that mark the frames which a YAML constraint joins."""
+        """Write a ``<loop>``, or two frame links for a constraint of the YAML file."""
         if self.plus:
             self._loop(joint)
             return
@@ -213,7 +213,7 @@ class _UrdfWriter(Writing):
         self.pairs.append((first, second, GEPETTO[joint.kind], joint.name))
 
     def _frame(self, wanted: str, link: str, T: Transform) -> str:
-        """Return a link whose frame is a given one on another link, adding it if there is none."""
+        """Return a link with a given pose on another link, adding it if there is none."""
         placed = np.array_equal(inverse(self.frames[link]) @ T, np.eye(4))
         if placed and link not in self.joints:
             return link
@@ -266,7 +266,7 @@ class _UrdfWriter(Writing):
 
 
 def add_origin(element: Any, T: Transform | None) -> None:
-    """Add an ``<origin>``, unless it is none or the identity."""
+    """Add an ``<origin>``, unless it is the identity or None."""
     if T is not None and not np.array_equal(T, np.eye(4)):
         add(element, "origin", xyz=T[:3, 3], rpy=rpy(T[:3, :3]))
 
@@ -280,7 +280,7 @@ def add_inertial(link: Any, inertia: Inertia) -> None:
 
 
 def add_shape(link: Any, shape: Geometry) -> None:
-    """Add a shape to a link; a capsule as a cylinder and two balls, and no ellipsoid."""
+    """Add a shape to a link: a capsule as a cylinder and two balls, an ellipsoid never."""
     if shape.kind in ("capsule", "ellipsoid"):
         for part in capsule_parts(shape) if shape.kind == "capsule" else ():
             add_shape(link, part)

@@ -42,7 +42,7 @@ SUFFIXES = (".xacro", ".urdf")
 
 @dataclass(frozen=True)
 class XacroSource:
-    """A xacro file as it is written."""
+    """What a xacro file includes, defines and calls, read without expanding it."""
 
     path: Path
     includes: tuple[str, ...] = ()  # files, as written
@@ -60,13 +60,13 @@ class XacroSource:
         return f"the macro{many} {listed(self.macros)}"
 
     def included(self, packages: Packages) -> list[Path]:
-        """The files that it includes, as far as their names can be told without running it."""
+        """Return the included files whose names can be told without expanding."""
         places = (_FIND.sub(lambda m: str(packages.find(m[1]) or "$"), n) for n in self.includes)
         return [Path(os.path.normpath(self.path.parent / p)) for p in places if "$" not in p]
 
 
 def source_of(path: Path) -> XacroSource:
-    """Read the outline of a file; one that cannot be parsed has none."""
+    """Read includes, macros and calls of a file; of one that cannot be parsed, nothing."""
     root = parsed(path)
     if root is None:
         return XacroSource(path)
@@ -91,7 +91,7 @@ def source_of(path: Path) -> XacroSource:
 
 
 def parsed(path: Path) -> Node | None:
-    """The root of an XML file; None where it cannot be parsed."""
+    """Return the root of an XML file; None where it cannot be parsed."""
     try:
         return parse(str(path))
     except ReadError:
@@ -99,7 +99,7 @@ def parsed(path: Path) -> Node | None:
 
 
 def reached(path: Path, packages: Packages) -> list[XacroSource]:
-    """The outline of a file and of all that it includes, itself first."""
+    """Return the sources of a file and of all that it includes, itself first."""
     outlines: dict[Path, XacroSource] = {}
     pending = [path]
     while pending:
@@ -111,7 +111,7 @@ def reached(path: Path, packages: Packages) -> list[XacroSource]:
 
 
 def callers(source: XacroSource) -> list[Path]:
-    """Files of the same package that call a macro of a file; those that make a robot first."""
+    """Return files of the same package that call a macro of a file; robots first."""
     path = source.path.resolve()
     folder = next((up for up in path.parents if (up / "package.xml").is_file()), path.parent)
     calling = []
@@ -156,7 +156,7 @@ def read(
 def _expanded(
     path: str, arguments: dict[str, str], packages: Mapping[str, str | os.PathLike[str]]
 ) -> tuple[str, list[str]]:
-    """The expanded text, and the files that it includes."""
+    """Return the expanded text, and the files that it includes."""
     named = {name: Path(folder).resolve() for name, folder in packages.items()}
     near = Packages(Path(path), given=named)
     sources = reached(Path(path), near)

@@ -36,10 +36,10 @@ def limit() -> None:
 
 
 class _BoundedPowers(ast.NodeTransformer):
-    """Powers as calls of `power`."""
+    """Syntax tree transformer that replaces powers by calls of `power`."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """A call in the place of ``a ** b``."""
+        """Return a call of `power` in place of ``a ** b``."""
         self.generic_visit(node)
         if not isinstance(node.op, ast.Pow):
             return node
@@ -47,15 +47,15 @@ class _BoundedPowers(ast.NodeTransformer):
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """Powers; raises ``ValueError`` for whole numbers longer than any use, which take long."""
-    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
-    if whole and exponent * base.bit_length() > BITS:
+    """Return a power; raises ``ValueError`` for whole numbers so long that they take too long."""
+    integers = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    if integers and exponent * base.bit_length() > BITS:
         raise ValueError(f"a power is a number of more than {BITS} bits")
     return base**exponent
 
 
 def checked(expression: str) -> str:
-    """An expression with bounded powers, unless it reaches for more than values."""
+    """Return an expression with bounded powers; raises ``ValueError`` for unsafe names."""
     tree = ast.parse(expression.strip(), mode="eval")
     for node in ast.walk(tree):
         name = getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None)))
@@ -76,7 +76,7 @@ def regular(path: Any, *options: Any, **more: Any) -> Any:
 def expanded(
     path: str, arguments: dict[str, str], packages: dict[str, str]
 ) -> tuple[str, list[str]]:
-    """The expanded text, and the files that it includes."""
+    """Return the expanded text, and the files that it includes."""
     import xacro
     from xacro import substitution_args
 
@@ -103,13 +103,13 @@ def expanded(
 
 
 def main() -> None:
-    """Answer the question on standard input."""
-    asked = json.load(sys.stdin)
-    sys.path[:] = asked["modules"]
+    """Read a question in JSON from standard input, and print the answer."""
+    question = json.load(sys.stdin)
+    sys.path[:] = question["modules"]
     out, sys.stdout = sys.stdout, sys.stderr  # xacro prints what the file asks it to print
     limit()
     try:
-        text, files = expanded(asked["path"], asked["arguments"], asked["packages"])
+        text, files = expanded(question["path"], question["arguments"], question["packages"])
         answer: dict[str, Any] = {"text": text, "files": files}
     except RecursionError:
         answer = {"error": "macros or expressions are nested too deeply"}

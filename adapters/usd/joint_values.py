@@ -1,34 +1,45 @@
-"""Limits, rotors, friction, springs and drives of USD joints, in their several vocabularies.
+"""Reader and writer of limits, dynamics and drives of USD joints, in several schemas.
 
-USD Physics itself knows position limits and drives. What else acts in a joint is written in words
-of PhysX (angles in degrees), of MuJoCo and of Newton (in radians). Drives are motors with gains:
-they are listed, and never act by themselves.
+USD Physics itself has position limits and drives. Damping, friction, armature and springs have
+attributes in the schemas of PhysX (angles in degrees), of MuJoCo and of Newton (in radians).
 
-Motors on a USD stage: drives of USD Physics, and actuators of MuJoCo's schema.
-
-A drive marks its joint as driven; gears and ranges of controls stand in prims of type
-``MjcActuator``, which Newton and MuJoCo read.
+Motors on a USD stage are drives of USD Physics, which mark their joints as driven, and prims of
+MuJoCo's type ``MjcActuator``, which have gears and ranges of controls. They never act by
+themselves.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pxr import Sdf, UsdPhysics
 
-from regularize.adapters.usd.prims import EFFORT, get, name_of, put, unit_of, value_of
+from regularize.adapters.usd.prims import (
+    EFFORT,
+    get,
+    name_of,
+    numbers,
+    put,
+    unit_of,
+    value_of,
+)
 from regularize.adapters.usd.stage import Stage, target_of
-from regularize.escape import unique
+from regularize.escape import listed, unique
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
-#: Attributes of each value of one freedom, the first that is there: its name with ? for the axis,
-#: and whether it counts angles in degrees.
+#: Attributes of each value of a freedom, of which the first that is written counts: name with ? for
+#: the axis, and whether angles are in degrees.
 DYNAMICS = {
-    "damping": (("physxJointAxis:?:viscousFrictionCoefficient", True), ("mjc:damping", False)),
+    "damping": (
+        ("physxJointAxis:?:viscousFrictionCoefficient", True),
+        ("mjc:damping", False),
+        ("newton:damping", True),
+    ),
     "friction": (
         ("physxJointAxis:?:dynamicFrictionEffort", False),
         ("mjc:frictionloss", False),
@@ -43,10 +54,14 @@ DYNAMICS = {
         ("newton:armature", False),
     ),
 }
-VELOCITY = (("physxJointAxis:?:maxJointVelocity", True), ("physxJoint:maxJointVelocity", True))
+VELOCITY = (
+    ("physxJointAxis:?:maxJointVelocity", True),
+    ("physxJoint:maxJointVelocity", True),
+    ("newton:velocityLimit", True),
+)
 EFFORTS = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
-UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of its drive bounds no joint
-#: Powers of the units of length, of slides and of hinges, and whether mass is among the units.
+UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of a drive is no limit of its joint
+#: Power of the length unit for a slide and for a hinge, and whether the mass unit is a factor.
 MEASURES = {
     "damping": (0, 2, True),
     "friction": (1, 2, True),
@@ -57,16 +72,48 @@ MEASURES = {
     "effort": (1, 2, True),
 }
 DEGREE = math.pi / 180.0
+#: Attributes of joints and bodies that speak of physics; those among them that are read or reported
+#: by themselves; and those that are about solvers, contacts and sleep.
+PHYSICS = re.compile(r"(physics|physx\w*|newton|mjc|drive|limit|state):")
+READ = re.compile(
+    r"physics:(local(Pos|Rot)[01]|axis|(lower|upper)Limit|(min|max)Distance|\w*Enabled|mass|density"
+    r"|exclude\w+|centerOfMass|diagonalInertia|principalAxes|gearRatio|ratio)"
+    r"|limit:\w+:physics:(low|high)|drive:\w+:physics:(type|stiffness|damping|maxForce)"
+    r"|physxMimicJoint:.*|newton:(inertia|mimic\w+)|mjc:(coef\d|actuatorfrc\w+(:\w+)?)"
+    r"|physxJoint:jointFriction|"
+    + "|".join(
+        re.escape(word).replace(r"\?", r"\w+")
+        for words in (*DYNAMICS.values(), VELOCITY, EFFORTS)
+        for word, _ in words
+    )
+)
+SOLVERS = re.compile(
+    r"(?i).*(iteration|threshold|depenetration|collision|contact|asleep|tolerance|articulation|cfm)"
+)
+
+
+def report_attributes(prims: list[Any], reading: Stage) -> None:
+    """Report attributes of joints and bodies that say something and are not read."""
+    unread: dict[str, list[Any]] = {}
+    for prim in prims:
+        for attribute in prim.GetAuthoredAttributes():
+            name, value = str(attribute.GetName()), numbers(attribute.Get())
+            said = np.any(value[np.isfinite(value)])
+            if said and PHYSICS.match(name) and not (READ.fullmatch(name) or SOLVERS.match(name)):
+                unread.setdefault(name, []).append(prim)
+    for name, places in unread.items():
+        owners = listed([str(name_of(prim)) for prim in places], 3)
+        reading.skip(f"attribute `{name}` of {owners} is not read", reading.source(places[0]))
 
 
 class JointValues:
-    """Reads what is written on a joint prim about its freedoms, called as in ``rotX``."""
+    """Reads dynamics, rate and force limits and drives of a joint prim; names are as ``rotX``."""
 
     def __init__(self, prim: Any, names: tuple[str, ...], reading: Stage) -> None:
         self.prim, self.names, self.reading = prim, names, reading
 
     def apply(self, joint: Joint) -> Joint:
-        """The joint with its dynamics and the limits of rates and forces; adds its drives."""
+        """Return the joint with its dynamics, and with its limits of rates and forces."""
         dynamics = {key: self._values(key, words) for key, words in DYNAMICS.items()}
         stated = {key: values for key, values in dynamics.items() if values is not None}
         rated = {"velocity": self._values("velocity", VELOCITY), "effort": self._efforts()}
@@ -119,18 +166,18 @@ class JointValues:
         return "linear" if type_ == "PhysicsPrismaticJoint" else name
 
     def _values(self, key: str, words: tuple[tuple[str, bool], ...]) -> Any:
-        """A value of every freedom, or None where nothing is written."""
-        none, found = np.inf if key in ("velocity", "effort") else 0.0, []
+        """Return a quantity for every freedom, shape (n,); None where none is written."""
+        default, stated = np.inf if key in ("velocity", "effort") else 0.0, []
         for name in self.names:
             axis = self._drive_axis(name)
             values = (self._scaled(key, name, w.replace("?", axis), d) for w, d in words)
-            found.append(next((value for value in values if value is not None), None))
-        if all(value is None for value in found):
+            stated.append(next((value for value in values if value is not None), None))
+        if all(value is None for value in stated):
             return None
-        return np.array([none if value is None else value for value in found])
+        return np.array([default if value is None else value for value in stated])
 
     def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
-        """A finite number of an attribute in SI units; None where it is absent or infinite."""
+        """Return the number of an attribute in SI units; None where it is absent or infinite."""
         written = self.prim.GetAttribute(attribute)
         value = get(written) if written and written.HasAuthoredValue() else None
         if value is None or not math.isfinite(float(value)):
@@ -145,7 +192,7 @@ class JointValues:
         return float(value) * scale
 
     def _efforts(self) -> Any:
-        """Limits of forces, and of the drives' forces."""
+        """Return the force limits of the freedoms, or else the largest forces of their drives."""
         efforts = self._values("effort", EFFORTS)
         if value_of(self.prim, UNLIMITED, "auto") == "false":
             return None
@@ -158,7 +205,7 @@ class JointValues:
         return efforts
 
     def _report_friction(self, joint: Joint) -> None:
-        """PhysX's older friction is a coefficient without a unit, and no torque."""
+        """Report PhysX's older friction, a coefficient without a unit that is no torque."""
         written = self.prim.GetAttribute("physxJoint:jointFriction")
         if written and written.HasAuthoredValue() and written.Get():
             self.reading.skip(
@@ -176,7 +223,7 @@ GAIN, BIAS, GEAR, TARGET = "mjc:gainPrm", "mjc:biasPrm", "mjc:gear", "mjc:target
 
 
 def add_motors(writing: Any) -> None:
-    """Add the drives of driven joints, and the actuators."""
+    """Write the drives of driven joints, and a prim for each actuator."""
     mechanism = writing.mechanism
     motors = {actuator.joint: actuator for actuator in mechanism.actuators}
     for joint in mechanism.joints:
@@ -197,6 +244,7 @@ def add_motors(writing: Any) -> None:
 
 
 def _drive(prim: Any, axis: str, actuator: Actuator | None, effort: float | None) -> None:
+    """Write the drive of a freedom with the gains and the largest force of its actuator."""
     simple = str(prim.GetTypeName()) in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
     plain = "angular" if axis.startswith("rot") else "linear"
     api = UsdPhysics.DriveAPI.Apply(prim, plain if simple else axis)
@@ -209,13 +257,14 @@ def _drive(prim: Any, axis: str, actuator: Actuator | None, effort: float | None
     if actuator is not None and actuator.force_range is not None:
         effort = max(abs(value) for value in actuator.force_range) * abs(gear)
         if not prim.HasAttribute(EFFORT[1]):
-            # What the motor gives is no limit of the joint.
+            # The force of the motor is no limit of the joint.
             prim.CreateAttribute(UNLIMITED, Sdf.ValueTypeNames.Token).Set("false")
     if effort is not None:
         put(api.CreateMaxForceAttr(), float(effort))
 
 
 def _actuator(prim: Any, actuator: Actuator, written: Any, path: Any) -> None:
+    """Write an actuator of the joint at ``path`` with its gear, gains and ranges."""
     prim.SetCustomDataByKey("regularize:name", actuator.name)
     prim.SetCustomDataByKey(KIND, actuator.kind)
     prim.SetCustomDataByKey(FREEDOM, written.axis)
@@ -229,22 +278,22 @@ def _actuator(prim: Any, actuator: Actuator, written: Any, path: Any) -> None:
             arrays[BIAS] = [0.0, -(gains.position or 0.0), -(gains.velocity or 0.0)]
     for name, values in arrays.items():
         prim.CreateAttribute(name, Sdf.ValueTypeNames.DoubleArray).Set(values)
-    for what, name in RANGES.items():
-        bounds = getattr(actuator, what)
+    for field, name in RANGES.items():
+        bounds = getattr(actuator, field)
         for end, value in zip(("min", "max"), bounds or (), strict=False):
             prim.CreateAttribute(f"{name}:{end}", Sdf.ValueTypeNames.Double).Set(value)
 
 
 def read_motors(prims: list[Any], reading: Stage) -> None:
-    """Add the actuators of prims, which say more than the drives of their joints."""
-    found = [motor for motor in (_motor(prim, reading) for prim in prims) if motor is not None]
-    told = {(motor.joint, motor.freedom) for motor in found}
-    drives = [motor for motor in reading.actuators if (motor.joint, motor.freedom) not in told]
-    reading.actuators = [*drives, *found]
+    """Add the actuators of prims, which replace the drives of the same freedoms."""
+    motors = [motor for motor in (_motor(prim, reading) for prim in prims) if motor is not None]
+    driven = {(motor.joint, motor.freedom) for motor in motors}
+    drives = [drive for drive in reading.actuators if (drive.joint, drive.freedom) not in driven]
+    reading.actuators = [*drives, *motors]
 
 
 def _motor(prim: Any, reading: Stage) -> Actuator | None:
-    """The actuator of a prim; one that moves no joint is reported."""
+    """Return the actuator of a prim; report one without a joint, and return None."""
     joint = reading.joint_names.get(target_of(prim, TARGET) or "")
     if joint is None:
         reading.skip(f"actuator `{prim.GetName()}` moves no joint: not read", reading.source(prim))
@@ -256,9 +305,9 @@ def _motor(prim: Any, reading: Stage) -> Actuator | None:
         servo = (-float(bias[1]), -float(bias[2])) if bias is not None else (None, None)
         gains = ActuatorGains(None if gain is None else float(gain[0]), *servo)
     ranges: dict[str, tuple[float, float] | None] = {}
-    for what, name in RANGES.items():
+    for field, name in RANGES.items():
         ends = [value_of(prim, f"{name}:{end}", None) for end in ("min", "max")]
-        ranges[what] = None if None in ends else (float(ends[0]), float(ends[1]))
+        ranges[field] = None if None in ends else (float(ends[0]), float(ends[1]))
     return Actuator(
         name_of(prim),
         joint,

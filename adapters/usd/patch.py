@@ -1,6 +1,6 @@
-"""Kinds of joints changed on USD stages: the type of a joint prim, or what it locks.
+"""Patcher of USD stages: edits the type of a joint prim, or the freedoms that it locks.
 
-The prims of a text layer are found to the character, so that they are edited in place.
+Prims are located in the text of a layer to the character, so that they are edited in place.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from regularize.adapters.common.serial import GENERIC, axis_letter
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, OWN_PRIM
 from regularize.adapters.usd.stage import open_stage
 from regularize.errors import ModelError, RegularizeError
+from regularize.escape import as_utf8
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS
 from regularize.mechanism.mechanism import Mechanism
@@ -38,7 +39,7 @@ SPECIFIERS = ("def", "over", "class")
 
 
 class UsdPatcher(Patcher):
-    """Edits the layer that holds a joint: text in place, binary layers through USD."""
+    """Edits the layers that hold joints: text in place, binary layers through USD's text form."""
 
     central = False
 
@@ -55,7 +56,7 @@ class UsdPatcher(Patcher):
             raise ModelError(
                 f"{path}: is a package; unpack it with usdzip and name the layer in it"
             )
-        return EditedText(path, Sdf.Layer.FindOrOpen(path).ExportToString(), "utf-8")
+        return EditedText(path, Sdf.Layer.FindOrOpen(as_utf8(path)).ExportToString(), "utf-8")
 
     def packed(self, path: str, text: EditedText) -> bytes:
         """Return a layer as bytes, binary if the file was binary."""
@@ -78,34 +79,36 @@ class UsdPatcher(Patcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Make the edits of joint types and locked freedoms."""
-        found = Patch()
-        for each in wanted:
-            found.edits += self._edits(each, found)
-        return found
+        patch = Patch()
+        for change in wanted:
+            patch.edits += self._edits(change, patch)
+        return patch
 
     def _prim(self, joint: Joint) -> Any:
+        """Return the prim of a joint; None for a joint without a source."""
         element = None if joint.source is None else joint.source.element
         return self.stage.GetPrimAtPath(element) if element else None
 
     def _letter(self, joint: Joint) -> str | None:
-        """Axis of a plain hinge or slider; None for other joints."""
+        """Return the axis (X, Y or Z) of a hinge or slider; None for other joints."""
         prim = self._prim(joint)
         if not prim or str(prim.GetTypeName()) not in PLAIN:
             return None
         return str(prim.GetAttribute("physics:axis").Get() or "X")
 
-    def _edits(self, wanted: WantedKind, found: Patch) -> Iterator[Edit]:
+    def _edits(self, wanted: WantedKind, patch: Patch) -> Iterator[Edit]:
+        """Yield the edits that give a joint its new kind; losses are noted in the patch."""
         joint, prim = wanted.joint, self._prim(wanted.joint)
         free = _freedoms(wanted)
         if not prim or free is None or wanted.kind not in (*OWN_PRIM, *_GENERIC):
             raise self.refuse(wanted, (*OWN_PRIM, *_GENERIC))
         places, place = self._place(prim)
         before = str(prim.GetTypeName())
-        applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()  # those unknown to USD as well
-        held = [name for name in applied if name.startswith("MjcEquality")]
-        if held:
+        applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()  # includes those unknown to USD
+        equalities = [name for name in applied if name.startswith("MjcEquality")]
+        if equalities:
             raise ModelError(
-                f"{self.path}: `{joint.name}` is an equality of MuJoCo ({held[0]}), with a "
+                f"{self.path}: `{joint.name}` is an equality of MuJoCo ({equalities[0]}), with a "
                 "softness of its own: change the MJCF file that it comes from, and convert it again"
             )
         if place.type is None or before not in KINDS.read:
@@ -114,7 +117,7 @@ class UsdPatcher(Patcher):
             yield from self._unlocked(places, place, wanted, free)
             return
         if any(schema.startswith("PhysicsDriveAPI") for schema in prim.GetAppliedSchemas()):
-            found.lose(joint, wanted.kind, ["drive"])
+            patch.lose(joint, wanted.kind, ["drive"])
         if wanted.kind in OWN_PRIM:
             yield places.edit(*place.type, OWN_PRIM[wanted.kind])
             if wanted.kind in ("revolute", "prismatic") and self._letter(joint) is None:
@@ -130,12 +133,12 @@ class UsdPatcher(Patcher):
         lines, schemas = [], []
         letter = str(prim.GetAttribute("physics:axis").Get() or "X")
         turning = str(prim.GetTypeName()) == PLAIN[0]
-        own = f"{'rot' if turning else 'trans'}{letter}"
+        axis = f"{'rot' if turning else 'trans'}{letter}"
         for name in GENERIC:
             bounds: list[tuple[str, str]] = []
             if name not in free:
                 bounds = [("low", "1"), ("high", "-1")]
-            elif name == own and str(prim.GetTypeName()) in PLAIN:
+            elif name == axis and str(prim.GetTypeName()) in PLAIN:
                 for end, attribute in (("low", "lowerLimit"), ("high", "upperLimit")):
                     span = places.attribute(place, f"physics:{attribute}")
                     if span is not None:
@@ -157,7 +160,7 @@ class UsdPatcher(Patcher):
             spans = [places.attribute(place, f"limit:{name}:physics:{e}") for e in ("low", "high")]
             values = ("-inf", "inf") if name in free else ("1", "-1")
             locked = name in limited and _is_locked(places, spans)
-            if locked != (name in free):  # it is as it is to be
+            if locked != (name in free):  # already as wanted
                 continue
             if name not in limited:
                 schemas.append(f"PhysicsLimitAPI:{name}")
@@ -172,7 +175,7 @@ class UsdPatcher(Patcher):
             yield places.with_lines(place, added)
 
     def _place(self, prim: Any) -> tuple[UsdPlaces, PrimPlace]:
-        """The text of the prim's strongest definition."""
+        """Return the layer with the strongest definition of a prim, and the prim's place in it."""
         for spec in prim.GetPrimStack():
             layer, path = spec.layer, str(spec.path)
             if spec.typeName and layer.realPath:
@@ -210,6 +213,7 @@ def _freedoms(wanted: WantedKind) -> list[str] | None:
 
 
 def _is_locked(places: UsdPlaces, spans: Sequence[tuple[int, int] | None]) -> bool:
+    """Whether the limits that stand at two spans of the text lock their freedom."""
     if None in spans:
         return False
     low, high = (float(places.source.text[slice(*span)]) for span in spans if span is not None)
@@ -221,7 +225,7 @@ class PrimPlace:
     """A prim in the text of a layer."""
 
     path: str  # its path, such as ``/robot/joints/D``
-    type: tuple[int, int] | None
+    type: tuple[int, int] | None  # characters of its type
     named: int  # character after its name
     metadata: tuple[int, int] | None = None
     body: tuple[int, int] = (0, 0)  # characters inside its braces
@@ -229,13 +233,13 @@ class PrimPlace:
 
 @dataclass(eq=False)
 class UsdPlaces:
-    """A layer as text, with the places of its prims by path."""
+    """The text of a layer, with the places of its prims by their paths."""
 
     source: EditedText
     prims: dict[str, PrimPlace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find all prims."""
+        """Locate all prims in the text."""
         text = self.source.text
         tokens = [match for match in _TOKEN.finditer(text) if match[0][0] != "#"]
         open_: list[PrimPlace | None] = []
@@ -265,7 +269,7 @@ class UsdPlaces:
     def _header(
         self, tokens: list[re.Match[str]], i: int, open_: list[PrimPlace | None]
     ) -> tuple[PrimPlace | None, int]:
-        """The prim whose specifier is token i, and the token behind its name and metadata."""
+        """Return the prim whose specifier is token i, and the index behind its metadata."""
         i, type_ = i + 1, None
         if i < len(tokens) and tokens[i][0][0] not in "\"'":
             type_, i = tokens[i].span(), i + 1
@@ -282,11 +286,11 @@ class UsdPlaces:
         return prim, i
 
     def edit(self, start: int, end: int, text: str) -> Edit:
-        """An edit of this text."""
+        """Return an edit of this layer's text."""
         return Edit(self.source.path, start, end, text)
 
     def attribute(self, prim: PrimPlace, name: str) -> tuple[int, int] | None:
-        """First character of the value of an attribute and the one after; None without one."""
+        """Return the span of an attribute's value in the text; None where it is not written."""
         pattern = re.compile(_WRITTEN.pattern % re.escape(name), re.M)
         inner = self.source.text.find("{", prim.body[0], prim.body[1])
         found = pattern.search(self.source.text, prim.body[0], prim.body[1] if inner < 0 else inner)
@@ -296,12 +300,12 @@ class UsdPlaces:
         return found.start(1), found.start(1) + len(value)
 
     def indentation(self, prim: PrimPlace) -> str:
-        """White space in front of the line of the prim's name."""
+        """Return the white space that the line of the prim's name begins with."""
         line = self.source.text[: prim.named].rsplit("\n", 1)[-1]
         return line[: len(line) - len(line.lstrip())]
 
     def with_schemas(self, prim: PrimPlace, schemas: list[str]) -> Edit:
-        """The edit that applies further schemas."""
+        """Return the edit that applies further schemas to a prim."""
         written, newline = ", ".join(f'"{name}"' for name in schemas), self.source.newline
         space = self.indentation(prim)
         if prim.metadata is None:
@@ -315,13 +319,13 @@ class UsdPlaces:
         return self.edit(at, at, f"{gap}prepend apiSchemas = [{written}]{behind}")
 
     def with_lines(self, prim: PrimPlace, lines: list[str]) -> Edit:
-        """The edit that adds lines at the start of the prim."""
+        """Return the edit that adds lines at the start of a prim's braces."""
         gap = f"{self.source.newline}{self.indentation(prim)}    "
         return self.edit(prim.body[0], prim.body[0], "".join(f"{gap}{line}" for line in lines))
 
 
 def _behind(tokens: list[re.Match[str]], i: int) -> int:
-    """The token behind the parenthesis that closes the one at i."""
+    """Return the index of the token behind the parenthesis that closes the one at i."""
     depth = 0
     while i < len(tokens):
         depth += {"(": 1, ")": -1}.get(tokens[i][0], 0)

@@ -1,8 +1,8 @@
-"""Prims: their numbers in double precision, joints with limits and forces, shapes with triangles.
+"""Writing and reading of prims: numbers in double precision, joints, shapes with triangles.
 
 The schemas of USD Physics have single precision, and engines read the attribute, which is rounded.
-The number that was meant lies in its custom data as ``exact``, and counts as long as it still
-rounds to the attribute: whoever edits the attribute is right.
+The exact number is kept in the attribute's custom data as ``exact``. It counts only while it rounds
+to the attribute, so that an edited attribute is read as edited.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def put(attribute: Any, value: Any) -> None:
 
 
 def get(attribute: Any) -> Any:
-    """The value of an attribute in double precision; None where it has none."""
+    """Return the value of an attribute in double precision; None without one."""
     value = attribute.Get() if attribute else None
     exact = attribute.GetCustomDataByKey(EXACT) if value is not None else None
     if exact is not None and np.array_equal(numbers(_rounded(exact)), numbers(value)):
@@ -45,18 +45,19 @@ def get(attribute: Any) -> Any:
 
 
 def name_of(prim: Any) -> str:
-    """Return the name that the writer has stored in a prim, or else the prim's own name."""
+    """Return the model's name that is stored in a prim, or else the name of the prim."""
     return str(prim.GetCustomDataByKey(NAME) or prim.GetName())
 
 
 def _rounded(value: Any) -> Any:
+    """Return a quaternion, a vector or a number in single precision."""
     if isinstance(value, Gf.Quatd):
         return Gf.Quatf(value)
     return Gf.Vec3f(value) if isinstance(value, Gf.Vec3d) else float(np.float32(value))
 
 
 def numbers(value: Any) -> Array:
-    """The numbers of a value, shape (n,); none where it is something else."""
+    """Return the numbers in a value of USD, shape (n,); empty for other values."""
     if isinstance(value, Gf.Quatd | Gf.Quatf | Gf.Quath):
         return np.array([value.GetReal(), *value.GetImaginary()], dtype=np.float64)
     try:
@@ -66,7 +67,7 @@ def numbers(value: Any) -> Array:
 
 
 def value_of(prim: Any, name: str, default: Any) -> Any:
-    """The value of an attribute; the default where there is none."""
+    """Return the value of an attribute, or the default where the prim has none."""
     value = get(prim.GetAttribute(name)) if prim.HasAttribute(name) else None
     return default if value is None else value
 
@@ -78,25 +79,25 @@ FORCES = {
     "armature": "mjc:armature",
     "stiffness": "mjc:stiffness",
 }
-REST = "mjc:springref"  # radians, as the scene says
+REST = "mjc:springref"  # radians: ``mjc:compiler:angle`` of the scene
 EFFORT = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
-#: The same for Newton and PhysX; per degree where they say so.
+#: Attributes of these forces in the schemas of Newton and PhysX, and whether they are per degree.
 OTHERS = {
     "damping": (("newton:damping", True),),
     "friction": (("newton:friction", False),),
     "armature": (("newton:armature", False), ("physxJoint:armature", False)),
 }
 VELOCITY = ("physxJoint:maxJointVelocity", "newton:velocityLimit")
-LOCKED = 1.0  # a low above the high end locks a freedom
+LOCKED = 1.0  # a lower limit of 1 above an upper one of -1 locks a freedom
 
 Side = tuple[Any, Array]
-#: Custom data of a mesh prim: the file that its triangles come from.
+#: Key, in the custom data of a mesh prim, of the file that its triangles come from.
 FILE = "regularize:file"
 
 
 @dataclass(frozen=True)
 class PrimKind(JointKind):
-    """A joint kind in USD, and the names of its freedoms where its one axis is Z, or X, Y and Z."""
+    """A joint kind in USD, with the names of its freedoms where its axes are those of its frame."""
 
     freedoms: tuple[str, ...] = ()
 
@@ -111,12 +112,12 @@ KINDS = KindTable(
     PrimKind("universal", (GENERIC_PRIM,), 2, freedoms=("rotX", "rotY")),
     PrimKind("planar", (GENERIC_PRIM,), 3, freedoms=("transX", "transY", "rotZ")),
 )
-#: Kinds that have a type of prim of their own.
+#: Type of prim of each kind that is not written as a generic joint.
 OWN_PRIM = {kind: word for kind, word in KINDS.written.items() if word != GENERIC_PRIM}
 
 
 def axes_of(joint: Joint) -> tuple[str, tuple[str, ...], Array] | None:
-    """Return the prim type of a joint, its freedoms and the turn of its frame; None without any."""
+    """Return prim type, names of freedoms and turn of the frame (4, 4); None if USD has none."""
     if joint.kind not in KINDS:
         return None
     kind = KINDS[joint.kind]
@@ -164,14 +165,15 @@ def add_joint(
 
 
 def _limit(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
+    """Write the position limits of a joint, and lock what a generic joint does not leave free."""
     bounds = np.full((joint.freedoms, 2), np.inf) * [-1, 1]
     if joint.limits is not None:
         bounds = np.asarray(joint.limits)
     bounds = bounds * np.array([[unit_of(name)] for name in names]).reshape(-1, 1)
     kind = str(prim.GetTypeName())
     if kind in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint"):
-        one = UsdPhysics.RevoluteJoint if kind == "PhysicsRevoluteJoint" else None
-        schema = (one or UsdPhysics.PrismaticJoint)(prim)
+        turning = kind == "PhysicsRevoluteJoint"
+        schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
         schema.CreateAxisAttr().Set("Z")
         for create, value in zip(
             (schema.CreateLowerLimitAttr, schema.CreateUpperLimitAttr), bounds[0], strict=True
@@ -187,16 +189,16 @@ def _limit(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
 
 
 def _force(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
-    """Forces within a joint; of several freedoms only if all have the same."""
-    given = {k: float(v[0]) for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
+    """Write dynamics and rate and force limits; of several freedoms only values that are equal."""
+    stated = {k: float(v[0]) for k, v in joint.dynamics.stated().items() if np.ptp(v) == 0.0}
     scale = unit_of(names[0]) if names else 1.0
-    for what, name in FORCES.items():
-        if what in given:
-            _double(prim, name, given[what])
-            for other, per_degree in OTHERS.get(what, ()):
-                _float(prim, other, given[what] / (scale if per_degree else 1.0))
-    if "stiffness" in given:
-        _double(prim, REST, given.get("rest_position", 0.0))
+    for key, name in FORCES.items():
+        if key in stated:
+            _double(prim, name, stated[key])
+            for other, per_degree in OTHERS.get(key, ()):
+                _float(prim, other, stated[key] / (scale if per_degree else 1.0))
+    if "stiffness" in stated:
+        _double(prim, REST, stated.get("rest_position", 0.0))
     limits = joint.limits
     if limits is None:
         return
@@ -209,7 +211,7 @@ def _force(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
 
 
 def unit_of(name: str) -> float:
-    """Degrees per radian for rotations, 1 for translations."""
+    """Return degrees per radian for a rotation such as ``rotX``, 1 for a translation."""
     return 180.0 / np.pi if name.startswith("rot") else 1.0
 
 
@@ -260,7 +262,7 @@ def add_shape(body: Any, shape: Geometry, mechanism: Mechanism) -> None:
 
 
 def add_place(prim: Any, T: Array) -> Any:
-    """Set the pose of a prim on its parent; returns its ``Xformable``."""
+    """Set the pose (4, 4) of a prim relative to its parent; return its ``Xformable``."""
     place, precision = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
     place.ClearXformOpOrder()
     place.AddTranslateOp(precision).Set(Gf.Vec3d(*map(float, T[:3, 3])))
@@ -269,13 +271,13 @@ def add_place(prim: Any, T: Array) -> Any:
 
 
 def turn(R: Array) -> Any:
-    """A rotation as a quaternion of USD."""
+    """Return a rotation matrix as a quaternion of USD."""
     x, y, z, w = quaternion(R).tolist()
     return Gf.Quatd(w, x, y, z)
 
 
 def _mesh(stage: Any, path: Any, shape: Geometry, mechanism: Mechanism) -> Any | None:
-    """The prim of a mesh: a reference into another stage, or the triangles of a file."""
+    """Define a mesh prim: a reference into another stage, or the triangles of a file; else None."""
     uri = shape.uri or ""
     file, _, inside = uri.partition("#")
     if inside:

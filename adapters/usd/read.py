@@ -1,7 +1,7 @@
-r"""USD Physics stages, through ``usd-core``.
+r"""Reader of USD stages with physics, through ``usd-core``.
 
 The poses on the stage are the reference pose; joint coordinates are those that lead from one of a
-joint's frames to the other. The ground is the world; bodies that nothing joins to it move freely.
+joint's frames to the other. The ground is the world; bodies without a joint to it move freely.
 
 With :math:`\theta` the rotation of a body of the gear joint about the X axis of the joint's frame
 on it, :math:`x` the travel of the second body along that axis, and :math:`r` the ratio, PhysX
@@ -24,7 +24,12 @@ from regularize.adapters.common.pairs import distance_joint
 from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects import ObjectDocument
-from regularize.adapters.usd.joint_values import TYPE, JointValues, read_motors
+from regularize.adapters.usd.joint_values import (
+    TYPE,
+    JointValues,
+    read_motors,
+    report_attributes,
+)
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, get, name_of, value_of
 from regularize.adapters.usd.stage import Stage, check_values, faults_of, open_stage, target_of
 from regularize.errors import ReadError
@@ -46,6 +51,7 @@ def read(path: str) -> Mechanism:
 
 
 def _read(path: str, stage: Any) -> Mechanism:
+    """Return the mechanism of an open stage."""
     top = stage.GetDefaultPrim()
     name = top.GetName() if top else Path(path).stem
     reading = Stage(path, name, stage=stage)
@@ -57,10 +63,9 @@ def _read(path: str, stage: Any) -> Mechanism:
             path, "has no rigid body (PhysicsRigidBodyAPI); export the stage with physics"
         )
     reading.report_units()
-    short = [name_of(prim) for prim in rigid]
-    for prim in rigid:
-        name = name_of(prim)
-        if short.count(name) > 1:
+    body_names = [name_of(prim) for prim in rigid]
+    for prim, name in zip(rigid, body_names, strict=True):
+        if body_names.count(name) > 1:
             name = str(prim.GetPath()).lstrip("/")
         reading.names[str(prim.GetPath())] = unique(name, {WORLD, *reading.prims})
         reading.prims[reading.names[str(prim.GetPath())]] = prim
@@ -75,24 +80,26 @@ def _read(path: str, stage: Any) -> Mechanism:
     read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
     _add_bodies(reading)
     _hold(reading)
+    report_attributes([*joints, *rigid], reading)
     reading.ground_parts(reading.pose, usual=True)
     return reading.mechanism("usd", reading.gravity(prims))
 
 
 def _add_bodies(reading: Stage) -> None:
+    """Add the ground and the rigid bodies with mass properties and shapes."""
     reading.bodies[WORLD] = Body(WORLD, source=Source(str(reading.path)))
-    silent = []
+    massless = []
     for name, prim in reading.prims.items():
         inertia = reading.inertia_of(prim)
         if inertia is None:
-            silent.append(name)
+            massless.append(name)
         shapes = reading.shapes_of(prim)
         reading.bodies[name] = Body(name, inertia, shapes, reading.source(prim))
-    if silent:
+    if massless:
         reading.note(
             "REG014",
-            f"no complete mass properties: {listed(silent)}",
-            reading.source(reading.prims[silent[0]]),
+            f"no complete mass properties: {listed(massless)}",
+            reading.source(reading.prims[massless[0]]),
             "write mass, centerOfMass and diagonalInertia, or give a density",
         )
 
@@ -116,7 +123,7 @@ def read_stage(stage: Any, **options: Any) -> Mechanism:
 
 
 class StageDocument(ObjectDocument):
-    """A stage, with what it is composed of in one layer."""
+    """An open stage, whose layers are flattened into one."""
 
     format = "usd"
 
@@ -138,13 +145,13 @@ class StageDocument(ObjectDocument):
         return Usd.Stage.Open(layer)
 
     def source(self, source: Source | None) -> Source | None:
-        """The path of the prim."""
+        """Return the source with the path of the prim and no line."""
         return source and Source(self.label, None, source.element)
 
 
 PHYSX, NEWTON = "PhysxMimicJointAPI", "NewtonMimicAPI"
 GEAR, RACK = "PhysxPhysicsGearJoint", "PhysxPhysicsRackAndPinionJoint"
-#: Attribute of the ratio, and relationships to the two joints.
+#: Attribute of the ratio of a gear or rack, and relationships to its two joints.
 RELATIONS = {
     GEAR: ("physics:gearRatio", "physics:hinge0", "physics:hinge1"),
     RACK: ("physics:ratio", "physics:hinge", "physics:prismatic"),
@@ -152,7 +159,7 @@ RELATIONS = {
 
 
 def _side(prim: Any, index: int, reading: Stage) -> Side:
-    """Body, and the joint's frame on it; the world where the file names no target."""
+    """Return the body on one side of a joint (the world without one), and the frame on it."""
     target = target_of(prim, f"physics:body{index}")
     carrier = prim.GetStage().GetPrimAtPath(target) if target else None
     if target and not carrier:
@@ -205,11 +212,12 @@ def join(prim: Any, reading: Stage) -> None:
 
 
 def _length(prim: Any, name: str, reading: Stage) -> float | None:
-    """The distance that a distance joint keeps, metres; None for one that only bounds it."""
+    """Return the distance in metres that a distance joint keeps; None if it only bounds it."""
     schema = UsdPhysics.DistanceJoint(prim)
     low, high = schema.GetMinDistanceAttr().Get(), schema.GetMaxDistanceAttr().Get()
     if low < 0.0 or low != high:
-        reading.unread(
+        reading.warn(
+            "REG013",
             f"distance joint `{name}` bounds the distance from {low:g} to {high:g} and keeps no "
             "equation: not read",
             reading.source(prim),
@@ -219,7 +227,7 @@ def _length(prim: Any, name: str, reading: Stage) -> float | None:
 
 
 def couple(prim: Any, reading: Stage) -> None:
-    """Add the coupling of a joint to one it follows, by the schema of Newton or else of PhysX."""
+    """Add the coupling by which a joint follows another, in the schema of Newton or of PhysX."""
     name = reading.joint_names.get(str(prim.GetPath()))
     applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     if name is None or (NEWTON in applied and not value_of(prim, "newton:mimicEnabled", True)):
@@ -236,7 +244,7 @@ def couple(prim: Any, reading: Stage) -> None:
 def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
     """Add ``q = coef0 + coef1 q_leader``, with higher coefficients of a MuJoCo equality."""
     leader, scale = _leader(prim, "newton:mimicJoint", reading), _unit(name, 0, reading)
-    offset, factor = (
+    offset, factor = (  # in degrees for hinges
         float(value_of(prim, f"newton:mimicCoef{k}", default))
         for k, default in ((0, 0.0), (1, 1.0))
     )
@@ -278,23 +286,24 @@ def _unit(name: str, index: int, reading: Stage) -> float:
 
 
 def _index(freedoms: tuple[str, ...], axis: str | None) -> int:
+    """Return the number of the freedom along an axis, or 0 where the axis is not named."""
     return freedoms.index(axis) if axis in freedoms else 0
 
 
 def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tuple[str, ...]]:
     """Return kind, screws, limits and names of freedoms of a joint prim; ``unit`` is in metres."""
     type_ = str(prim.GetTypeName())
-    known = KINDS.get(KINDS.read.get(type_, "")) if type_ != GENERIC_PRIM else None
-    if known is None:
+    plain = KINDS.get(KINDS.read.get(type_, "")) if type_ != GENERIC_PRIM else None
+    if plain is None:
         bounds = _generic(prim)
-    elif known.axes:
-        turning = known.kind == "revolute"
+    elif plain.axes:
+        turning = plain.kind == "revolute"
         schema = UsdPhysics.RevoluteJoint(prim) if turning else UsdPhysics.PrismaticJoint(prim)
         letter = str(schema.GetAxisAttr().Get())
         ends = get(schema.GetLowerLimitAttr()), get(schema.GetUpperLimitAttr())
-        bounds = {known.freedoms[0].replace("Z", letter): ends}
+        bounds = {plain.freedoms[0].replace("Z", letter): ends}
     else:
-        bounds = dict.fromkeys(known.freedoms, (-math.inf, math.inf))
+        bounds = dict.fromkeys(plain.freedoms, (-math.inf, math.inf))
     names = tuple(bounds)
     kind, screws = joint_of_freedoms(names)
     scales = [unit if name.startswith("trans") else math.pi / 180.0 for name in names]
@@ -304,7 +313,7 @@ def motion(prim: Any, unit: float) -> tuple[str, Array, JointLimits | None, tupl
 
 
 def _generic(prim: Any) -> dict[str, tuple[float, float]]:
-    """Bounds of the freedoms of a ``PhysicsJoint``: of those that its limits do not lock."""
+    """Return the bounds of those freedoms of a ``PhysicsJoint`` that its limits do not lock."""
     bounds = {}
     for name in GENERIC:
         low, high = -math.inf, math.inf
@@ -317,7 +326,7 @@ def _generic(prim: Any) -> dict[str, tuple[float, float]]:
 
 
 def mesh(prim: Any, reading: Stage) -> None:
-    """Add the coupling of a gear or rack prim; say so if a joint of another type is not read."""
+    """Add the coupling of a gear or rack prim; report a prim of another type as not read."""
     kind, name = str(prim.GetTypeName()), str(prim.GetName())
     source = reading.source(prim)
     if kind not in RELATIONS:
@@ -352,7 +361,7 @@ def mesh(prim: Any, reading: Stage) -> None:
 
 
 def _geared(prim: Any, name: str, reading: Stage) -> Joint | None:
-    """The joint that a relationship names, if it is one of one freedom."""
+    """Return the joint that a relationship names; None unless it has exactly one freedom."""
     joint = reading.joints.get(reading.joint_names.get(target_of(prim, name) or "", ""))
     return joint if joint is not None and joint.freedoms == 1 else None
 
@@ -363,15 +372,15 @@ def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | 
         return None
     R = (reading.pose(joint.parent) @ joint.T_parent_joint)[:3, :3]
     screw = joint.screws[:, 0]
-    own = R @ (screw[3:] if np.any(screw[3:]) else screw[:3])
-    along = float(own @ axis)
+    direction = R @ (screw[3:] if np.any(screw[3:]) else screw[:3])
+    along = float(direction @ axis)
     if abs(abs(along) - 1.0) > 1e-4:
         return None
     return round(along) * (1 if body == joint.child else -1)
 
 
 def _rolling(T_pinion: Array, T_rack: Array) -> float:
-    """Sign with which a rack moves along its axis as the pinion turns, by where it lies."""
+    """Return the sign with which a rack moves along its axis as its pinion turns."""
     delta = T_rack[:3, 3] - T_pinion[:3, 3]
     speed = float(np.cross(T_pinion[:3, 0], delta) @ T_rack[:3, 0])
     return math.copysign(1.0, speed) if abs(speed) > 1e-3 * float(np.linalg.norm(delta)) else 1.0

@@ -1,4 +1,4 @@
-"""A USD stage while it is being read: its layers, units, gravity and bodies, and what was found."""
+"""Reading of a USD stage: its layers, units, gravity, poses, mass properties and shapes."""
 
 from __future__ import annotations
 
@@ -15,30 +15,35 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.input_files import check_regular, replacement
-from regularize.adapters.common.quantities import principal, rotation_quaternion
+from regularize.adapters.common.quantities import (
+    inertia_matrix,
+    principal,
+    rotation_quaternion,
+)
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError
+from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Source
 
-#: Prims that a stage may come to; a few lines of references of references can ask for any number.
+#: Largest number of prims of a stage; a few lines of nested references can make any number.
 MOST = 1_000_000
 
 
 @dataclass(eq=False)
 class Layers:
-    """Layers of a stage and the number of prims in them; instances count as one prim."""
+    """Counts the prims of a stage before it is opened; an instance counts as one prim."""
 
     path: str  # the file as the user named it
-    known: dict[tuple[str, str], int] = field(default_factory=dict)
-    held: list[Any] = field(default_factory=list)
+    known: dict[tuple[str, str], int] = field(default_factory=dict)  # prims below a layer's path
+    held: list[Any] = field(default_factory=list)  # layers, which USD closes when nobody holds them
 
     def check(self) -> None:
         """Raise ``ReadError`` where a layer is no regular file, or there are too many prims."""
-        self.held.append(Sdf.Layer.FindOrOpen(self.path))
+        self.held.append(Sdf.Layer.FindOrOpen(as_utf8(self.path)))
         if self.held[0] is None:  # without an error only where there is no such file
             raise ReadError(self.path, "is gone; USD finds no file of this name")
         self._prims(self.held[0], "/")
@@ -48,15 +53,14 @@ class Layers:
         key = layer.identifier, str(path)
         if key in self.known:
             return self.known[key]
-        self.known[key] = 1  # where it leads back here, which USD says itself
-        found = [each.GetPrimAtPath(path) for each in self._stack(layer, set())]
-        specs = [spec for spec in found if spec]
+        self.known[key] = 1  # for circular references, which USD itself reports
+        specs = [s for s in (x.GetPrimAtPath(path) for x in self._stack(layer, set())) if s]
         inside = {str(child.path) for spec in specs for child in spec.nameChildren}
-        total = 1 + sum(self._prims(layer, each) for each in sorted(inside))
+        total = 1 + sum(self._prims(layer, child) for child in sorted(inside))
         for spec in specs:
             for variants in spec.variantSets.values() if path != "/" else ():
-                ways = [each.primSpec.path for each in variants.variantList]
-                total += max((self._prims(layer, each) for each in ways), default=0)
+                paths = [variant.primSpec.path for variant in variants.variantList]
+                total += max((self._prims(layer, each) for each in paths), default=0)
             lists = (spec.referenceList, spec.payloadList) if path != "/" else ()
             for arc in (arc for each in lists for arc in each.GetAddedOrExplicitItems()):
                 other = self._opened(layer, arc.assetPath) if arc.assetPath else layer
@@ -71,7 +75,7 @@ class Layers:
         return self.known[key]
 
     def _stack(self, layer: Any, seen: set[str]) -> Iterator[Any]:
-        """A layer and those below it."""
+        """Yield a layer and its sublayers."""
         if layer is not None and layer.identifier not in seen:
             seen.add(layer.identifier)
             yield layer
@@ -79,19 +83,19 @@ class Layers:
                 yield from self._stack(self._opened(layer, each), seen)
 
     def _opened(self, layer: Any, name: str) -> Any:
-        """Another layer; None where USD finds or understands none and says so itself."""
+        """Return the layer that another one names; None where USD cannot open it."""
         place = Sdf.ComputeAssetPathRelativeToLayer(layer, name).partition(":SDF_FORMAT_ARGS:")[0]
         if os.path.exists(place):
             check_regular(place)
         try:
-            self.held.append(Sdf.Layer.FindOrOpen(place))
+            self.held.append(Sdf.Layer.FindOrOpen(as_utf8(place)))
         except Tf.ErrorException:
             return None
         return self.held[-1]
 
 
 EARTH = 9.81
-#: Attributes that place something, by the beginnings of their names.
+#: Beginnings of the names of attributes that have to be finite.
 PLACES = (
     "xformOp:",
     "physics:localPos",
@@ -100,8 +104,8 @@ PLACES = (
     "physics:principalAxes",
     "physics:diagonalInertia",
 )
-_FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message
-#: Turns from Z to X, Y and Z.
+_FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message in an error of USD
+#: Rotations that take Z to X, to Y and to Z.
 TURNS = (
     np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]),
     np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
@@ -111,7 +115,7 @@ TURNS = (
 
 @dataclass(eq=False)
 class Stage(Draft):
-    """A stage while it is being read; poses are in metres and without scale."""
+    """The mechanism under construction while a stage is read; poses are in metres, unscaled."""
 
     stage: Any = field(kw_only=True)  # the ``pxr.Usd.Stage``
     names: dict[str, str] = field(default_factory=dict)  # name of each body by the path of its prim
@@ -120,7 +124,7 @@ class Stage(Draft):
     freedoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Ask for metres per unit of length and kilograms per unit of mass."""
+        """Look up metres per unit of length and kilograms per unit of mass."""
         self.unit = float(UsdGeom.GetStageMetersPerUnit(self.stage))
         self.kilogram = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
         self._cache = UsdGeom.XformCache(Usd.TimeCode.Default())
@@ -160,6 +164,8 @@ class Stage(Draft):
             return down * EARTH
         direction = np.array(get(scenes[0].GetGravityDirectionAttr()), dtype=np.float64)
         magnitude = float(get(scenes[0].GetGravityMagnitudeAttr()))
+        if not value_of(scenes[0].GetPrim(), "newton:gravityEnabled", True):
+            return np.zeros(3)
         usual = not math.isfinite(magnitude) or magnitude < 0.0
         length = float(np.linalg.norm(direction))
         toward: Array = down if length == 0.0 else direction / length
@@ -168,16 +174,16 @@ class Stage(Draft):
     # -- places
 
     def pose(self, body: str) -> Array:
-        """World pose of a body."""
+        """Return the world pose of a body, shape (4, 4)."""
         return np.eye(4) if body == WORLD else self.pose_of(self.prims[body])
 
     def between(self, first: Side, second: Side) -> Array:
-        """The second frame seen from the first one on the stage, shape (4, 4)."""
+        """Return the second frame relative to the first one at the poses on the stage (4, 4)."""
         (parent, T_parent), (child, T_child) = first, second
         return inverse(self.pose(parent) @ T_parent) @ self.pose(child) @ T_child
 
     def frame(self, prim: Any, index: int) -> Array:
-        """The frame of a joint prim on one of its bodies, or on the world, in the world."""
+        """Return the world pose (4, 4) of a joint's frame on its body 0 or 1."""
         body = target_of(prim, f"physics:body{index}")
         carrier = self.stage.GetPrimAtPath(body) if body else None
         position = value_of(prim, f"physics:localPos{index}", (0.0, 0.0, 0.0))
@@ -191,7 +197,7 @@ class Stage(Draft):
         return transform(self.pose_of(carrier)[:3, :3] @ turn, place)
 
     def pose_of(self, prim: Any) -> Array:
-        """Frame of a prim in the world, shape (4, 4)."""
+        """Return the world pose of a prim without its scale, shape (4, 4)."""
         matrix = self._matrix(prim)
         if not np.all(np.isfinite(matrix)):
             path = self.stage.GetRootLayer().realPath
@@ -202,11 +208,11 @@ class Stage(Draft):
         return transform(u @ vt, self.unit * matrix[:3, 3])
 
     def scale(self, prim: Any) -> Array:
-        """Lengths of the axes in stage units, negative where they are mirrored, shape (3,)."""
+        """Return the scale of the three axes of a prim, negative where mirrored, shape (3,)."""
         return np.asarray(np.linalg.norm(self._matrix(prim)[:3, :3], axis=0)) * self._signs(prim)
 
     def _matrix(self, prim: Any) -> Array:
-        """Local to world with scale, for columns, lengths in stage units, shape (4, 4)."""
+        """Return the matrix (4, 4) from a prim to the world, with scale, in stage units."""
         return np.array(self._cache.GetLocalToWorldTransform(prim)).T
 
     def _signs(self, prim: Any) -> Array:
@@ -220,46 +226,51 @@ class Stage(Draft):
                     return np.asarray(signs)
         return np.array([-1.0, 1.0, 1.0])
 
-    # -- what bodies have
+    # -- bodies
 
     def inertia_of(self, prim: Any) -> Inertia | None:
-        """Mass properties, where the prim gives mass, centre of mass and inertia itself."""
+        """Return mass properties; None unless the prim states mass, centre and inertia."""
         if not prim.HasAPI(UsdPhysics.MassAPI):
             return None
         api = UsdPhysics.MassAPI(prim)
         mass = float(get(api.GetMassAttr()) or 0.0)
         center = np.array(get(api.GetCenterOfMassAttr()), dtype=np.float64)
         diagonal = np.array(get(api.GetDiagonalInertiaAttr()), dtype=np.float64)
-        if mass <= 0.0 or not np.all(np.isfinite(center)) or not np.any(diagonal):
+        tensor = numbers(value_of(prim, "newton:inertia", ()))  # goes before the diagonal
+        if mass <= 0.0 or not np.all(np.isfinite(center)) or not (any(diagonal) or any(tensor)):
             return None
-        R = quaternion(get(api.GetPrincipalAxesAttr()))
-        matrix = principal(R, self.kilogram * self.unit**2 * diagonal)
+        matrix = principal(quaternion(get(api.GetPrincipalAxesAttr())), diagonal)
+        if len(tensor) == 6:
+            matrix = inertia_matrix(*tensor)
+        matrix = self.kilogram * self.unit**2 * matrix
         return Inertia(self.kilogram * mass, self.unit * self.scale(prim) * center, matrix)
 
     def shapes_of(self, prim: Any) -> tuple[Geometry, ...]:
-        """Shapes of a body; those below another rigid body belong to that one."""
+        """Return the shapes below a body's prim, but not those below another rigid body."""
         T_body = inverse(self.pose_of(prim))
         shapes, pending = [], [prim]
         while pending:
-            each = pending.pop(0)
-            children = each.GetChildren()
+            part = pending.pop(0)
+            children = part.GetChildren()
             pending += [child for child in children if str(child.GetPath()) not in self.names]
-            shape = self._shape(each)
+            shape = self._shape(part)
             if shape is None:
                 continue
             kind, size, turn = shape
-            mesh = str(each.GetCustomDataByKey(FILE) or each.GetPath())
-            touched = bool(each.HasAPI(UsdPhysics.CollisionAPI))
+            mesh = str(part.GetCustomDataByKey(FILE) or part.GetPath())
+            collides = bool(part.HasAPI(UsdPhysics.CollisionAPI))
             shapes.append(
                 Geometry(
                     kind,
                     size,
-                    T_body @ self.pose_of(each) @ transform(turn),
+                    T_body @ self.pose_of(part) @ transform(turn),
                     mesh if kind == "mesh" else None,
-                    _color(each),
-                    collision=touched,
-                    density=_density(each, prim, self.kilogram / self.unit**3) if touched else None,
-                    friction=_friction(each) if touched else None,
+                    _color(part),
+                    collision=collides,
+                    density=_density(part, prim, self.kilogram / self.unit**3)
+                    if collides
+                    else None,
+                    friction=_friction(part) if collides else None,
                 )
             )
         return tuple(shapes)
@@ -289,18 +300,18 @@ class Stage(Draft):
 
 
 def target_of(prim: Any, name: str) -> str | None:
-    """Path of the first prim that a relationship names; None where it names none."""
+    """Return the path of the first prim that a relationship names; None without one."""
     targets = prim.GetRelationship(name).GetTargets() if prim.HasRelationship(name) else []
     return str(targets[0]) if targets else None
 
 
 def open_stage(path: str) -> Any:
-    """The stage in a file; raises ``ReadError`` with USD's own reason and line."""
+    """Open the stage in a file; raises ``ReadError`` with USD's reason and line."""
     with faults_of(path):
         layers = Layers(path)
         layers.check()
-        stage = Usd.Stage.Open(path)
-        stage.Reload()  # USD keeps layers that somebody holds, even where their files have changed
+        stage = Usd.Stage.Open(as_utf8(path))
+        stage.Reload()  # USD may still hold layers of files that have changed since
         if (text := replacement(path)) is not None:
             _place_anew(stage, text.decode("latin-1"))
         return stage
@@ -322,7 +333,7 @@ def _place_anew(stage: Any, text: str) -> None:
 
 @contextmanager
 def faults_of(path: str) -> Iterator[None]:
-    """Turn errors of USD, which looks at values only when asked for them, into ``ReadError``."""
+    """Turn errors of USD within this context into ``ReadError``."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -330,13 +341,13 @@ def faults_of(path: str) -> Iterator[None]:
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split())
         fault = _FAULT.search(reason)
-        found = re.sub(r"pxrInternal\S*::", "", reason if fault is None else fault[2])
+        message = re.sub(r"pxrInternal\S*::", "", reason if fault is None else fault[2])
         line = None if fault is None else int(fault[1])
-        raise ReadError(path, f"USD cannot read it: {found[:200]}", line=line) from error
+        raise ReadError(path, f"USD cannot read it: {message[:200]}", line=line) from error
 
 
 def check_values(prims: Iterable[Any], path: str) -> None:
-    """Raise ``ReadError`` for attributes with unusable values, such as NaN."""
+    """Raise ``ReadError`` for attributes of a wrong type or with numbers that are not finite."""
     for prim in prims:
         for attribute in prim.GetAuthoredAttributes():
             name, value = str(attribute.GetName()), attribute.Get()
@@ -349,7 +360,7 @@ def check_values(prims: Iterable[Any], path: str) -> None:
 
 
 def quaternion(value: Any) -> Array:
-    """Rotation matrix of a USD quaternion; the identity for the zero quaternion."""
+    """Return the rotation matrix of a USD quaternion; the identity for zero."""
     w, (x, y, z) = float(value.GetReal()), (float(c) for c in value.GetImaginary())
     if w == x == y == z == 0.0:
         return np.eye(3)
@@ -357,6 +368,7 @@ def quaternion(value: Any) -> Array:
 
 
 def _color(prim: Any) -> tuple[float, float, float, float] | None:
+    """Return the displayed colour of a shape as red, green, blue and opacity; None without."""
     gprim = UsdGeom.Gprim(prim)
     color = gprim.GetDisplayColorAttr().Get() if gprim else None
     if color is None or not len(color):
@@ -367,7 +379,7 @@ def _color(prim: Any) -> tuple[float, float, float, float] | None:
 
 
 def _density(shape: Any, body: Any, unit: float) -> float | None:
-    """Density of a collider in kg/m³: its own, its body's, or its material's; None without any."""
+    """Return the density of a collider, its body or its material in kg/m³; None without any."""
     material = UsdShade.MaterialBindingAPI(shape).ComputeBoundMaterial("physics")[0]
     stated = [
         (api(prim).GetDensityAttr().Get() or 0.0)
@@ -382,7 +394,7 @@ def _density(shape: Any, body: Any, unit: float) -> float | None:
 
 
 def _friction(shape: Any) -> float | None:
-    """Coefficient of dynamic friction of a collider's material; None without any."""
+    """Return the dynamic friction coefficient of a collider's material; None without one."""
     material = UsdShade.MaterialBindingAPI(shape).ComputeBoundMaterial("physics")[0]
     if not material or not material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
         return None

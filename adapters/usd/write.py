@@ -1,9 +1,9 @@
-"""Writing USD Physics: an articulation, and joints outside of it that close the loops.
+"""Writer of USD stages: an articulation, and joints outside of it that close the loops.
 
 Bodies stand side by side at their poses, as rigid bodies must not lie below one another. The joints
 of a spanning tree form the articulation; the others have ``physics:excludeFromArticulation``, which
-is how Isaac Sim and Newton keep loops. What the schemas of USD Physics do not have (damping,
-friction, springs, armature, motors) is written with the attributes of MuJoCo's and Newton's.
+is how Isaac Sim and Newton keep loops. Damping, friction, springs, armature and motors, for which
+USD Physics has no schema, are written with the attributes of MuJoCo's and Newton's schemas.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regularize.adapters.common.write import Writing, WrittenCoordinate, referen
 from regularize.adapters.usd.joint_values import add_motors
 from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
 from regularize.errors import RegularizeError, UnsupportedExport
-from regularize.escape import listed, unique
+from regularize.escape import as_utf8, listed, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import unit
 from regularize.mechanism.body import Body, Inertia
@@ -39,7 +39,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
     if not name.lower().endswith(SUFFIXES):
         raise UnsupportedExport(f"USD is written to {', '.join(SUFFIXES)}, not to {name}")
     try:
-        stage = Usd.Stage.CreateNew(name)
+        stage = Usd.Stage.CreateNew(as_utf8(name))
         writing = _UsdWriter("USD", mechanism, stage)
         writing.write_stage()
         stage.Save()
@@ -51,7 +51,7 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
 
 @dataclass(eq=False)
 class _UsdWriter(Writing):
-    """Writes the whole stage."""
+    """Writes bodies, joints, couplings and motors of a mechanism to a stage."""
 
     top: str = ""  # path of the prim that holds everything
     paths: dict[str, Any] = field(default_factory=dict)  # path of the prim of each body
@@ -59,6 +59,7 @@ class _UsdWriter(Writing):
     axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def write_stage(self) -> None:
+        """Write the scene, the bodies, the joints of tree and closures, couplings and motors."""
         stage, mechanism = self.root, self.mechanism
         UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -91,7 +92,7 @@ class _UsdWriter(Writing):
         add_motors(self)
 
     def define(self, name: str, kind: str) -> Any:
-        """A prim of that name and type, whose own name is a valid and new one."""
+        """Define a prim of a type; its name is made valid and unique, the wanted one is stored."""
         plain = Tf.MakeValidIdentifier(name)
         taken = {child.GetName() for child in self.root.GetPrimAtPath(self.top).GetChildren()}
         prim = self.root.DefinePrim(f"{self.top}/{unique(plain, taken)}", kind)
@@ -101,6 +102,7 @@ class _UsdWriter(Writing):
         return prim
 
     def _scene(self) -> None:
+        """Write the physics scene with gravity."""
         scene = UsdPhysics.Scene(self.define("physics_scene", "PhysicsScene"))
         size = float(np.linalg.norm(self.mechanism.gravity))
         down = unit(self.mechanism.gravity) if size else np.array([0.0, 0.0, -1.0])
@@ -112,10 +114,11 @@ class _UsdWriter(Writing):
     # -- bodies
 
     def _body(self, body: Body) -> None:
+        """Write a body with its pose, mass properties and shapes."""
         prim = self.define(body.name, "Xform")
         self.paths[body.name] = prim.GetPath()
         if body.name == self.mechanism.ground == WORLD:
-            self.paths[body.name] = None  # what stands still and moves nothing is no rigid body
+            self.paths[body.name] = None  # the world itself is no rigid body
         else:
             UsdPhysics.RigidBodyAPI.Apply(prim)
         add_place(prim, self.poses[body.name])
@@ -127,8 +130,9 @@ class _UsdWriter(Writing):
     # -- joints
 
     def _joint(self, joint: Joint, closing: bool) -> None:
+        """Write a joint, as several in a row where USD has none of its kind."""
         if joint.kind == "free":
-            return  # bodies that nothing joins move freely
+            return  # a body without a joint moves freely
         if axes_of(joint) is not None:
             self._write(joint, closing, joint, 0)
             return
@@ -152,14 +156,14 @@ class _UsdWriter(Writing):
             freedom += part.freedoms if part.name not in slides else 0
 
     def _write(self, part: Joint, closing: bool, joint: Joint, first: int) -> None:
-        """Write a joint of the file, whose coordinates are those of a joint from ``first`` on."""
-        found = axes_of(part)
-        if found is None:
+        """Write one joint prim for the freedoms of ``joint`` from number ``first`` on."""
+        axes = axes_of(part)
+        if axes is None:
             raise UnsupportedExport(
                 f"USD counts joints in metres and radians along their own axes: those of "
                 f"`{joint.name}` ({joint.kind}) are others; write a JSON file"
             )
-        kind, names, turned = found
+        kind, names, turned = axes
         prim = self.define(part.name, kind)
         ends = [
             (self.paths[body], T @ turned)
@@ -179,21 +183,21 @@ class _UsdWriter(Writing):
         multiplier: float,
         offset: float,
     ) -> None:
-        """One coordinate follows another one, as PhysX has it; angles of offsets in degrees."""
-        prim, own = self.joints[follower.joint], self.axes[follower.joint][follower.axis]
-        prim.AddAppliedSchema(f"PhysxMimicJointAPI:{own}")
-        stem = f"physxMimicJoint:{own}"
+        """Write that one coordinate follows another, in PhysX's schema with offsets in degrees."""
+        prim, axis = self.joints[follower.joint], self.axes[follower.joint][follower.axis]
+        prim.AddAppliedSchema(f"PhysxMimicJointAPI:{axis}")
+        stem = f"physxMimicJoint:{axis}"
         relation = prim.CreateRelationship(f"{stem}:referenceJoint")
         relation.SetTargets([self.joints[leader.joint].GetPath()])
         named = prim.CreateAttribute(f"{stem}:referenceJointAxis", Sdf.ValueTypeNames.Token)
         named.Set(self.axes[leader.joint][leader.axis])
-        shown = np.degrees(offset) if own.startswith("rot") else offset
-        for what, value in (("gearing", -multiplier), ("offset", -float(shown))):
-            put(prim.CreateAttribute(f"{stem}:{what}", Sdf.ValueTypeNames.Float), value)
+        shown = np.degrees(offset) if axis.startswith("rot") else offset
+        for name, value in (("gearing", -multiplier), ("offset", -float(shown))):
+            put(prim.CreateAttribute(f"{stem}:{name}", Sdf.ValueTypeNames.Float), value)
 
 
 def add_mass(prim: Any, inertia: Inertia) -> None:
-    """Add mass properties to a body."""
+    """Write mass properties to the prim of a body."""
     moments, axes = inertia.principal
     api = UsdPhysics.MassAPI.Apply(prim)
     put(api.CreateMassAttr(), float(inertia.mass))

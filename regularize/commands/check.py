@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from regularize.adapters.common.console import write_json
 from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     BRANCH,
@@ -17,6 +18,7 @@ from regularize.errors import RegularizeError
 from regularize.escape import displayed
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
+JSON_FORMS = ("json", "jsonl", "sarif")
 
 REPORT = f"""
 --output FORM:{"|".join(OUTPUTS)}=text  form of the report: {", ".join(OUTPUTS)} (text)
@@ -27,6 +29,10 @@ REPORT = f"""
 AMOUNT = """
 --top N:count  loops shown in full (as many as fit into 60 lines)
 --color WHEN:auto|always|never=auto  colours of the text: auto, always, never (auto)
+"""
+ONLY = """
+--only FORMAT  pass over files whose content is no model of this format, as hooks need that are
+    given all XML files
 """
 FINDINGS = """
 --select CODES:codes  report only these; codes or their beginnings, such as REG2,REG104
@@ -63,6 +69,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     words = "model file, pattern, or folder with any number of models"
     option(parser, "files FILE", words, nargs="+")
     add_model_options(parser)
+    options(parser, ONLY)
     group = parser.add_argument_group("report")
     options(group, REPORT)
     detail = group.add_mutually_exclusive_group()
@@ -76,6 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("analysis")
     options(group, BRANCH)
     options(group, ANALYSIS)
+    words = "largest force that a joint may bear by lack of fit, as 200N: it binds or it fits"
+    option(group, "--limit FORCE", words, dest="load_limit")
 
 
 def size(text: str) -> float:
@@ -121,6 +130,12 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     from regularize.report.suppression import baseline
 
     paths, folders = expanded(arguments.files)
+    if arguments.only is not None:
+        from regularize.adapters.repository import of_format
+
+        paths = of_format(paths, arguments.only)
+        if not paths:
+            return 0, []
     if arguments.proof is not None and len(paths) > 1:
         raise RegularizeError("--proof FILE holds the proof of one model: check one at a time")
     checking = Checking.of(arguments, folders, single=len(paths) == 1)
@@ -133,7 +148,7 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     files = checking.compose(outcomes)
     for path, text in files.items():
         if path is None:
-            sys.stdout.write(text)
+            (write_json if arguments.output in JSON_FORMS else sys.stdout.write)(text)
         else:
             write_text(path, text)
     if arguments.write_baseline is not None:

@@ -1,4 +1,4 @@
-"""The work behind `regularize check`: models to outcomes, outcomes to one report."""
+"""The work of `regularize check`: analyse each model, then compose one report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize.adapters.common.console import delayed_progress
+from regularize.adapters.common.console import delayed_progress, write_json
 from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
-from regularize.errors import RegularizeError
+from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed, json_text
 from regularize.report import listing, text
 from regularize.report.listing import SummaryLine
@@ -33,12 +33,14 @@ from regularize.version import SCHEMAS, __version__
 
 if TYPE_CHECKING:
     from regularize.adapters.repository import Repository
+    from regularize.mechanism.diagnostic import Diagnostic
     from regularize.mechanism.mechanism import Mechanism
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
-    *("tolerance", "stiffness"),
+    *("tolerance", "stiffness", "load_limit"),
 )
+TOOL = {"name": "regularize", "version": __version__}
 #: Libraries for linear algebra that would start threads of their own in every process.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -51,6 +53,7 @@ class Outcome:
 
     line: SummaryLine
     status: int
+    failure: Diagnostic | None = None  # where the model cannot be read
     body: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[Mapping[str, str], ...] = ()
@@ -73,7 +76,7 @@ class Checking:
     def of(
         cls, arguments: argparse.Namespace, folders: Sequence[Repository] = (), *, single: bool
     ) -> Checking:
-        """Return the work for parsed options, with the width and colours of standard output."""
+        """Return the work for parsed options, with width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         color = arguments.color == "always" or (
@@ -88,38 +91,46 @@ class Checking:
         # The function of a verb is of no use to other processes and cannot always be sent there.
         options = argparse.Namespace(**{k: v for k, v in vars(arguments).items() if k != "run"})
         agreed = configuration(arguments.config)
-        known = arguments.baseline or agreed.baseline
+        baseline = arguments.baseline or agreed.baseline
         accepted = agreed.suppressions
-        if known is not None:
-            accepted += known_before(known)
+        if baseline is not None:
+            accepted += known_before(baseline)
         return cls(options, tuple(folders), single, width, color, agreed, accepted)
 
     def outcomes(self, paths: Sequence[str]) -> list[Outcome]:
         """Check all models, with progress on standard error."""
-        found: list[tuple[int, Outcome]] = []
+        numbered: list[tuple[int, Outcome]] = []
         jobs = self.arguments.jobs
         with delayed_progress("checking") as bar:
             # What goes to other processes cannot tell how far it is.
             alone = self.single and (jobs or 1) == 1
             work = partial(self.one, progress=bar) if alone else self.one
             for index, outcome in in_parallel(work, self.failed, paths, jobs):
-                if self.streams and outcome.line.error is None:
-                    sys.stdout.write(_line(outcome.data))
+                if self.streams:
+                    write_json(_line(outcome.data))
                     sys.stdout.flush()
-                found.append((index, outcome))
-                bar(len(found) / len(paths))
-        return [outcome for _, outcome in sorted(found, key=lambda entry: entry[0])]
+                numbered.append((index, outcome))
+                bar(len(numbered) / len(paths))
+        return [outcome for _, outcome in sorted(numbered, key=lambda entry: entry[0])]
 
     @property
     def streams(self) -> bool:
-        """Whether results are written in the order in which they are ready."""
+        """Return whether results are written in the order in which they are ready."""
         return self.arguments.output == "jsonl" and self.arguments.out is None
 
-    def failed(self, path: str, reason: str) -> Outcome:
-        """Return the outcome of a model that cannot be read."""
+    def failed(self, path: str, error: RegularizeError) -> Outcome:
+        """Return the outcome of a model that cannot be read, in the form asked for."""
         inside = any(path in folder.models for folder in self.folders)  # found there, not named
-        line = SummaryLine(displayed(path), displayed(reason))
-        return Outcome(line, 1 if inside else 2, files=(path,))
+        line = SummaryLine(displayed(path), displayed(str(error)))
+        finding = listing.unreadable(path, error)
+        form = {"concise": listing.concise, "github": listing.github}.get(self.arguments.output)
+        body = form([finding], path) if form else ""
+        tool, summary = TOOL, {"error": 1, "warning": 0, "note": 0}
+        data = {
+            **{"schema_version": SCHEMAS["report"], "tool": tool, "model": {"path": line.path}},
+            **{"unreadable": line.error, "summary": summary, "diagnostics": [finding.as_dict()]},
+        }
+        return Outcome(line, 1 if inside else 2, finding, body, data, files=(path,))
 
     def one(self, path: str, progress: Callable[[float], None] | None = None) -> Outcome:
         """Check one model."""
@@ -141,7 +152,7 @@ class Checking:
         except WouldBeLost:
             raise
         except RegularizeError as error:
-            return self.failed(path, str(error))
+            return self.failed(path, error)
         agreed = self.configuration
         report = report.selected(
             self.arguments.select or agreed.select, [*self.arguments.ignore, *agreed.ignore]
@@ -152,6 +163,7 @@ class Checking:
         return Outcome(
             line,
             status,
+            None,
             body,
             data,
             baseline_entries(report.mechanism.name, report.diagnostics),
@@ -169,16 +181,17 @@ class Checking:
 
     @property
     def _shows_text(self) -> bool:
-        """Whether the text of each report is printed, and not only a line in a table."""
+        """Return whether reports are printed in full, not only as rows of a table."""
         return self.arguments.output == "text" and (self.single or self.arguments.verbose)
 
     def _render(self, report: Report) -> tuple[str, Mapping[str, Any]]:
-        """Return the report in the form asked for: its text, and its plain values."""
+        """Return the report in the form asked for: its text, or its plain values."""
         output = self.arguments.output
         if output in ("json", "jsonl", "sarif"):
             return "", listing.as_sarif([report]) if output == "sarif" else report.as_dict()
         if output in ("concise", "github"):
-            return listing.concise(report) if output == "concise" else listing.github(report), {}
+            form = listing.concise if output == "concise" else listing.github
+            return form(report.diagnostics, report.mechanism.path or report.mechanism.name), {}
         if output == "html":
             page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
             return page, {}
@@ -191,7 +204,7 @@ class Checking:
         """Return the text to write to each path; None stands for standard output."""
         output, out = self.arguments.output, self.arguments.out
         read = [outcome for outcome in outcomes if outcome.line.error is None]
-        if not read and self.single and not self.folders:
+        if not read and self.single and not self.folders and output in ("text", "html"):
             return {}
         if output == "html" and not self.single:
             return self._pages(read, out)
@@ -200,10 +213,11 @@ class Checking:
         if self.streams:
             return {}
         if output == "jsonl":
-            return {out: "".join(_line(outcome.data) for outcome in read)}
+            return {out: "".join(_line(outcome.data) for outcome in outcomes)}
         if output == "sarif":
-            return {out: _json(listing.merged([outcome.data for outcome in read]))}
-        body = "".join(outcome.body for outcome in read)
+            failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+            return {out: _json(listing.merged([outcome.data for outcome in read], failures))}
+        body = "".join(outcome.body for outcome in outcomes)
         if output == "text" and (self.folders or not self.single):
             body = "\n".join(outcome.body for outcome in read if outcome.body)
             lines = [outcome.line for outcome in outcomes]
@@ -213,20 +227,20 @@ class Checking:
         return {out: body}
 
     def _found(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        """Return the fragments and unreadable models of folders for JSON."""
-        if not self.folders:
-            return {}
+        """Return the fragments of folders and the models that cannot be read, for JSON."""
         fragments = [
-            {"path": each.path, "of": list(each.of), "reason": each.reason}
+            {"path": fragment.path, "of": list(fragment.of), "reason": fragment.reason}
             for folder in self.folders
-            for each in folder.fragments
+            for fragment in folder.fragments
         ]
         failed = [
             {"path": outcome.line.path, "reason": outcome.line.error}
             for outcome in outcomes
             if outcome.line.error is not None
         ]
-        return {"fragments": fragments, "unreadable": failed}
+        return ({"fragments": fragments} if self.folders else {}) | (
+            {"unreadable": failed} if self.folders or failed else {}
+        )
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
         """Return one page per model and one with the table of all."""
@@ -247,23 +261,24 @@ class Checking:
 
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put reports under ``reports``; a single one's entries stand at the top too."""
-    tool = {"name": "regularize", "version": __version__}
-    whole = {"schema_version": SCHEMAS["report"], "tool": tool, "reports": reports}
+    """Return a document with all reports; the entries of a single one also stand on top."""
+    whole = {"schema_version": SCHEMAS["report"], "tool": TOOL, "reports": reports}
     return {**reports[0], **whole} if len(reports) == 1 else whole
 
 
 def _line(data: object) -> str:
+    """Return data as a line of JSON."""
     return json_text(data) + "\n"
 
 
 def _json(data: object) -> str:
+    """Return data as indented JSON."""
     return json_text(data, indent=2) + "\n"
 
 
 def in_parallel(
     work: Callable[[str], Result],
-    failed: Callable[[str, str], Result],
+    failed: Callable[[str, RegularizeError], Result],
     paths: Sequence[str],
     jobs: int | None = None,
 ) -> Iterator[tuple[int, Result]]:
@@ -281,7 +296,7 @@ def in_parallel(
             crashed: dict[int, str] = {}
             yield from _in_pool(work, {i: path}, 1, crashed)
             if crashed:
-                yield i, failed(path, f"{path}: the parser crashed on this file")
+                yield i, failed(path, ReadError(path, "the parser crashed on this file"))
 
 
 def _in_pool(
@@ -307,7 +322,7 @@ def _in_pool(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that are started meanwhile."""
+    """Set environment variables within a block, for processes that are started there."""
     before = {name: os.environ.get(name) for name in values}
     for name, value in values.items():
         os.environ.setdefault(name, value)

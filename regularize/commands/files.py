@@ -42,12 +42,12 @@ class Output:
 
 
 class OutputAction(argparse.Action):
-    """Store the path of a file to write, and note it under ``outputs`` too."""
+    """Stores the path of a file to write, and adds it to ``outputs`` of the arguments."""
 
     def __init__(
         self, *given: Any, endings: tuple[str, ...] = (), model: bool = False, **options: Any
     ) -> None:
-        """Keep what is known of the files."""
+        """Keep the endings that the file may have, and whether it is a model."""
         super().__init__(*given, **{**options, "type": Path})
         self.endings, self.model = endings, model
 
@@ -58,12 +58,12 @@ class OutputAction(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Note the file."""
+        """Store the file."""
         setattr(namespace, self.dest, values)
-        before = [each for each in outputs_of(namespace) if each.option != self.option_strings[0]]
+        outputs = [o for o in outputs_of(namespace) if o.option != self.option_strings[0]]
         if values.name:
-            before.append(Output(self.option_strings[0], values, self.endings, self.model))
-        namespace.outputs = tuple(before)
+            outputs.append(Output(self.option_strings[0], values, self.endings, self.model))
+        namespace.outputs = tuple(outputs)
 
 
 KINDS["output"] = {"action": OutputAction}
@@ -79,15 +79,15 @@ def check_named(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, to write over a file that the command line names otherwise."""
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):
-        told = f"{output.option} {output.path}"
+        argument = f"{output.option} {output.path}"
         if output.endings and output.path.suffix.lower() not in output.endings:
             raise RegularizeError(
-                f"{told}: unknown kind of file {output.path.suffix!r} "
+                f"{argument}: unknown kind of file {output.path.suffix!r} "
                 f"(known: {', '.join(output.endings)})"
             )
         for other in outputs[:k]:
             if _same(output.path, other.path):
-                raise RegularizeError(f"{told}: is what {other.option} writes too; {WAY_OUT}")
+                raise RegularizeError(f"{argument}: is what {other.option} writes too; {WAY_OUT}")
     check_read(outputs, _files_named(arguments))
     for output in outputs:
         if not output.model and output.path.is_file() and _is_model(output.path):
@@ -133,7 +133,7 @@ def _files_named(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _same(one: Path, two: Path) -> bool:
-    """Whether two names lead to one file, or to one place where none is yet."""
+    """Return whether two names lead to one file, or to one place where none is yet."""
     try:
         return os.path.samefile(one, two)
     except (OSError, ValueError):
@@ -141,7 +141,7 @@ def _same(one: Path, two: Path) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a file begins as models do."""
+    """Return whether a file begins as models do."""
     from regularize.adapters.reading import by_content
 
     return bool(by_content(str(path)))
@@ -187,7 +187,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the reader that were given."""
+    """Return the options of the reader that were set on the command line."""
     names = ("format", "loops", "close", "keyframe")
     found = {name: getattr(arguments, name, None) for name in names}
     found["floating"] = arguments.floating or None
@@ -196,29 +196,31 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def reads_model(arguments: argparse.Namespace) -> bool:
-    """Whether an option on reading or completing a model was given."""
+    """Return whether an option on reading or completing a model was given."""
     completed = (arguments.absorb_gaps, arguments.as_designed, arguments.density)
     return bool(reading_options(arguments)) or any(completed)
 
 
 def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
     """Add the option on which findings give exit status 1."""
-    words = "lowest severity that gives exit status 1: error, warning, never (warning)"
+    words = "lowest severity of findings that gives exit status 1: error, warning, never (warning)"
     severities = ("error", "warning", "never")
     option(parser, "--fail-on SEVERITY", words, choices=severities, default=default)
 
 
 def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
-    """Print findings to standard error; return the exit status."""
+    """Print findings to standard error, alike ones together; return the exit status."""
+    from regularize.words import gathered  # with NumPy, which ``--version`` must not load
+
     findings = list(findings)
-    for finding in findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {displayed(finding.message)}\n")
+    lines = (f"{f.severity}[{f.code}]: {displayed(f.message)}" for f in findings)
+    sys.stderr.writelines(f"{line}\n" for line in gathered(lines))
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))
 
 
 def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False) -> Mechanism:
-    """Read the model with the given options; say on standard error what closes it."""
+    """Read the model as the options ask; print what is not read and how loops were closed."""
     from regularize.files import load
 
     mechanism = load(
@@ -229,12 +231,13 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
     )
     outputs = outputs_of(arguments)
     check_read(outputs, files_of(mechanism, outputs))
+    arguments.complete = quiet or mechanism.complete
+    if not arguments.complete:
+        report_findings((finding for finding in mechanism.findings if finding.unread), "never")
     if arguments.absorb_gaps and not quiet:
-        said = [
-            found for found in mechanism.findings if found.code in ("REG225", "REG226", "REG229")
-        ]
-        report_findings(said, "never")
-        sys.stderr.writelines(f"  {line}\n" for found in said for line in found.help)
+        closing = [f for f in mechanism.findings if f.code in ("REG225", "REG226", "REG229")]
+        report_findings(closing, "never")
+        sys.stderr.writelines(f"  {line}\n" for f in closing for line in f.help)
     if getattr(arguments, "branch", None) is not None:
         from regularize.reduction.reduce import on_branch
 

@@ -68,12 +68,12 @@ def wrapped(text: str, indent: str = "", first: str | None = None, most: int = 1
 
 def fitted(lines: Iterable[str]) -> str:
     """Join lines to a text that fits the terminal; lines that are too long are continued."""
-    found = []
+    fit = []
     for line in lines:
-        own = len(line) - len(line.lstrip())
+        inset = len(line) - len(line.lstrip())
         long = len(line) > width()
-        found.append(wrapped(line.strip(), " " * (own + 4), " " * own, 160) if long else line)
-    return "".join(f"{line}\n" for line in found)
+        fit.append(wrapped(line.strip(), " " * (inset + 4), " " * inset, 160) if long else line)
+    return "".join(f"{line}\n" for line in fit)
 
 
 def listed_in_columns(entries: Sequence[tuple[str, str]], gap: int = 2) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`regularize explain`, `formats` and `completion`: what there is to know of the program itself."""
+"""`regularize explain`, `formats` and `completion`: reference on the program itself."""
 
 from __future__ import annotations
 
@@ -84,17 +84,17 @@ def run_formats(arguments: argparse.Namespace) -> int:
     from regularize.adapters import adapters
     from regularize.dynamics.step.compiled import which
 
-    known = adapters().values()
-    most = max(len(adapter.name) for adapter in known) + 2
-    for adapter in known:
-        does = [word for word, has in (("read", adapter.reader), ("write", adapter.writer)) if has]
+    formats = adapters().values()
+    most = max(len(adapter.name) for adapter in formats) + 2
+    for adapter in formats:
+        verbs = [word for word, has in (("read", adapter.reader), ("write", adapter.writer)) if has]
         parts = [
-            f"{' and '.join(does):<14}",
+            f"{' and '.join(verbs):<14}",
             " ".join(adapter.suffixes) or ("by content" if adapter.sniff is not None else ""),
         ]
         if adapter.extra:
-            there = "installed" if adapter.installed else "not installed"
-            parts.append(f"needs [{adapter.extra}], {there}")
+            state = "installed" if adapter.installed else "not installed"
+            parts.append(f"needs [{adapter.extra}], {state}")
         first = f"{adapter.name:<{most}}{'  '.join(part for part in parts if part)}".rstrip()
         for text in (first, adapter.title):
             sys.stdout.write(f"{wrapped(text, ' ' * most)}\n")

@@ -1,4 +1,4 @@
-"""`regularize fix`, `reduce` and `export`: what writes models.
+"""`regularize fix`, `reduce` and `export`: the verbs that write models.
 
 The first changes your own file, the second writes the model with independent constraints and
 ``reduction.json`` beside it, the third writes it in another format.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TARGETS = """
 -o OUT  write the changed model there; FOLDER/ for a folder
 --in-place  change the files themselves
---diff  print what would change, write nothing
+--diff  print what would change, write nothing (done where none of these is given)
 """
 #: Kinds of joints with the words of formats for them.
 KINDS = (
@@ -50,6 +50,8 @@ KINDS = (
     "slotted (pin_slot), parallel"
 )
 CHANGES = f"""
+--advice N  make the Nth change that `regularize check` advises: 1, or 1@3fa2, which is refused
+    where the file was changed since
 --joint NAME=KIND …  make a joint another kind, in the words of any format: {KINDS}; where a
     direction or a pitch matters it follows, as reports propose it: point_on_line:0,0,1 or
     point_on_line:Z, in axes of the ground; helical:METRES_PER_TURN
@@ -73,8 +75,9 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     )
     option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
-    options(parser.add_mutually_exclusive_group(required=True), TARGETS)
+    options(parser.add_mutually_exclusive_group(), TARGETS)
     options(parser, CHANGES)
+    add_fail_on(parser)
 
 
 def run_fix(arguments: argparse.Namespace) -> int:
@@ -89,8 +92,8 @@ def run_fix(arguments: argparse.Namespace) -> int:
         if name in joints:
             raise RegularizeError(f"--joint names {name!r} twice; give it one kind")
         joints[name] = kind
-    allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is")}
-    found = fix(
+    allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is", "advice")}
+    fixed = fix(
         arguments.file,
         joints or None,
         absorb_gaps=arguments.absorb_gaps,
@@ -98,37 +101,39 @@ def run_fix(arguments: argparse.Namespace) -> int:
         **allowed,
         **reading_options(arguments),
     )
-    lines = _changes(found)
-    if arguments.diff:
-        sys.stdout.write(found.diff)
+    lines = _changes(fixed)
+    diff = arguments.diff or not (arguments.in_place or arguments.out)
+    if diff:
+        sys.stdout.write(fixed.diff)
+        if fixed.diff and not arguments.diff:
+            lines.append("nothing is written: add --in-place, or -o OUT")
     else:
-        written = found.write(arguments.file if arguments.in_place else arguments.out)
-        same = arguments.in_place and not found.diff
+        written = fixed.write(arguments.file if arguments.in_place else arguments.out)
+        same = arguments.in_place and not fixed.diff
         lines.append(f"{'left as it is' if same else 'wrote'} {written}")
-    stream = sys.stderr if arguments.diff else sys.stdout
+    stream = sys.stderr if diff else sys.stdout
     stream.writelines(f"{line}\n" for line in lines)
-    for finding in found.findings:
-        sys.stderr.write(f"{finding.severity}[{finding.code}]: {finding.message}\n")
-    return int(any(finding.severity != "note" for finding in found.findings))
+    return report_findings(fixed.findings, arguments.fail_on)
 
 
-def _changes(found: Fix) -> list[str]:
+def _changes(fixed: Fix) -> list[str]:
     """Describe the changes of a fix in words, one line each."""
-    from regularize.words import gap_words
+    from regularize.words import gap_words, listed
 
-    lines = [
-        f"{change.joint.name}: "
-        + ("moved" if change.kind == change.joint.kind else f"{change.joint.kind} to {change.kind}")
-        for change in found.changes
-    ]
-    for link in found.slack.links:
+    alike: dict[str, list[str]] = {}
+    for change in fixed.changes:
+        same = change.kind == change.joint.kind
+        words = "moved" if same else f"{change.joint.kind} to {change.kind}"
+        alike.setdefault(words, []).append(displayed(change.joint.name))
+    lines = [f"{listed(joints)}: {words}" for words, joints in alike.items()]
+    for link in fixed.slack.links:
         slack = ", ".join(joint.name for joint in link.joints)
         lines.append(f"{link.joint.name}: on slack links at {link.carrier} ({slack})")
     lines += [
-        f"{joint.name}: taken out, for others do what it does" for joint in found.slack.removed
+        f"{joint.name}: taken out, for others do what it does" for joint in fixed.slack.removed
     ]
-    lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in found.moves.items()]
-    after = found.reduction
+    lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in fixed.moves.items()]
+    after = fixed.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
     return lines if len(lines) > 1 else ["nothing to change", *lines]
 
@@ -188,6 +193,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
         write_isostatic,
         written_as,
     )
+    from regularize.words import gathered
 
     mechanism, folder = load_model(arguments.file, arguments), arguments.out
     target = arguments.to or written_as(mechanism)
@@ -207,7 +213,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
         f"mobility: {_known_mobility(before)} before, {_known_mobility(after)} after",
-        *(f"  {change}" for change in report.changes),
+        *(f"  {line}" for line in gathered(map(str, report.changes))),
         f"wrote {displayed(str(path))}  ({target})",
         f"wrote {displayed(str(document))}",
     ]

@@ -61,7 +61,7 @@ MassMatrix: TypeAlias = Array
 
 
 def read_only(values: ArrayLike) -> Array:
-    """A float64 copy that cannot be written to."""
+    """Return a float64 copy of some numbers that cannot be written to."""
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array

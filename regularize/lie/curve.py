@@ -56,7 +56,7 @@ class Curve:
 
     @cached_property
     def _derivatives(self) -> Array:
-        """Coefficients of the function and its derivatives, shape (TERMS, K + 1, TERMS)."""
+        """Return coefficients of the function and its derivatives, (TERMS, K + 1, TERMS)."""
         derivatives = np.zeros((TERMS, len(self.pieces), TERMS))
         derivatives[0] = self.pieces
         for order in range(1, TERMS):
@@ -74,7 +74,7 @@ class Curve:
         return np.asarray(total)
 
     def of(self, x: Any) -> Any:
-        """Evaluate a polynomial of what can be added and multiplied, as symbols can."""
+        """Evaluate a curve of one piece at a number or symbol, by sums and products alone."""
         (piece,), (origin,) = self.pieces, self.origins
         d = x - origin if origin else x
         total = d * piece[-1]
@@ -83,7 +83,7 @@ class Curve:
         return total + piece[0]
 
     def along(self, scale: float, shift: float, factor: float = 1.0) -> Curve:
-        """Return the function u ↦ factor * f(scale * u + shift), for a scale other than zero."""
+        """Return the curve u ↦ factor * f(scale * u + shift) of this one, f; scale is not 0."""
         powers = factor * scale ** np.arange(TERMS)
         pieces = [tuple((powers * piece).tolist()) for piece in self.pieces]
         origins = [(o - shift) / scale for o in self.origins]
@@ -101,7 +101,7 @@ class Curve:
         return Curve(self.breaks, self.origins, tuple(pieces))
 
     def about(self, x: float) -> Array:
-        """Return the Taylor coefficients (TERMS,) of the piece at an argument."""
+        """Return the Taylor coefficients (TERMS,) of the curve at an argument, by rising powers."""
         which = int(np.searchsorted(self.breaks, x, side="right"))
         if x == self.origins[which]:
             return np.array(self.pieces[which])

@@ -50,7 +50,7 @@ class MotionType:
         return np.asarray(np.linalg.qr(np.hstack([translations, rotations]))[0])
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry ``motion_algebra`` of the JSON report."""
+        """Return the entry ``motion_algebra`` of the JSON report."""
         return {
             "dimension": self.dimension,
             "type": self.name,
@@ -137,16 +137,16 @@ class GeneratedAlgebra:
 
     @cached_property
     def type(self) -> MotionType:
-        """Its name, and what fixes it in space."""
+        """Name of the algebra with its direction, point and pitch."""
         return self.named(self.rtol)
 
     def named(self, rtol: float) -> MotionType:
-        """Name it where rotations and pitches within another tolerance are none."""
+        """Return the name where rotations and pitches below a tolerance count as none."""
         return motion_type(self.basis, rtol)
 
 
 def _oriented(vector: Array) -> Array:
-    """Turn a unit vector so that its largest component is positive, and names do not flip."""
+    """Return a unit vector or its opposite, whichever has a positive largest component."""
     sizes = np.abs(vector)
     leading = vector[sizes > sizes.max() - UNNOTICED][0]
     return vector + 0.0 if leading > 0 else 0.0 - vector  # no zero is negative

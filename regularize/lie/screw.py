@@ -50,7 +50,7 @@ def leading_component(vector: Array) -> int:
 
 
 def points_back(vector: Array) -> bool:
-    """Return whether the largest component is negative: words name the opposite direction."""
+    """Return whether a vector's largest component is negative: texts name its opposite then."""
     return bool(vector[leading_component(vector)] < 0.0)
 
 
@@ -80,7 +80,7 @@ def cross_matrix(w: Array) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Cross products over leading axes, shape (..., 3); quicker than ``numpy.cross`` on few."""
+    """Return cross products, shape (..., 3); quicker than ``numpy.cross`` for a few vectors."""
     first = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     result = np.empty((*first.shape, 3))
     result[..., 0] = first
@@ -170,7 +170,7 @@ def exp(twist: Twist) -> Transform:
 
 
 class OneScrew:
-    r"""Motions about one screw each, by how far.
+    r"""Exponentials of k constant screws, each times its own joint coordinate.
 
     With :math:`\omega = 1` the exponential is
     :math:`I + \sin q\, \hat S + (1 - \cos q) \hat S^2 + (q - \sin q) (\hat S + \hat S^3)`. What
@@ -188,7 +188,7 @@ class OneScrew:
         self._powers = first, first @ first, along if along.any() else None
 
     def motions(self, q: Coordinates) -> Transform:
-        """Return the transforms (N, k, 4, 4) of coordinates (N, k)."""
+        """Return the exponentials (N, k, 4, 4) of the screws times coordinates (N, k)."""
         angle = (q * self._rate)[..., None, None]
         first, second, along = self._powers
         sine = np.sin(angle)
@@ -323,13 +323,13 @@ def axis_of(screw: Screw) -> tuple[Direction, Point | None, float | None]:
 
 
 def smallest_ball_center(points: Point) -> Point:
-    """Return the centre of the smallest ball around points (n, 3), which is that of no axes."""
+    """Return the centre of the smallest ball around points (n, 3), whatever the axes."""
     return _ball_center(np.ascontiguousarray(points).tobytes())
 
 
 @lru_cache(maxsize=16)
 def _ball_center(data: bytes) -> Point:
-    """Let points outside of the ball around a few join these, until there is none (Welzl 1991)."""
+    """Grow the smallest ball around a few points by the farthest one outside (Welzl 1991)."""
     points = np.frombuffer(data).reshape(-1, 3)
     if 2 <= len(points) <= 4:
         return read_only(_smallest_ball(points)[1])
@@ -346,7 +346,7 @@ def _ball_center(data: bytes) -> Point:
 
 
 def _smallest_ball(points: Point) -> tuple[Point, Point, float]:
-    """Return which of up to five points the smallest ball rests on, its centre and its radius."""
+    """Return the smallest ball around up to five points: points on it, centre and radius."""
     balls = []
     for count in range(2, min(4, len(points)) + 1):
         chosen = points[list(combinations(range(len(points)), count))]

@@ -24,7 +24,7 @@ FULL = read_only(np.eye(6))
 
 
 def span(columns: Array, rtol: float = RTOL) -> Space:
-    """Orthonormal basis of the span of columns of order one.
+    """Return an orthonormal basis of the span of columns of order one.
 
     A direction counts when its singular value exceeds ``rtol`` times the larger of one and the
     largest singular value.
@@ -36,7 +36,7 @@ def span(columns: Array, rtol: float = RTOL) -> Space:
 
 
 def complement(basis: Space) -> Space:
-    """Orthonormal basis of the orthogonal complement."""
+    """Return an orthonormal basis of the orthogonal complement of a subspace."""
     if basis.shape[1] == 0:
         return FULL
     u, _, _ = np.linalg.svd(basis, full_matrices=True)
@@ -44,7 +44,7 @@ def complement(basis: Space) -> Space:
 
 
 def residual(basis: Space, columns: Array) -> Array:
-    """Parts of the columns (6, k) that lie outside the subspace."""
+    """Return the parts of columns (6, k) that are normal to a subspace."""
     return np.asarray(columns - basis @ (basis.T @ columns))
 
 
@@ -54,14 +54,14 @@ def contains(basis: Space, columns: Array, rtol: float = RTOL) -> bool:
 
 
 def sum_(a: Space, b: Space, rtol: float = RTOL) -> Space:
-    """Basis of the sum of two subspaces."""
+    """Return an orthonormal basis of the sum of two subspaces."""
     if a.shape[1] == 6 or b.shape[1] == 6:
         return FULL
     return span(np.hstack([a, b]), rtol)
 
 
 def intersection(a: Space, b: Space, rtol: float = RTOL) -> Space:
-    """Basis of the intersection: directions of a that leave no residual outside b."""
+    """Return a basis of the intersection: directions of a without a residual outside b."""
     if a.shape[1] == 6:
         return b
     if b.shape[1] == 6:
@@ -75,7 +75,7 @@ def intersection(a: Space, b: Space, rtol: float = RTOL) -> Space:
 
 
 def _enlarge(basis: Space, candidates: Array, rtol: float) -> Space:
-    """Add the directions of the candidates that are new to the basis."""
+    """Return the basis with those directions of candidate columns added that it lacks."""
     new = residual(basis, candidates)
     # No singular value is larger than the root of all squares.
     if np.linalg.norm(new) <= rtol:

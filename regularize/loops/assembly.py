@@ -66,7 +66,7 @@ def largest_error(loops: LoopKinematics, q: Coordinates) -> float:
 
 
 def chords_fitted(loops: LoopKinematics, q: Coordinates, free: Mask) -> Coordinates:
-    """Move the free coordinates of the chords so that only what they forbid counts as a gap."""
+    """Set the chords' free coordinates to their best fit, so that gaps are what no joint can do."""
     of_chord = np.zeros(loops.freedoms, dtype=bool)
     for chord in loops.chords:
         of_chord[loops.local(chord)] = True
@@ -275,7 +275,7 @@ class Search:
         self.reached: dict[str, float] = {}
 
     def run(self) -> Coordinates:
-        """Return the best configuration found, and keep what stands in the way of closing."""
+        """Return the best configuration found, and store the loops that cannot be closed."""
         best, best_error = self.start, largest_error(self.loops, self.start)
         if not self.free.any():
             if best_error > CLOSED:
@@ -331,9 +331,9 @@ class Search:
         yield q
 
     def _continued(self) -> Coordinates:
-        """Move the fixed coordinates from where the loops close to where they have to be.
+        """Move the fixed coordinates to their wanted values, from a configuration that is closed.
 
-        Where the loops cannot follow, what was reached is kept.
+        Where the loops cannot follow, the last closed configuration is kept.
         """
         loops, held = self.loops, np.flatnonzero(~self.free)
         stored = chords_fitted(loops, self.stored[loops.columns], self.free)
@@ -350,7 +350,7 @@ class Search:
         return q
 
     def _find_obstacles(self) -> None:
-        """Name the loops that cannot be closed; keep what closing them one by one arrives at."""
+        """Close loops one by one; name those that cannot be closed, and keep the configuration."""
         graph, cell = self.loops.graph, set(self.loops.edges)
         blocks = [block for block in graph.blocks if set(block) <= cell]
         cycles = [

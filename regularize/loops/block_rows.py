@@ -30,7 +30,7 @@ class Blocks:
 
 
 class BlockRows:
-    """Sparse matrices of one pattern at N configurations, shape (N, m, n)."""
+    """Sparse matrices (N, m, n) with one pattern of nonzero entries at all N configurations."""
 
     def __init__(self, shape: tuple[int, int], blocks: Sequence[Blocks]) -> None:
         self.shape, self.blocks = shape, tuple(blocks)
@@ -70,8 +70,8 @@ class BlockRows:
     def orthonormal(self) -> tuple[BlockRows, list[Array], Mask]:
         """Make the rows of every loop orthonormal among themselves.
 
-        Also returned are the triangular matrices (N, G, r, r) of each block, whose transposes lead
-        back to the old rows, and at which configurations all of them can be trusted.
+        Also returned are the triangular matrices (N, G, r, r) of each block, whose transposes give
+        the old rows again, and at which configurations all of them are well conditioned.
         """
         blocks, triangles = [], []
         good = np.ones(self.configurations, dtype=bool)
@@ -125,7 +125,7 @@ class BlockRows:
         return all(good) and all(rows.factors(i) for i in range(self.configurations))
 
     def least_norm(self, values: Array) -> tuple[Array, Mask]:
-        """Return shortest solutions for (N, m), and at which the rows are clearly independent."""
+        """Return shortest solutions for right-hand sides (N, m), and which are well conditioned."""
         result = np.zeros((len(values), self.shape[1]))
         rows, triangles, good = self.orthonormal()
         right = np.array(values)
@@ -144,7 +144,7 @@ class BlockRows:
 
 @dataclass(frozen=True, eq=False)
 class GramFactors:
-    """Rows that are independent, with the factors of their Gram matrix."""
+    """Independent rows with the factors of their Gram matrix."""
 
     matrix: Any  # the rows, sparse, (m, n)
     lower: Any  # SciPy's factors

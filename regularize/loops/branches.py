@@ -41,7 +41,7 @@ class BranchTangent:
     tangent: Array  # orthonormal basis of the velocities on the branch there, (n, k)
 
     def aside(self, other: BranchTangent) -> float:
-        """Return the part of the way to another configuration that is not along this tangent."""
+        """Return how far another tangent's direction is from the space of this one (a norm)."""
         off = other.way - self.tangent @ (self.tangent.T @ other.way)
         return math.sqrt(off @ off)
 
@@ -52,18 +52,18 @@ class BranchTangent:
 
 
 def grouped(tangents: Sequence[BranchTangent], bent: float = 0.1) -> list[list[BranchTangent]]:
-    """Group tangents of one branch: of equal rank, and straight ahead of others but for a bend."""
+    """Group tangents that belong to one branch: equal rank, and directions that nearly agree."""
     # Too near the branch point more seems to move than does: a tangent is left out that lies
     # straight ahead of a farther one with fewer freedoms.
     waiting = [
-        one
-        for one in tangents
+        tangent
+        for tangent in tangents
         if not any(
-            other.freedoms < one.freedoms
-            and other.rank == one.rank
-            and other.away > one.away
-            and other.aside(one) <= bent
-            for other in tangents
+            farther.freedoms < tangent.freedoms
+            and farther.rank == tangent.rank
+            and farther.away > tangent.away
+            and farther.aside(tangent) <= bent
+            for farther in tangents
         )
     ]
     groups = []
@@ -81,6 +81,7 @@ def grouped(tangents: Sequence[BranchTangent], bent: float = 0.1) -> list[list[B
 
 
 def _same_branch(a: BranchTangent, b: BranchTangent, bent: float) -> bool:
+    """Return whether two tangents have one rank and span nearly the same directions."""
     if (a.rank, a.freedoms) != (b.rank, b.freedoms) or max(a.aside(b), b.aside(a)) > bent:
         return False
     # Tangents may turn by more, for those that are seen from nearby differ less than they do.
@@ -88,9 +89,9 @@ def _same_branch(a: BranchTangent, b: BranchTangent, bent: float) -> bool:
     return bool(np.linalg.norm(turned, 2) <= 3.0 * bent)
 
 
-def within(one: BranchTangent, others: Sequence[BranchTangent], bent: float = 0.1) -> bool:
-    """Return whether a configuration lies straight ahead of others with more freedoms."""
-    return any(other.freedoms > one.freedoms and other.aside(one) <= bent for other in others)
+def within(tangent: BranchTangent, larger: Sequence[BranchTangent], bent: float = 0.1) -> bool:
+    """Return whether a tangent lies inside of another one that has more freedoms."""
+    return any(t.freedoms > tangent.freedoms and t.aside(tangent) <= bent for t in larger)
 
 
 class BranchPoint:
@@ -114,7 +115,7 @@ class BranchPoint:
 
     @cached_property
     def cone(self) -> Array:
-        """Infinitesimal motions at which all forms vanish, in their basis, shape (N, k)."""
+        """Infinitesimal motions on which all second-order forms vanish, in their basis, (N, k)."""
         return cone(self.here.forms, self.here.level, self.rng)
 
     def branches(
@@ -122,8 +123,8 @@ class BranchPoint:
     ) -> tuple[tuple[LocalBranch, ...], bool]:
         """Find the branches, those of higher mobility first, and say whether these are all.
 
-        They are looked for at a scaled distance, and told apart where half of the way back has led
-        to the same branch several times: there they are all but straight.
+        The search begins at the scaled distance ``radius``. Branches are told apart near the branch
+        point, after halving the distance has led to the same branch several times.
         """
         groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
         candidates = [(members, self._best(members)) for members in groups]
@@ -134,7 +135,7 @@ class BranchPoint:
             if local.mobility is None and any(within(members[0], group) for group in others):
                 continue
             branches.append(_branch(members, local))
-            ways.append(np.array([one.way for one in members]))
+            ways.append(np.array([member.way for member in members]))
         complete = self._are_all([branch.mobility for branch in branches], ways)
         ordered = sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank))
         return tuple(ordered), complete
@@ -142,9 +143,9 @@ class BranchPoint:
     def _are_all(self, freedoms: Sequence[int | None], ways: Sequence[Rates]) -> bool:
         """Return whether terms of second order leave no room for branches other than these.
 
-        So it is if the forms vanish in linear spaces alone, simply in each, and each space has one
-        branch with as many freedoms. Directions that no form feels may be common to all, where
-        motions follow all of them and the rank stays what it is here.
+        That holds if the forms vanish on linear spaces only, with multiplicity one, and each space
+        is the tangent of one branch. All branches may share directions on which every form is zero,
+        if motions follow all of these and the rank does not change along them.
         """
         kernel, across, forms = self._across()
         d = kernel.shape[1]
@@ -167,13 +168,13 @@ class BranchPoint:
         return len(taken) == len(freedoms)
 
     def _across(self) -> tuple[Array, Array, Array]:
-        """Return the directions that no form feels, all others, and the forms on these."""
+        """Return the common kernel of the forms, its complement, and the forms on that."""
         kernel = self.here.kernel
         across = np.linalg.svd(kernel)[0][:, kernel.shape[1] :]
         return kernel, across, across.T @ self.here.forms @ across
 
-    def _led(self, kernel: Array) -> Coordinates:
-        """Follow directions that no form feels and their opposites, and halves of the way."""
+    def _kernel_motions(self, kernel: Array) -> Coordinates:
+        """Follow random directions of the forms' common kernel, and their opposites."""
         d = kernel.shape[1]
         # Ranks that rise slowly are seen far away.
         directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
@@ -181,19 +182,19 @@ class BranchPoint:
         return self._followed(directions, 1.0, 3)[0]
 
     def _same_rank_near(self, kernel: Array) -> bool:
-        """Return whether all of these directions lead to, or beside, a place with the rank here."""
+        """Return whether the rank near here, along the kernel's directions, is the one here."""
         k, d = kernel.shape
-        rank, ends = len(self.q) - k, self._led(kernel)[-1]
+        rank, ends = len(self.q) - k, self._kernel_motions(kernel)[-1]
         for start in ends:
             q = start[None]
             for _ in range(4):
-                # What forms feel of a step aside is how infinitesimal motions become impossible.
-                there = second_order(self.loops, q[0], rank, self.tolerances.rank)
+                # The forms tell how fast a step aside makes infinitesimal motions impossible.
+                local = second_order(self.loops, q[0], rank, self.tolerances.rank)
                 jacobian = self.loops.jacobian(self.loops.state(q))[0] * self.loops.units
-                off = there.stresses.T @ jacobian @ there.motions
-                u, s, vt = np.linalg.svd(there.forms.reshape(-1, k), full_matrices=False)
+                off = local.stresses.T @ jacobian @ local.motions
+                u, s, vt = np.linalg.svd(local.forms.reshape(-1, k), full_matrices=False)
                 parts = (u.T @ off.ravel())[: k - d] / np.maximum(s[: k - d], self.here.level)
-                aside = there.motions @ vt[: k - d].T @ -parts
+                aside = local.motions @ vt[: k - d].T @ -parts
                 q, _, closed = retracted(self.loops, q[0], aside[None])
                 if not closed.all():
                     return False
@@ -203,7 +204,7 @@ class BranchPoint:
         return bool(len(ends) == 4 * d)
 
     def _distinct(self, groups: list[list[BranchTangent]]) -> list[list[BranchTangent]]:
-        """Keep groups that are certainly different branches apart, and join others of one rank."""
+        """Keep groups that are certainly different branches; join all others of equal rank."""
         # Curves have one tangent each. Where more moves, tangents differ all over a curved branch:
         # those tell branches apart that are followed from the branch point in all directions.
         apart: list[list[BranchTangent]] = []
@@ -217,9 +218,10 @@ class BranchPoint:
         return [*apart, *curved.values()]
 
     def _clear(self, q: Coordinates, ways: Rates) -> list[BranchTangent]:
-        """Return tangents at configurations, as near as rank and tangent of their branch are clear.
+        """Return one tangent for each followed motion, taken near the branch point.
 
-        Configurations and the scaled ways to them are (h, N, n), the farthest first.
+        It is taken as near as its rank and its freedoms can be decided there. Configurations and
+        scaled displacements to them have the shape (h, N, n), the farthest first.
         """
         # Forms of second order tell what moves from what is shaky all along a branch. They fade on
         # the way back, those of branches that part at a high order first.
@@ -247,34 +249,34 @@ class BranchPoint:
         return clear_tangents
 
     def _tangents(self, q: Coordinates, rank: int) -> list[Array]:
-        """Return bases (n, k) of the velocities that no form feels at configurations (N, n)."""
+        """Return bases (n, k) of the velocities on which all forms vanish, for (N, n)."""
         tangents = second_orders(self.loops, q, rank, self.tolerances.rank) if len(q) else []
         return [tangent.motions @ tangent.kernel for tangent in tangents]
 
     def _best(self, members: list[BranchTangent]) -> LocalMobility:
-        """Return the clearest answer of a few configurations of a branch."""
+        """Return the local mobility with the strongest evidence at three tangents of a branch."""
         answers = []
-        for one in members[:3]:  # some may be near another branch
-            local = finite_mobility(self.loops, one.far, one.rank, self.tolerances, self.rng)
+        for member in members[:3]:  # some may be near another branch
+            local = finite_mobility(self.loops, member.far, member.rank, self.tolerances, self.rng)
             answers.append(local)
             if local.evidence in EVIDENCE[:2]:
                 break
         return min(answers, key=lambda local: EVIDENCE.index(local.evidence))
 
     def single(self, mobility: int | None) -> bool:
-        """Return whether only one component meets here, on which the rank is what it is here.
+        """Return whether only one component passes through here, with the same rank all along it.
 
-        Where a stress makes all velocities impossible but as many as motions have, there are no
-        others: they would begin along with these, and the rank would rise on their way.
+        Where a self-stress forbids all velocities but ``mobility`` of them, another component would
+        have to begin along these, and the rank would rise there.
         """
         kernel, _, forms = self._across()
         if kernel.shape[1] != mobility or definite(forms, self.here.level) is None:
             return False
-        ends = self._led(kernel)[0]
+        ends = self._kernel_motions(kernel)[0]
         return not len(ends) or int(self.ranks(ends).max()) == len(self.q) - len(kernel)
 
     def rigid(self) -> LocalMobility | None:
-        """Return that nothing moves, where the series of all motions end, else None."""
+        """Return mobility zero if every infinitesimal motion ends at a finite order, else None."""
         # Where forms vanish on more than lines, or twice on one, motions may begin in other ways.
         jets = Jets(self.loops, self.q, self.here)
         orders = [jets.ends_at(t, self.tolerances.rank) for t in self.cone]
@@ -282,13 +284,14 @@ class BranchPoint:
         if not orders or len(ended) < len(orders):
             return None
         nothing = np.zeros((len(self.q), 0))
-        evidence = next(one for one in EVIDENCE if one == f"order {max(ended)}")
+        evidence = next(text for text in EVIDENCE if text == f"order {max(ended)}")
         return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
 
     def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Coordinates, Rates]:
-        """Follow infinitesimal motions (N, k) and their opposites to a radius or halves of it.
+        """Follow infinitesimal motions (N, k) and their opposites up to a scaled radius.
 
-        Returned are configurations and the scaled ways to them, (halves + 1, followed ones, n).
+        Where that fails the radius is halved. Returned are configurations and the scaled
+        displacements to them, shape (halves + 1, motions that were followed, n).
         """
         # Exactly along the tangent of a cusp no correction leads to either side.
         beside = motions + 0.02 * self.rng.normal(size=motions.shape)
@@ -305,9 +308,9 @@ class BranchPoint:
         return q, ways
 
     def _drawn_back(self, steps: Rates, halves: int) -> tuple[Coordinates, Rates, Mask]:
-        """Take scaled steps (N, n), then halves of the way back; only good ones are returned.
+        """Take scaled steps (N, n) and halve them repeatedly; return those that stay on one branch.
 
-        A step is good if halves of its way lead to the same place every time.
+        A step stays on one branch if half of it always ends near half of its displacement.
         """
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))
@@ -321,9 +324,9 @@ class BranchPoint:
 
 
 def _branch(members: list[BranchTangent], local: LocalMobility) -> LocalBranch:
-    """Return a branch with a configuration on it, and one in the opposite direction if there is."""
+    """Make a branch from its tangents, with a configuration on it in each direction."""
     first = members[0]
-    ahead = [float(one.way @ first.way) for one in members]
+    ahead = [float(member.way @ first.way) for member in members]
     ends = [first.near]
     if min(ahead) <= 0.0:
         ends.append(members[int(np.argmin(ahead))].near)

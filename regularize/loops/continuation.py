@@ -55,7 +55,7 @@ class Stepped:
 
 
 class Continuation:
-    """Steps along the solutions of a constraint set; velocities that are held stay zero."""
+    """Steps along the solutions of a constraint set; the velocities in ``held`` stay zero."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Continuation:
         self.held = np.zeros(len(constraints.units), dtype=bool) if held is None else held
 
     def tangents(self, q: Coordinates, directions: Rates) -> Rates:
-        """Project scaled directions (N, n) on the velocities allowed at q, largest entry one."""
+        """Project scaled directions (N, n) onto the velocities allowed at q; largest entry one."""
         rows = self._rows(q)
         result = np.where(self.held, 0.0, directions)
         forbidden = (rows @ result[..., None])[..., 0]
@@ -86,7 +86,7 @@ class Continuation:
         return constraints.residual_jacobian(constraints.state(q)) * constraints.units
 
     def step(self, q: Coordinates, step: Rates, ranks: Indices | None = None) -> Stepped:
-        """Go along scaled tangents (N, n), then back by as many equations as are independent."""
+        """Step along scaled tangents (N, n), then project by as many equations as ``ranks``."""
         ranks = self.ranks(q) if ranks is None else ranks
         reached = self.corrected(step, moved(self.constraints, q, step), self.held, ranks)
         shaky = reached.shaky
@@ -98,9 +98,9 @@ class Continuation:
         return reached
 
     def departed(self, q: Coordinates, step: Rates) -> Stepped:
-        """Go along scaled tangents (N, n), then back by all equations, to leave a branch point.
+        """Step away from a branch point along scaled tangents (N, n); project by all equations.
 
-        A step is good if two halves of it lead to the same end.
+        A step is good if two half steps lead to the same end.
         """
         result = self.corrected(step, moved(self.constraints, q, step), self.held)
         half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
@@ -113,7 +113,7 @@ class Continuation:
         return Stepped(result.q, good, good & result.easy, result.shaky)
 
     def driven(self, q: Coordinates, columns: Sequence[int], goal: Coordinates) -> Stepped:
-        """Move some coordinates straight to goals (N, columns); the others follow by closure."""
+        """Move some coordinates straight to goals (N, columns); the others follow the closure."""
         constraints, units = self.constraints, self.constraints.units
         held = self.held.copy()
         held[list(columns)] = True
@@ -135,7 +135,7 @@ class Continuation:
     def corrected(
         self, step: Rates, trial: Coordinates, held: Mask, ranks: Indices | None = None
     ) -> Stepped:
-        """Project the ends of scaled steps, and see whether they are where the steps lead."""
+        """Project the ends of scaled steps, and refuse those that projection moves too far."""
         length, same = np.max(np.abs(step), axis=1, initial=0.0), self.tolerances.same
         # Steps of more than a radian or a length are never taken.
         nearby = np.where(length <= 1.0, np.maximum(ASIDE * length, same), -1.0)
@@ -155,10 +155,10 @@ class Continuation:
 
 
 def same_side(before: Jacobian, after: Jacobian, singular: float) -> Mask:
-    """Return whether no singular configuration lies between neighbours, by a determinant's sign.
+    """Return whether a determinant keeps its sign between neighbours: no singularity is passed.
 
-    Derivatives by the dependent coordinates are (N, m, d); where these are not determined in the
-    first place, the answer is yes.
+    Derivatives by the dependent coordinates are (N, m, d). Where these coordinates are not
+    determined in the first place, the answer is yes.
     """
     m, d = before.shape[1:]
     if m < d or d == 0:
@@ -182,7 +182,7 @@ def random_walks(
     stride: float = 0.4,
     shortest: float = 1e-2,
 ) -> Coordinates:
-    """Walk at random from a configuration (nq,), and return where all are after each step.
+    """Make random walks from a configuration (nq,); return configurations after each step.
 
     The result has the shape (steps, walkers, nq). Strides are the largest change of a coordinate
     in radians or lengths; a walker that cannot step stays.
@@ -227,7 +227,7 @@ def random_walks(
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """The last configurations on straight ways of some coordinates, and which reached their end."""
+    """The last configurations on the way to some targets, and which targets were reached."""
 
     q: Coordinates
     reached: Mask
@@ -244,8 +244,8 @@ def drive(
 ) -> Arrived:
     """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow.
 
-    Where steps get shorter than ``shortest``, a way has come to a singularity, or to where the
-    loops cannot be closed any more.
+    Where steps get shorter than ``shortest``, a singularity was met, or the loops cannot be closed
+    any further.
     """
     q, columns = np.array(q, dtype=np.float64), list(columns)
     units = continuation.constraints.units[columns]

@@ -25,7 +25,7 @@ EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LocalMobility:
-    """How many freedoms finite motions have at a configuration (None: not known), and why."""
+    """Number of freedoms of finite motions at a configuration (None: not known), and evidence."""
 
     mobility: int | None
     evidence: Evidence
@@ -61,8 +61,8 @@ def finite_mobility(
 ) -> LocalMobility:
     """Find the finite mobility at a closed configuration (n,) where closure has this rank.
 
-    It is proved where motions follow all velocities that forms of second order leave, and a
-    combination of the forms is definite on the others, or the forms never vanish together there.
+    It is proved where motions follow all velocities on which the second-order forms vanish, and on
+    the other velocities a combination of the forms is definite, or they never vanish together.
     """
     tangent = second_order(loops, q, rank, tolerances.rank)
     kernel = tangent.kernel
@@ -104,7 +104,7 @@ def _headings(basis: Array, rng: np.random.Generator) -> Rates:
 
 
 def _edge_wrenches(loops: LoopKinematics, stress: Residual) -> Wrench:
-    """Return a self-stress as the wrenches on the children of all edges, root frame."""
+    """Convert a self-stress of the loops to the wrench on each edge's child, in the root frame."""
     chords = stress[: 6 * len(loops.chords)].reshape(-1, 6)
     wrenches = -loops.edge_incidence.T @ chords
     force = wrenches[:, :3] / loops.length
@@ -117,16 +117,16 @@ def _edge_wrenches(loops: LoopKinematics, stress: Residual) -> Wrench:
 def followed_velocities(
     loops: LoopKinematics, q: Coordinates, headings: Rates, held: Mask | None = None
 ) -> Array:
-    """Return a basis (k, n) of the velocities that motions follow, by headings in general position.
+    """Return a basis (k, n) of the velocities that finite motions follow, from random velocities.
 
-    Corrections of small steps take back nearly all of what no motion follows.
+    Small steps along them are projected onto the loops, which takes back what no motion follows.
     """
     ways, reached = _ways(loops, q, headings, held)
     return _basis(ways[reached])
 
 
 def _basis(ways: Rates) -> Array:
-    """Return a basis (k, n) of what ways span, leaving out what they are merely curved by."""
+    """Return a basis (k, n) of the span of displacements, without what curvature adds."""
     if len(ways) == 0:
         return ways
     _, sizes, V = np.linalg.svd(ways / np.sqrt(len(ways)), full_matrices=False)
@@ -140,7 +140,7 @@ def _ways(
     held: Mask | None = None,
     step: float = 0.1,
 ) -> tuple[Rates, Mask]:
-    """Return where steps along headings lead, per length of step, and which end nearby."""
+    """Project steps along headings; return displacements per step, and which ended nearby."""
     # Forbidden by terms of order m, a step of length s is taken back until s**m is rounding.
     _, ways, closed = retracted(loops, q, step * headings, held)
     ways /= step
@@ -150,7 +150,7 @@ def _ways(
 
 
 def follows(loops: LoopKinematics, q: Coordinates, basis: Array, rng: np.random.Generator) -> bool:
-    """Return whether motions follow velocities in general position in a space, basis (n, k)."""
+    """Return whether finite motions follow random velocities of a space, given its basis (n, k)."""
     headings = _headings(basis, rng)
     ways, reached = _ways(loops, q, headings)
     off = np.linalg.norm(ways - headings, axis=1) / np.linalg.norm(headings, axis=1)
@@ -158,7 +158,7 @@ def follows(loops: LoopKinematics, q: Coordinates, basis: Array, rng: np.random.
 
 
 def _linear(headings: Rates, ways: Rates, motions: Array) -> bool:
-    """Return whether corrections act on all headings as one linear map: a single motion is here."""
+    """Return whether projection acts on all headings as one linear map: there is one branch."""
     before, after = headings @ motions, ways @ motions
     share, *_ = np.linalg.lstsq(before, after)
     off = np.linalg.norm(before @ share - after, axis=1) / np.linalg.norm(before, axis=1)

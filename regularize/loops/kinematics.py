@@ -95,7 +95,7 @@ class LoopKinematics(LoopTree):
         self.coupling, self.coupling_offset, self.curves = self._couplings()
 
     def _sort_joints(self, joints: Sequence[Edge]) -> None:
-        """Sort the motions of joints, those alike together, so that they are made at once."""
+        """Sort joints by kind, so that the motions of one kind are computed together."""
         first = np.searchsorted(self.edge_of_column, np.arange(len(joints)))
         #: Coordinates and joints of the single motions that come k-th in a joint, and their screws.
         self._rows: list[tuple[Indices, Indices]] = []
@@ -169,10 +169,10 @@ class LoopKinematics(LoopTree):
         return State(q, T_world, screws, T_chord, T_target)
 
     def poses(self, q: Coordinates) -> tuple[Transform, Transform | None]:
-        """Return how far edges move, (N, edges, 4, 4), and where coordinates act, (N, n, 4, 4).
+        """Return motions of edges, (N, edges, 4, 4), and frames of coordinates, (N, n, 4, 4).
 
         The latter are the frames in which the coordinates' screws are constant; None where each
-        edge has one coordinate, which acts where the edge begins.
+        edge has one coordinate, whose frame is that of the edge.
         """
         if self._alone:
             return self._screws[0].motions(q), None
@@ -191,7 +191,7 @@ class LoopKinematics(LoopTree):
         return moved, carried
 
     def _followed(self, moved: Transform) -> Transform:
-        """Return the poses of all nodes along the tree, by how far edges move, (N, edges, 4, 4)."""
+        """Return the poses of all nodes along the tree by the motions of edges (N, edges, 4, 4)."""
         T_world = np.empty((len(moved), len(self.nodes), 4, 4))
         T_world[:, self._starts] = screw.IDENTITY
         edges, onward, start, end = self._ways
@@ -293,7 +293,7 @@ class LoopKinematics(LoopTree):
         return np.concatenate([rows, self.coupling_rows(q)], axis=1)
 
     def scaled(self, twists: Twist) -> Twist:
-        """Take twists about ``center``, their linear part divided by ``length``."""
+        """Refer twists to the point ``center``, and divide their linear part by ``length``."""
         linear = twists[..., :3] + screw.cross(twists[..., 3:], self.center)
         return np.concatenate([linear / self.length, twists[..., 3:]], axis=-1)
 
@@ -313,7 +313,7 @@ class LoopKinematics(LoopTree):
         return np.asarray((state.T_world_node[0, self._parent] @ self.T_parent)[:, :3, 3])
 
     def displacements(self, start: State, end: State) -> Array:
-        """Return the largest way of a joint (m) and turn of a body (rad) between states, (N, 2)."""
+        """Return the largest shift of a joint (m) and turn of a body (rad) between states."""
         moved = end.T_world_node - start.T_world_node
         ways = (moved[:, self._parent] @ self.T_parent[:, :, 3:])[..., :3, 0]
         before, after = start.T_world_node[..., :3, :3], end.T_world_node[..., :3, :3]
@@ -322,7 +322,7 @@ class LoopKinematics(LoopTree):
         return np.stack([way, np.linalg.norm(turns, axis=-1).max(axis=1, initial=0.0)], axis=1)
 
     def integrate(self, q: Coordinates, velocity: Rates) -> Coordinates:
-        """Return where a unit of time at constant joint velocity leads from q."""
+        """Return the coordinates after a unit of time at constant joint velocity from q."""
         result = q + velocity
         for columns, basis, _ in self._groups:
             start, step = (_group_pose(basis, values[:, columns]) for values in (q, velocity))
@@ -379,7 +379,7 @@ def center_and_length(
 
 
 def _locked(loops: LoopKinematics, state: State, edges: Sequence[EdgeId]) -> bool:
-    """Return whether lengths so small forbid axes that nearly meet every motion."""
+    """Return whether axes that nearly meet would lose every motion with so small a length."""
     columns = [c for e in edges for c in loops.local(e) if loops.incidence[:, c].any()]
     turns = np.linalg.svd(state.screws[0, columns, 3:], compute_uv=False)
     if len(turns) < 2 or turns[1] < 1e-2 * turns[0]:

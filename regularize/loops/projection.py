@@ -57,7 +57,7 @@ class ConstraintSet(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Some equations of a constraint set, or its errors measured from target values."""
+    """Chosen equations of a constraint set, with errors measured from target values."""
 
     whole: ConstraintSet
     rows: slice | Indices = field(default_factory=lambda: slice(None))
@@ -65,17 +65,17 @@ class View:
 
     @property
     def units(self) -> Array:
-        """Units of the whole."""
+        """Units of the whole constraint set."""
         return self.whole.units
 
     @property
     def state(self) -> Callable[[Coordinates], Any]:
-        """State of the whole."""
+        """State of the whole constraint set."""
         return self.whole.state
 
     @property
     def integrate(self) -> Callable[[Coordinates, Rates], Coordinates]:
-        """Integration of the whole."""
+        """Integration by the whole constraint set."""
         return self.whole.integrate
 
     def residual(self, state: Any) -> Residual:
@@ -271,9 +271,9 @@ def moved(constraints: ConstraintSet, q: Coordinates, step: Rates) -> Coordinate
 def retracted(
     loops: LoopKinematics, q: Coordinates, steps: Rates, held: Mask | None = None
 ) -> tuple[Coordinates, Rates, Mask]:
-    """Return closed configurations near the ends of scaled steps (N, n) from a closed one (n,).
+    """Project the ends of scaled steps (N, n) from a closed configuration (n,) onto the loops.
 
-    They come with the scaled ways to them, and whether each is closed.
+    Returned are the configurations, the scaled displacements to them, and which are closed.
     """
     start = np.repeat(q[None], len(steps), axis=0)
     rows = loops.jacobian(loops.state(q)) * loops.units
@@ -362,7 +362,7 @@ def least_norm(
 
 
 def ranks_of(matrices: Array | BlockRows, singular: float, held: Mask | None = None) -> Indices:
-    """Count singular values above the fraction ``singular`` of the largest, held columns out."""
+    """Count singular values above the fraction ``singular`` of the largest; no held columns."""
     if not isinstance(matrices, np.ndarray):
         if not (held is not None and held.any()) and matrices.independent():
             return np.full(matrices.configurations, matrices.shape[0])

@@ -42,7 +42,7 @@ Forms: TypeAlias = Array
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """Infinitesimal motions of some loops and the forms that decide on them."""
+    """Infinitesimal motions of loops, and the quadratic forms that say which of them can go on."""
 
     motions: Array  # orthonormal basis of the infinitesimal motions, scaled, (n, k)
     states: Array  # orthonormal basis of all self-stresses, (m, s)
@@ -59,14 +59,14 @@ class SecondOrder:
 
 
 def second_order(loops: LoopKinematics, q: Coordinates, rank: int, rtol: float) -> SecondOrder:
-    """Return motions, self-stresses and forms at a closed configuration (n,) of known rank."""
+    """Return motions, self-stresses and their forms at a closed configuration of known rank."""
     return second_orders(loops, q[None], rank, rtol)[0]
 
 
 def second_orders(
     loops: LoopKinematics, q: Coordinates, rank: int, rtol: float
 ) -> list[SecondOrder]:
-    """Return motions, self-stresses and forms at configurations (N, n) with the same rank."""
+    """Return motions, self-stresses and their forms at configurations (N, n) of one rank."""
     state = loops.state(q)
     u, _, vt = np.linalg.svd(loops.jacobian(state) * loops.units)
     motions, stresses = np.swapaxes(vt[:, rank:], 1, 2), u[:, :, rank:]
@@ -83,7 +83,7 @@ def second_orders(
 
 
 def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> SecondOrder:
-    """Return the independent forms of self-stresses (m, s), from second derivatives (k, k, m)."""
+    """Return independent forms of self-stresses (m, s), by second derivatives (k, k, m)."""
     k = motions.shape[1]
     flat = (H @ stresses).reshape(k * k, stresses.shape[1])
     level = rtol * max(float(np.max(np.abs(H), initial=0.0)), 1.0)
@@ -96,7 +96,7 @@ def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> Seco
 def definite(forms: Forms, level: float) -> Array | None:
     """Return unit weights of a positive definite combination of forms, or None if none was found.
 
-    There is one exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
+    One exists exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
     unit vectors t, and then the point of the hull nearest to zero is one.
     """
     # It is approached from within: among the points so far it is a problem of least squares without
@@ -128,7 +128,7 @@ def definite(forms: Forms, level: float) -> Array | None:
 
 
 def _not_negative(A: Array, b: Array) -> Array:
-    """Return the x without negative entries for which A x is nearest to b (Lawson and Hanson)."""
+    """Solve non-negative least squares, min |A x - b| with x >= 0 (Lawson and Hanson)."""
     # SciPy has it in a package that takes longer to load than most mechanisms to analyse.
     x, free = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
     rounding = ROUNDING * max(A.shape) * float(np.abs(A).sum(axis=0).max())
@@ -154,10 +154,10 @@ def _not_negative(A: Array, b: Array) -> Array:
 def never_together(
     forms: Forms, level: float, except_in: Sequence[Array] = (), most: int = 5000
 ) -> bool:
-    """Return whether forms vanish together only in given spaces, proved by excluding boxes.
+    """Return whether all forms vanish together only in given spaces, proved by excluding boxes.
 
-    One vector in each direction is on the faces of a cube. A box on a face is left out if the
-    combination that its middle feels most vanishes nowhere in it; else it is halved in all
+    Every direction meets a face of a cube. A box on a face is excluded if the combination of forms
+    that is largest at its middle has no zero in it; else it is halved in all
     directions, until more than ``most`` boxes remain.
     """
     # Across a space in which all forms vanish, two vectors w ± e/2 have values that differ by
@@ -197,9 +197,10 @@ def never_together(
 
 
 def cone(forms: Forms, level: float, rng: np.random.Generator) -> Array:
-    """Find unit vectors (N, k) far from each other at which all forms vanish, opposite ones once.
+    """Find unit vectors (N, k) far from each other on which all forms vanish, opposite ones once.
 
-    Gauss and Newton's method starts from random vectors, and finds many where more than lines are.
+    Gauss and Newton's method starts from random vectors; of a cone of dimension two and more it
+    finds many.
     """
     k = forms.shape[1]
     t = rng.normal(size=(100 * k, k))
@@ -217,9 +218,9 @@ def cone(forms: Forms, level: float, rng: np.random.Generator) -> Array:
 
 
 def vanishing_spaces(forms: Forms, level: float, directions: Array) -> list[Array] | None:
-    """Return bases (k, d) of linear spaces in which all forms vanish, from unit vectors in each.
+    """Return bases (k, d) of the linear spaces on which all forms vanish, from unit vectors there.
 
-    None where they may vanish elsewhere, twice in one direction, or in spaces that meet.
+    None where the forms may vanish elsewhere, with a higher multiplicity, or in spaces that meet.
     """
     spaces: list[Array] = []
     for t in directions:
@@ -234,7 +235,7 @@ def vanishing_spaces(forms: Forms, level: float, directions: Array) -> list[Arra
 
 
 def _spread(vectors: Array, most: int, apart: float) -> Array:
-    """Choose some of many unit vectors (M, k), each farther than ``apart`` from the others."""
+    """Choose at most ``most`` of unit vectors (M, k), each farther than ``apart`` from the rest."""
     kept: list[Array] = []
     distances = np.full(len(vectors), np.inf)
     while len(kept) < most and len(vectors) and distances.max() > apart:
@@ -259,7 +260,7 @@ class Jets:
         ]
 
     def remainder(self, series: Sequence[Rates]) -> Residual:
-        """Return the closure rates at the first order that a series of scaled velocities lacks."""
+        """Return the closure error of a series of scaled velocities at the next order."""
         velocities = [values * self.loops.units for values in series]
         screws, twists, products = [self._screws], [], []
         for k in range(len(series)):
@@ -282,10 +283,10 @@ class Jets:
         return np.concatenate([rows.ravel(), coupled])
 
     def ends_at(self, direction: Array, tolerance: float, highest: int = 6) -> int | None:
-        """Return the order at which no jet goes on that begins along an infinitesimal motion.
+        """Return the order at which no power series continues an infinitesimal motion.
 
-        The direction is a unit vector (k,) at which every form is zero, and nothing near it but its
-        multiples. None where the jet goes on, or where others may begin along the same motion.
+        The direction is a unit vector (k,), an isolated zero of all forms. None where the series
+        goes on, or where others may begin along the same motion.
         """
         motions, stresses = self.here.motions, self.here.states
         series = [motions @ direction]

@@ -315,9 +315,9 @@ class LoopTree:
 
     @cached_property
     def carriers(self) -> Array:
-        """Signs with which each coordinate moves what carries each screw, shape (n, n).
+        """Signs with which each coordinate moves the frame that holds each screw, (n, n).
 
-        A joint's screw is carried by its parent and by the joint's own coordinates before it; the
+        A joint's screw moves with its parent and with the joint's own coordinates before it; the
         screws of a group joint are fixed in the moving frame.
         """
         signs = np.zeros((self.freedoms, self.freedoms))

@@ -43,6 +43,7 @@ class Diagnostic:
         joints: Names of the joints concerned.
         source: Where in the files, if known.
         help: What to do, one entry per way out.
+        unread: Whether a joint, closure or coupling is missing in what was read.
     """
 
     code: str
@@ -52,6 +53,7 @@ class Diagnostic:
     joints: tuple[str, ...] = ()
     source: Source | None = None
     help: tuple[str, ...] = ()
+    unread: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``diagnostics`` in the JSON report."""

@@ -102,7 +102,7 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Find equal points of mass that make up for what is not taken of the mass matrix.
+        """Find equal point masses that supply the part of the mass matrix that is not ``taken``.
 
         Returned are the mass of a point, places about the first end (p, 3), and motions by the
         elastic coordinates (p, 3, e).
@@ -144,7 +144,7 @@ def _null(rows: Array) -> Array:
 
 
 def _rigid(name: str, mass: Array) -> Inertia:
-    """Read mass properties from a mass matrix about the origin; refuse what no rigid body has."""
+    """Read mass properties from a mass matrix; refuse one that no rigid body has."""
     m = float(np.trace(mass[:3, :3]) / 3)
     moment = (mass[3:, :3] - mass[:3, 3:]) / (2 * m)
     center = np.array([moment[2, 1], moment[0, 2], moment[1, 0]])
@@ -343,7 +343,7 @@ def _name(body: str, k: int) -> str:
 
 
 def _points(beam: Beam) -> tuple[Array, Array]:
-    """Return where springs stand along a beam, and how much of its length is theirs, in metres."""
+    """Return the places of springs along a beam and the length that each stands for, in metres."""
     weights, ends = np.ones(POINTS), np.array([2.0, -3.0, 1.0]) / 24
     weights[:3] += ends
     weights[-3:] += ends[::-1]
@@ -351,7 +351,7 @@ def _points(beam: Beam) -> tuple[Array, Array]:
 
 
 def _freedoms(beam: Beam) -> tuple[Array, list[int]]:
-    """Return stiffness times length of the six strains (v, ω), and which of them give."""
+    """Return stiffness times length of the six strains (v, ω), and which of them are elastic."""
     A, (Iy, Iz), L = beam.area, beam.moments, beam.length
     stiff = np.array([beam.E * A, *[SHEAR * beam.G * A] * 2, beam.G * (Iy + Iz), *beam.flexural])
     inertia = beam.density * np.array([A, A, A, Iy + Iz, A, A])

@@ -33,7 +33,7 @@ class DisjointSets(Generic[Element]):
         self._size = dict.fromkeys(self._above, 1)
 
     def __getitem__(self, element: Element) -> Element:
-        """Return the element that stands for the set of this one."""
+        """Return the representative of the set that an element is in."""
         above = self._above
         if element not in above:
             above[element] = element
@@ -47,7 +47,7 @@ class DisjointSets(Generic[Element]):
         return root
 
     def union(self, *elements: Element) -> None:
-        """Unite the sets of the elements; the largest lends its name."""
+        """Unite the sets of the elements; the representative of the largest set stays."""
         roots = dict.fromkeys(self[element] for element in elements)
         if not roots:
             return
@@ -107,7 +107,7 @@ class Edge:
 
     @property
     def split(self) -> bool:
-        """Whether it is one part of a joint that had to be split into several edges."""
+        """Whether the edge is one of several that a joint was split into."""
         return self.joint.kind not in SUBGROUP_KINDS
 
     def other(self, node: NodeId) -> NodeId:
@@ -165,7 +165,7 @@ class Graph:
 
     @cached_property
     def extents(self) -> Array:
-        """How far masses, shapes and joints of each node are from one of its joints, in metres."""
+        """Largest distance of masses, shapes and joints from one joint of each node, in metres."""
         points: list[list[Array]] = [[] for _ in self.nodes]
         for edge in self.edges:
             points[edge.parent].append(edge.T_parent[:3, 3])
@@ -191,7 +191,7 @@ class Graph:
 
     @cached_property
     def known(self) -> dict[Any, Any]:
-        """What was derived of some edges, kept by those who ask for it again and again."""
+        """A store for results derived from sets of edges, so that they are computed once."""
         return {}
 
     @cached_property
@@ -218,7 +218,7 @@ class Graph:
 
     @cached_property
     def cells(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Sets of edges with constraints of their own: biconnected parts that couplings may tie."""
+        """Sets of edges to analyse alone: biconnected parts, joined where couplings tie them."""
         if not self.couplings:
             return self.blocks
         edge_of = {c: edge.index for edge in self.edges for c in edge.columns}
@@ -315,7 +315,7 @@ def spanning_forest(
 
 
 def spanning_tree(graph: Graph, preference: Sequence[EdgeId] | None = None) -> tuple[EdgeId, ...]:
-    """Return the edges of a spanning tree in order of preference, the file's closures last."""
+    """Choose a spanning tree by order of preference, with closures of the file last."""
     if preference is None:
         edges = sorted(graph.edges, key=lambda edge: (edge.joint.closure, edge.index))
         preference = [edge.index for edge in edges]
@@ -340,7 +340,7 @@ def loop_count(graph: Graph, block: Sequence[EdgeId]) -> int:
 
 
 def part_of(graph: Graph, edges: Iterable[EdgeId]) -> Graph | None:
-    """Return the graph of some edges, numbered anew; None where a joint is partly among them."""
+    """Return the graph of some edges, numbered anew; None where a joint is partly in them."""
     chosen = [graph.edges[e] for e in sorted(edges)]
     names = {edge.joint.name for edge in chosen}
     joints = tuple(joint for joint in graph.mechanism.joints if joint.name in names)

@@ -48,7 +48,7 @@ MANY = 64
 
 
 def _near_each_other(graph: Graph) -> Graph:
-    """Bring joint frames near each other that lie far off along their axes, if that tells lengths.
+    """Slide joint frames along their axes towards each other, if that reveals the size of the loop.
 
     Frames stay where they are no further apart along the axes than thirty times what the axes are
     from each other, and where axes meet in one point to a few parts in ten thousand or are one
@@ -97,7 +97,7 @@ def _near_each_other(graph: Graph) -> Graph:
 
 
 def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
-    """Count the directions in which frames may move without any change; and return a single one."""
+    """Count directions in which frames may slide without any change; return a single one."""
     # The parts of a joint that was split share one frame.
     counts = np.array([0 if e.split else FREE.get(e.joint.kind, 1) for e in edges], dtype=np.intp)
     axes = np.array([edge.screws[3:].sum(axis=1) for edge in edges])
@@ -108,7 +108,7 @@ def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
 
 
 def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[float]:
-    """Return the largest distances of joints on one body, in metres.
+    """Return the largest distances between joints on one body, in metres.
 
     Of axes from each other; of frames along them, with and without slides; of parallel axes.
     """
@@ -152,7 +152,7 @@ def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[floa
 
 
 def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Transform]]:
-    """Map nodes that edges without freedoms hold together to one of them and the pose from it."""
+    """Map each node to the node that edges without freedoms join it to, and its pose there."""
     poses: dict[NodeId, tuple[NodeId, Transform]] = {}
     for edge in edges:
         if edge.freedoms:
@@ -167,7 +167,7 @@ def _rigid(edges: Sequence[Edge]) -> dict[NodeId, tuple[NodeId, Transform]]:
 
 
 def _poses(graph: Graph) -> dict[NodeId, Transform]:
-    """Return the poses of all nodes, loops left open."""
+    """Return the poses of all nodes along the spanning tree; loops may be open."""
     poses = {graph.ground: IDENTITY}
     for index, node in breadth_first(graph, graph.ground):
         edge = graph.edges[index]
@@ -179,7 +179,7 @@ def _poses(graph: Graph) -> dict[NodeId, Transform]:
 
 
 def _slid(edge: Edge, way: Array) -> Edge:
-    """Move both frames of a joint alike, in the joint frame."""
+    """Return the edge with both joint frames shifted alike, in the joint frame."""
     shift = screw.transform(None, way)
     return replace(edge, T_parent=edge.T_parent @ shift, T_child=edge.T_child @ shift)
 
@@ -193,7 +193,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
     first = {joint.name: k for joint, k in zip(mechanism.joints, starts, strict=False)}
     edges: list[Edge] = []
     for joint in mechanism.joints:
-        if joint.kind == "fixed" and not joint.closure:
+        if joint.kind == "fixed" and not joint.closure and joint not in rigid_loops:
             continue
         parts = [joint.screws]
         if joint.kind not in SUBGROUP_KINDS:
@@ -239,9 +239,10 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
 def _merge_fixed(
     mechanism: Mechanism,
 ) -> tuple[dict[str, Transform], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
-    """Group bodies that fixed joints join: frames in the first body of each, node of each, groups.
+    """Group bodies that fixed joints join.
 
-    Last come the fixed joints that join bodies of one group a second time.
+    Returned are each body's frame in the first body of its group, its node, the groups, and the
+    fixed joints that join bodies of one group a second time.
     """
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
     names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
@@ -274,5 +275,5 @@ def _merge_fixed(
 
 
 def as_graph(model: Model | Graph, format: str | None = None) -> Graph:
-    """Return the graph of what `as_mechanism` takes."""
+    """Return the graph of a model, or of anything else that `as_mechanism` accepts."""
     return model if isinstance(model, Graph) else build(as_mechanism(model, format))

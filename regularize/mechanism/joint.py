@@ -41,12 +41,12 @@ class PerFreedom(Frozen):
             object.__setattr__(self, name, read_only(value).reshape(-1))
 
     def stated(self) -> dict[str, Array]:
-        """Return what the model states, by name."""
+        """Return the fields that the model states, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     def taken(self, order: Any) -> Self:
-        """Return the values of some of the freedoms, or of all in another order."""
+        """Return the values of chosen freedoms, in the order of ``order``."""
         return replace(self, **{name: value[order] for name, value in self.stated().items()})
 
 
@@ -177,6 +177,7 @@ class Joint(Frozen):
         dynamics: Damping, friction, springs and rotor inertia.
         tolerance: How far it may be off in every direction, metres and radians, or None where the
             model states nothing; texts with units are taken too.
+        repeated: Equations that the model states for it more than once, as several mates do.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Joint(Frozen):
     source: Source | None = None
     dynamics: JointDynamics = field(default_factory=JointDynamics)
     tolerance: tuple[float, float] | None = None
+    repeated: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -303,9 +305,9 @@ def relative_pose(joint: Joint, q: Coordinates) -> Transform:
 def changed_joint(
     joint: Joint, kind: str, screws: Space, shift: Transform = IDENTITY, own: int | None = None
 ) -> Joint:
-    """Make a joint another kind in the same position, its frame shifted within its own.
+    """Return a joint of another kind in the same position, its frame shifted by ``shift``.
 
-    Limits and dynamics of its single freedom stay those of the new freedom ``own``, or go.
+    Limits and dynamics of the old single freedom go to the new freedom ``own``, or are dropped.
     """
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)

@@ -296,6 +296,11 @@ class Mechanism(Frozen):
         return {joint.name: joint for joint in self.joints}
 
     @property
+    def complete(self) -> bool:
+        """Whether every joint, closure and coupling of the model was read."""
+        return not any(finding.unread for finding in self.findings)
+
+    @property
     def freedoms(self) -> int:
         """Sum of the freedoms of all joints."""
         return sum(joint.freedoms for joint in self.joints)
@@ -347,7 +352,7 @@ def _find(what: str, name: str, entries: Mapping[str, Named]) -> Named:
 
 
 def massless(mechanism: Mechanism) -> list[str]:
-    """Name bodies that state no mass properties; where all state some, those without any mass."""
+    """Name the bodies that state no mass properties, or if all state some, those of zero mass."""
     bodies = [body for body in mechanism.bodies if body.name != mechanism.ground]
     unknown = [body.name for body in bodies if body.inertia is None]
     return unknown or [
@@ -378,7 +383,7 @@ Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
-    """Return a mechanism, what something was made of, or what a file or object is read as.
+    """Return the mechanism itself, the one that a result was made of, or the one read from a file.
 
     Raises ``ReadError`` where it cannot be read, ``NotTaken`` where it is nothing of the kind.
     """
@@ -390,7 +395,7 @@ def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
 
 
 def not_taken(model: Any, objects: Iterable[str] = ()) -> NotTaken:
-    """Return the error about what is no model; ``objects`` describes others that would be taken."""
+    """Return the error for a value that is no model; ``objects`` describes what is accepted too."""
     known = "; ".join(["a model is a path, a Mechanism, or what was made of one", *objects])
     return NotTaken(f"{known}; got an object of type {type(model).__name__!r}")
 

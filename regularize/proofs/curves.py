@@ -65,7 +65,7 @@ def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve
 
 @dataclass(frozen=True)
 class _Shape:
-    """Degrees of the polynomials."""
+    """The joints whose half angles are parameters, and the degrees of all other relations in x."""
 
     first: EdgeId  # the joint of the parameter x
     others: tuple[EdgeId, ...]  # the joints of y and z, as far as there are such
@@ -75,7 +75,7 @@ class _Shape:
 def _shapes(
     first: EdgeId, series: dict[EdgeId, Series], level: int, prime: int
 ) -> Iterator[_Shape]:
-    """Yield degrees with which all half angles are functions of x and of so many square roots."""
+    """Yield shapes in which all half angles are functions of x and of ``level`` square roots."""
 
     def beyond(others: tuple[EdgeId, ...], degrees: dict[EdgeId, int], basis: list[Series]) -> Any:
         rest = [e for e in series if e != first and e not in others]
@@ -98,19 +98,19 @@ def _shapes(
 
 
 def _powers(basis: Sequence[Series], series: Series, prime: int) -> list[Series]:
-    """Return a basis, times a series, times its square: what its quadratic equation is made of."""
+    """Return a basis, its products with a series and with its square: a quadratic's terms."""
     once = [times(b, series, prime) for b in basis]
     return [*basis, *once, *(times(b, series, prime) for b in once)]
 
 
 def _smooth(basis: Sequence[Series]) -> list[int]:
-    """Return places of what is not zero at the pose: the slope, and over a root the leading one."""
+    """Return places of coefficients that a smooth curve needs: the slope, and a leading one."""
     count = len(basis)
     return [count] if count == 1 else [count, 2 * count]
 
 
 def _sides(basis: Sequence[Series], series: Series, prime: int) -> list[Series]:
-    """Return what numerator and denominator of a fraction are made of."""
+    """Return a basis and its products with a series: the terms of the series as a fraction."""
     return [*basis, *(times(b, series, prime) for b in basis)]
 
 
@@ -134,7 +134,7 @@ def _least(values: Sequence[Series], needed: Sequence[int], level: int, prime: i
 def _found(
     loops: Sequence[Loop], screws: dict[EdgeId, Vector], shape: _Shape, prime: int
 ) -> MotionCurve | None:
-    """Return polynomials with these degrees, or None where numbers are longer than the prime."""
+    """Return the curve of a shape, or None where its numbers are longer than the prime."""
     count = 2 ** len(shape.others)
     order = 2 * count * (1 + max(shape.degrees.values(), default=0)) + 6
     series = _series(loops, screws, shape.first, order, prime)
@@ -237,7 +237,7 @@ def _turned(q: Sequence[int], screw: Vector, sense: int) -> list[int]:
 
 
 class Exhausted(NotExact):
-    """A search took as much work as it may take."""
+    """Raised where a search has used up the work that it is allowed."""
 
 
 _left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)

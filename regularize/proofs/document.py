@@ -28,7 +28,7 @@ from regularize.tolerances import EXACT, RTOL
 
 
 class PartDocument:
-    """The steps of a proof, each written once, premises first."""
+    """Writes the proof of one block as steps, each once, premises first."""
 
     def __init__(
         self, graph: Graph, part: Block, freedoms: dict[EdgeId, Space], family: str = ""
@@ -85,7 +85,7 @@ class PartDocument:
         }
 
     def _order(self, cuts: Mapping[EdgeId, Cut]) -> list[tuple[EdgeId, NodeId, Cycle]]:
-        """Return the cuts in the order in which their loops are closed, with bodies and loops."""
+        """Return cuts, the bodies that see them and their loops, in the order of closing."""
         if self.part.held:
             return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
         return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
@@ -125,15 +125,15 @@ class PartDocument:
         return len(rows)
 
     def _steady(self, node: NodeId, e: EdgeId) -> int | None:
-        """Return the step that says how a joint's screw is carried as a body sees it."""
+        """Return the number of the fact by which a body sees a joint's screw change the least."""
         edge, spaces = self.graph.edges[e], self.spaces
         if node in (edge.parent, edge.child):
             return None
         facts = [self.propagation.fact(node, body) for body in (edge.parent, edge.child)]
         known = [fact for fact in facts if fact is not None]
-        of = self.propagation.freedoms[e]
+        Z = self.propagation.freedoms[e]
         return self._premise(
-            min(known, key=lambda fact: spaces.dimension(spaces.carried(of, fact.space)))
+            min(known, key=lambda fact: spaces.dimension(spaces.carried(Z, fact.space)))
         )
 
     def _name(self, e: EdgeId) -> str:
@@ -153,7 +153,7 @@ class PartDocument:
         return [group for group in groups.values() if any(cut.thinned.size for cut in group)]
 
     def _rigid(self, group: Sequence[Cut]) -> None:
-        """Write which rows of loops that cannot move are kept: as many as the reduction keeps."""
+        """Write the step that keeps, of loops that cannot move, as many rows as the reduction."""
         edges = sorted({e for cut in group for e in cut.cycle.edges})
         columns = [(e, z) for e in edges for z in self.freedoms[e]]
 
@@ -182,7 +182,7 @@ class PartDocument:
         self.kept |= {cut.edge.index: reduced(kept[cut]) for cut in group}
 
     def _joint(self, e: EdgeId) -> dict[str, Any]:
-        """Return the entry of a joint; a virtual one is not among the machine's."""
+        """Return the entry of a joint, marked where it is a virtual one."""
         edge, virtual = self.graph.edges[e], e not in self.part.screws
         screws = np.zeros((0, 6)) if virtual else self.part.screws[e].T
         return {
@@ -198,7 +198,7 @@ class PartDocument:
         return self.graph.nodes[node]
 
     def _cut(self, closing: Closing) -> None:
-        """Write how a loop is closed."""
+        """Write the step that closes a loop: the cut, its premises, rows kept and removed."""
         of = [[self._premise(P), self._premise(Q)] for P, Q in closing.of]
         removed = annihilator(self.spaces.exact(closing.space))
         kept = annihilator(reduced([*self.freedoms[closing.edge], *removed]))
@@ -245,7 +245,7 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """Return the verdict on a proof as one about a model, refused where the joints are not its own.
+    """Return the verdict on a proof as one about a model, refused where its joints are others.
 
     The model may be off by ``rtol``, radians and parts of its size, from what is proved.
     """
@@ -256,7 +256,7 @@ def match(
 
 
 def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> str:
-    """Return what is not said of a model, if there is anything."""
+    """Return why a proof is not one about a model, empty where it is."""
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)
@@ -277,12 +277,12 @@ def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> st
         unit, origin = float(part["unit_m"]), np.array(part["origin_m"], dtype=float)
         if unit <= 0.0:
             return "unit_m is no length"
-        own = [edges[joint["name"]].index for joint in joints]
+        inside = [edges[joint["name"]].index for joint in joints]
         # Of a few loops of several a bound would be true, and be read as one of all of them.
-        if "inverse" in part and {*own} != {e for name in joints[:1] for e in blocks[name["name"]]}:
+        if "inverse" in part and {*inside} != {e for j in joints[:1] for e in blocks[j["name"]]}:
             return "a bound leaves out joints that share loops with its own"
         # Of a large unit of length small parts cannot be told apart: their own size counts.
-        larger = max(1.0, unit / center_and_length(loops, state, own)[1])
+        larger = max(1.0, unit / center_and_length(loops, state, inside)[1])
         measured = loops.measured(unit, origin)
         for joint in joints:
             edge = edges[joint["name"]]

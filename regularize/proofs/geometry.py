@@ -86,7 +86,7 @@ NOTHING = cross(UNITS[0], UNITS[0])
 
 @dataclass(frozen=True)
 class Precision:
-    """How exactly the geometry is taken."""
+    """Tolerances with which measured geometry is made exact."""
 
     within: float  # what relation is taken to be meant, radians and parts of the size
     rounding: float  # how far a number may be moved to a simpler one
@@ -210,7 +210,7 @@ def angulated(
 
 
 def upright(row: Sequence[int]) -> list[Fraction]:
-    """Return a screw divided by its first angular component, for parallel hinges to agree."""
+    """Return a screw divided by its first angular component: parallel hinges get one direction."""
     lead = next(x for x in row[3:] if x)
     return [Fraction(x, lead) for x in row]
 

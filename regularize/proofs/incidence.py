@@ -21,11 +21,11 @@ Rational = tuple[Fraction, Fraction, Fraction]
 
 
 class NotExact(Exception):
-    """No rational geometry was found that has all the relations."""
+    """Raised where no rational geometry was found that has all relations of the joints."""
 
 
 def simplest(x: float, within: float) -> Fraction:
-    """Return the fraction with the smallest denominator that is so near to a number."""
+    """Return the fraction with the smallest denominator within a distance of a number."""
     low, high = Fraction(x) - Fraction(within), Fraction(x) + Fraction(within)
     # Stern-Brocot: the first fraction met on the way that lies in the interval.
     whole: list[int] = []
@@ -43,7 +43,7 @@ def simplest(x: float, within: float) -> Fraction:
 
 
 def simple_vector(values: Iterable[float], within: float) -> tuple[Fraction, ...]:
-    """Return fractions so near to numbers, with a common denominator that is not long."""
+    """Return fractions within a distance of numbers, with a short common denominator."""
     numbers = [float(x) for x in values]
     single = tuple(simplest(x, within) for x in numbers)
     size = math.ceil(0.5 / within)
@@ -86,7 +86,7 @@ class Directions:
         self.measured: list[Array] = []
 
     def add(self, direction: Array) -> int:
-        """Return the number of the class of parallel directions to which one belongs."""
+        """Return the number of a direction's class of parallels, which may be a new one."""
         unit = direction / np.linalg.norm(direction)
         for i, unit_vector in enumerate(self.measured):
             if np.linalg.norm(np.cross(unit_vector, unit)) <= self.within:
@@ -191,7 +191,7 @@ class Incidences:
         return float(np.linalg.norm(np.cross(d / np.linalg.norm(d), difference)))
 
     def add_centre(self, point: Array) -> int:
-        """Return the number of a point in which lines may meet."""
+        """Return the number of the point at measured coordinates, in which lines may meet."""
         for i, known in enumerate(self.centres):
             if np.linalg.norm(point - known) <= self.within:
                 return i

@@ -43,7 +43,7 @@ class Leg:
 
 
 def legs_of(graph: Graph, freedoms: dict[EdgeId, Space]) -> list[Leg]:
-    """Return the legs of which exact joints consist; none where there are other chains."""
+    """Return the legs that all chains of exact joints are; none where a chain is no leg."""
     legs = []
     for between, chain in _chains(graph, [*freedoms]):
         for split in range(1, len(chain)):
@@ -68,7 +68,7 @@ def on_conics(
     squares = _squares(points[0], rounding)
     if squares is None:
         return None
-    exact = [_projected(squares, own, rounding) for own in points]
+    exact = [_projected(squares, ends, rounding) for ends in points]
     moved = dict(freedoms)
     for leg, *ends in zip(legs, *exact, strict=True):
         for measured, end in zip(leg.ends, ends, strict=True):
@@ -76,16 +76,16 @@ def on_conics(
                 return None
         for i, e in enumerate(leg.joints):
             end = ends[i >= leg.split]
-            ways = [[Fraction(x) for x in z[3:]] for z in freedoms[e]]
-            ways = [[*unit] for unit in UNITS] if len(ways) == 3 else ways
-            moved[e] = integral([[*cross(end, way), *way] for way in ways]) if ways else ()
+            axes = [[Fraction(x) for x in z[3:]] for z in freedoms[e]]
+            axes = [[*unit] for unit in UNITS] if len(axes) == 3 else axes
+            moved[e] = integral([[*cross(end, axis), *axis] for axis in axes]) if axes else ()
     return moved
 
 
 def _chains(
     graph: Graph, edges: Sequence[EdgeId]
 ) -> Iterator[tuple[tuple[NodeId, NodeId], tuple[EdgeId, ...]]]:
-    """Yield the chains between the two bodies that have more joints than two, if just two have."""
+    """Yield the chains between the only two bodies with more than two joints, if there are two."""
     at = edges_at(graph, edges)
     ends = [node for node, own in at.items() if len(own) > 2]
     for e in at[ends[0]] if len(ends) == 2 else ():
@@ -100,7 +100,7 @@ def _chains(
 
 
 def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
-    """Return the point, in homogeneous coordinates, that all screws leave where it is."""
+    """Return the point, in homogeneous coordinates, that all screws leave at rest, or None."""
     rows = []
     for screw in screws:
         for k in range(3):
@@ -133,7 +133,7 @@ def _squares(points: Array, rounding: float) -> Exact | None:
 
 
 def _projected(squares: Exact, points: Array, rounding: float) -> list[Exact]:
-    """Return points near given ones that are linear functions of others, homogeneously."""
+    """Return points near measured ones that are linear in the squares, homogeneously."""
     v, none = squares.astype(float), np.zeros((len(points), 9))
     rows = []
     for k in range(3):
@@ -181,7 +181,7 @@ def motion(
 def turning_alike(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space]
 ) -> dict[str, Any] | None:
-    """Return the motion of joints each of which moves as one of a few, or not at all; or None."""
+    """Return the step of a motion in which each joint follows one free joint, or None."""
     columns = [e for e, space in freedoms.items() if space]
     if any(len(freedoms[e]) > 1 for e in columns):
         return None
@@ -199,15 +199,15 @@ def turning_alike(
     moves, tangents = {}, dict[EdgeId, Fraction]()
     for i, e in enumerate(columns):
         row = solved.get(i)
-        ways = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
-        along = [k for k, way in enumerate(ways) if way]
+        rates = [-Fraction(row[k], row[i]) if row else Fraction(k == i) for k in free]
+        along = [k for k, rate in enumerate(rates) if rate]
         if len(along) > 1:
             return None
         for k in along:
             power = " ".join(str(int(k == v)) for v in range(len(free)))
-            numerator, denominator = ways[k].as_integer_ratio()
+            numerator, denominator = rates[k].as_integer_ratio()
             moves[graph.edges[e].name] = [{zero: str(denominator)}, {power: str(numerator)}]
-            tangents[e] = ways[k] * (7 * k + 3)
+            tangents[e] = rates[k] * (7 * k + 3)
     # What is real there is so everywhere, or by chance: the checker will find out.
     for sense, edges in zip(*signs, strict=True):
         closed = np.array([Fraction(int(k == 0)) for k in range(8)])
@@ -221,14 +221,14 @@ def turning_alike(
 
 
 def spared(graph: Graph, part: Block) -> Block:
-    """Return the part without as many rows as depend on others at the assembled pose."""
+    """Return the part without its dependent rows, chosen at the assembled pose."""
     owner = [(i, k) for i, cut in enumerate(part.cuts) for k in range(cut.kept)]
     own = loops_of(graph, part.edges, part.order)
     cycles = [own[cut.edge.index] for cut in part.cuts]
     signs = [{e: cycle.direction(graph, e) for e in cycle.edges} for cycle in cycles]
 
     def seen(i: int, covectors: Array) -> Array:
-        """Return what covectors at a cut say of the velocities of all joints."""
+        """Return rows on the velocities of all joints from covectors at a cut."""
         screws = [signs[i].get(e, 0) * part.screws[e] for e in part.edges]
         return np.asarray(covectors.T @ np.hstack(screws))
 
@@ -245,7 +245,7 @@ def spared(graph: Graph, part: Block) -> Block:
 
 
 def without_seen(part: Block) -> Block:
-    """Return the part with the rows that were removed for what was seen at configurations."""
+    """Return the part with the rows restored that were removed on numerical evidence."""
     if not any(cut.numerical.shape[1] for cut in part.cuts):
         return part
     cuts = [

@@ -44,7 +44,7 @@ from regularize.tolerances import VANISHING
 Found: TypeAlias = tuple[str, dict[EdgeId, Space]]
 Family: TypeAlias = Callable[[Graph, Block, float, float], Iterator[Found]]
 
-#: What is said of joints that move as found without belonging to a family.
+#: Name of the family of joints that move as found and belong to no named one.
 UNNAMED = "none with a name"
 #: The package of named families that comes with this one, and may be deleted.
 NAMED = "regularize.guests.special"
@@ -65,7 +65,7 @@ def families(graph: Graph, part: Block, within: float, rounding: float) -> Itera
 
 @cache
 def _installed() -> tuple[Family, ...]:
-    """Return families of the package that comes with this one, if it is there, and of others."""
+    """Return the named families of the guest package, if there is one, and of entry points."""
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     packages = [import_module(NAMED).FAMILIES] if find_spec(NAMED) else []
     return (*(family for each in packages for family in each), *(entry.load() for entry in entries))
@@ -128,7 +128,7 @@ def _turns(graph: Graph, part: Block, loop: Sequence[EdgeId]) -> bool:
     return len(loop) == 4 and all(sides) and not across and not {*loop} & {*part.locked}
 
 
-#: To what numbers are rounded that are taken for exact, the finest first.
+#: Distances within which numbers are rounded to simpler exact ones, the finest first.
 ROUNDINGS = (1e-12, 1e-10, 1e-8, 1e-6)
 #: Products of short numbers, below a microsecond each, that the search for a motion may take.
 WORK = 2.5e7
@@ -172,7 +172,7 @@ def prove(model: Model) -> dict[str, Any]:
 
 
 def _in_digits(part: Block, digits: int) -> Block:
-    """Return a part whose numbers have so many digits: those that no processor changes."""
+    """Return a part with its numbers rounded to digits that are the same on every processor."""
     size = math.floor(math.log10(part.length) + 0.0463)
     center, length = (_rounded(x, digits - size) for x in (part.center, part.length))
     screws = {e: np.array(_rounded(part.screws[e], digits)) for e in part.edges}
@@ -181,7 +181,7 @@ def _in_digits(part: Block, digits: int) -> Block:
 
 
 def _rounded(numbers: Any, digits: int) -> Any:
-    """Round numbers to so many decimals. Ties lie where nobody writes a number down."""
+    """Round numbers to decimals, ties off the halves that people write down."""
     if np.ndim(numbers):
         return [_rounded(x, digits) for x in numbers]
     return float(f"{math.floor(float(numbers) * 10.0**digits + 0.4637)}e{-digits}")

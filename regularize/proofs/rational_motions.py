@@ -96,7 +96,7 @@ def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dua
 
 
 def _divided(below: Dual, above: Dual) -> Dual:
-    """Return the inverse of one dual quaternion times another."""
+    """Return below⁻¹ · above for two dual quaternions."""
     other = conjugated(below)
     # below other = a + e b with real numbers a and b; the inverse of that is (a - e b) / a².
     norm = multiplied(below, other)
@@ -118,7 +118,7 @@ def line_through(direction: Exact, line: Array, rounding: float) -> Dual:
 
 
 def exact_vector(x: Array, rounding: float) -> Exact:
-    """Return fractions near to numbers."""
+    """Return a vector of fractions near measured numbers."""
     return np.array(simple_vector(x, rounding))
 
 
@@ -185,7 +185,7 @@ def _found(
 def _equations(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], columns: Sequence[EdgeId]
 ) -> Array:
-    """Return what all loops say of the velocities of hinges, shape (6 loops, hinges)."""
+    """Return the closure equations on the rates of hinges, shape (6 loops, hinges)."""
     senses = [dict(loop) for loop in loops]
     return np.vstack([np.column_stack([s.get(e, 0) * axes[e] for e in columns]) for s in senses])
 
@@ -271,7 +271,7 @@ class _Factors:
         return self.found
 
     def name(self) -> str:
-        """Return what linkages with so many hinges and factors are called."""
+        """Return the name of linkages with these numbers of hinges and factors."""
         if len(self.loops) > 1:
             return "network of rational linkages"
         norms = [[self._class(e, root) for root in self.roots[e]] for e, _ in self.loops[0]]
@@ -291,7 +291,7 @@ class _Factors:
         return -known, sum(int(x.denominator).bit_length() for x in exact)
 
     def _class(self, e: EdgeId, root: complex) -> int:
-        """Return the number of the norm of a factor; that of a slide has a double root."""
+        """Return the number of the class of factors with one norm that a root belongs to."""
         norm = complex(root.real, abs(root.imag) * bool(self.axes[e][3:].any()))
         for i, center in enumerate(self.centers):
             if abs(norm - center) <= 1e-3 * max(1.0, abs(center)):
@@ -300,23 +300,23 @@ class _Factors:
         return len(self.centers) - 1
 
     def _ways(self, loop: Loop) -> list[Loop]:
-        """Return the loop from starts at which its first half has the norms of its second."""
-        ways = []
+        """Return rotations of the loop whose first half has the same norms as the second."""
+        rotations = []
         for start in range(len(loop)):
             turned = [*loop[start:], *loop[:start]]
-            half, other = self._halves(turned)
+            half, second_half = self._halves(turned)
             norms = [
                 [self._class(e, root) for e, _ in side for root in self.roots[e]]
-                for side in (half, other)
+                for side in (half, second_half)
             ]
             if Counter(norms[0]) == Counter(norms[1]):
-                outside = sum(e in self.found for e, _ in other)
+                outside = sum(e in self.found for e, _ in second_half)
                 repeated = len(norms[0]) - len({*norms[0]})
-                ways.append((outside, repeated, self._known(half), start, turned))
-        return [way for *_, way in sorted(ways)]
+                rotations.append((outside, repeated, self._known(half), start, turned))
+        return [rotation for *_, rotation in sorted(rotations)]
 
     def _halves(self, loop: Loop) -> tuple[Loop, Loop]:
-        """Split a loop into the joints with the first half of all factors, and the others."""
+        """Split a loop where half of all factors are passed."""
         count, total = 0, sum(len(self.roots[e]) for e, _ in loop)
         for i, (e, _) in enumerate(loop):
             if count >= total / 2:
@@ -324,27 +324,27 @@ class _Factors:
             count += len(self.roots[e])
         return loop, []
 
-    def _close(self, way: Loop) -> bool:
-        """Make the joints of a loop exact by the factors of the first half of a way round it."""
+    def _close(self, loop: Loop) -> bool:
+        """Make the joints of a loop exact: the factors of its first half determine the others."""
         before, norms = dict(self.found), dict(self.norms)
         try:
-            half, other = self._halves(way)
+            half, second_half = self._halves(loop)
             for e, _ in half:
                 if e not in self.found:
                     self.found[e] = self._rounded(e)
             factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
-            rest = [conjugated(c) for c in product_of(factors)]
-            for e, sense in reversed(other):
-                own = []
+            product = [conjugated(c) for c in product_of(factors)]
+            for e, sense in reversed(second_half):
+                of_hinge = []
                 for root in self.roots[e]:
-                    rest, h = split_right(rest, self.norms[self._class(e, root)][0])
-                    own.append(h if sense > 0 else conjugated(h))
-                if any(np.cross(own[0][1:4], h[1:4]).any() for h in own):
+                    product, h = split_right(product, self.norms[self._class(e, root)][0])
+                    of_hinge.append(h if sense > 0 else conjugated(h))
+                if any(np.cross(of_hinge[0][1:4], h[1:4]).any() for h in of_hinge):
                     raise ZeroDivisionError
                 # The same factors, in whatever order.
-                if sorted(map(tuple, self.found.get(e, own))) != sorted(map(tuple, own)):
+                if sorted(map(tuple, self.found.get(e, of_hinge))) != sorted(map(tuple, of_hinge)):
                     raise ZeroDivisionError
-                self.found.setdefault(e, tuple(own))
+                self.found.setdefault(e, tuple(of_hinge))
             return True
         except ZeroDivisionError:
             self.found, self.norms = before, norms
@@ -381,7 +381,7 @@ class _Factors:
         return tuple(made)
 
     def _near(self, x: float) -> Fraction:
-        """Return a fraction near a number: a short one, or with the denominator of all others."""
+        """Return a fraction near a number: a short one, or one with the usual denominator."""
         simple = simplest(x, self.rounding)
         size = math.ceil(0.5 / self.rounding)
         return simple if simple.denominator <= SHORT else Fraction(round(x * size), size)

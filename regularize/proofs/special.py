@@ -25,7 +25,7 @@ class SpecialLengths:
 
 
 def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
-    """Return what proofs say of the rows that the motion spaces do not prove to be redundant."""
+    """Return the blocks whose rows are proved redundant along a motion of special lengths."""
     memory, within = reduction.graph.known, reduction.tolerances.meant
     parts = [part for part in reduction.parts if _special(reduction, part)]
     for part in parts:
@@ -35,7 +35,7 @@ def special_lengths(reduction: Reduction) -> tuple[SpecialLengths, ...]:
 
 
 def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
-    """Return what is proved of a part, if anything is."""
+    """Return the special lengths of a part, None where no motion is proved."""
     # Few mechanisms need proofs and the libraries that these stand on.
     from regularize.proofs.incidence import NotExact
     from regularize.proofs.motions import spared
@@ -53,7 +53,7 @@ def _proved(graph: Graph, part: Block, within: float) -> SpecialLengths | None:
 
 
 def _special(reduction: Reduction, part: Block) -> bool:
-    """Say whether rows of a part depend on others for what only its lengths can tell."""
+    """Return whether a part has redundant rows that only its special lengths can explain."""
     cell = reduction.cell_at[part.edges[0]]
     if not part.proved or cell.finite != cell.actual or len(cell.components) > 1:
         return False  # of several components a proof would be of one

@@ -22,6 +22,7 @@ from regularize.reduction.mobility import CellMobility, loop_equations, singular
 
 if TYPE_CHECKING:
     from regularize.reduction.descent import Lowest
+    from regularize.reduction.generic_rank import GenericRank
     from regularize.reduction.propagation import Propagation
     from regularize.reduction.virtual_joints import VirtualJointConstraint
 
@@ -50,12 +51,14 @@ class Block:
     #: Equations beyond the dimension of each short loop's own motion algebra, see
     #: ``classification``.
     trivial: int = 0
-    topological: int = 0  # redundancy between loops that other lengths do not change
-    #: Number of mechanisms with other lengths and the same relations of the axes that were counted
-    #: to tell topological from paradoxical; 0 where none was.
+    topological: int = 0  # redundancy between loops that their graph has for unrelated axes too
+    #: Rank of the graph for unrelated axes, where that was asked.
+    generic: GenericRank | None = None
+    #: Redundancy that mechanisms of the same finite mobility with other lengths and the same
+    #: relations of the axes have too, and their number; 0 where none was made.
+    related: int = 0
     lengths_tried: int = 0
-    #: Joints whose axes are parallel by design, several groups, where these relations were kept in
-    #: that test and all that is left over is topological.
+    #: Joints whose axes are parallel by design, several groups, where all that is left is related.
     parallel: tuple[tuple[str, ...], ...] = ()
     #: Loops that are taken for parallelograms, which must not go flat.
     parallelograms: tuple[tuple[EdgeId, ...], ...] = ()
@@ -70,27 +73,27 @@ class Block:
 
     @cached_property
     def constraints(self) -> int:
-        """Constraint rows of the unreduced cuts."""
+        """Number of constraint rows of the cuts before the reduction."""
         return sum(cut.constraints for cut in self.cuts)
 
     @property
     def rows(self) -> tuple[CouplingRow, ...]:
-        """Rows on joints that hold bodies in groups."""
+        """Linear relations of joint velocities that hold bodies in groups of motions."""
         return tuple(row for held in self.held for row in held.rows)
 
     @cached_property
     def kept(self) -> int:
-        """Rows kept, with those that hold bodies in groups."""
+        """Number of rows kept, those that hold bodies in groups included."""
         return sum(cut.kept for cut in self.cuts) + len(self.rows)
 
     @cached_property
     def surplus(self) -> int:
-        """Redundant rows that are still among those kept."""
+        """Number of redundant rows among those kept."""
         return self.kept + sum(cut.edge.freedoms for cut in self.cuts) - self.rank
 
     @cached_property
     def unproved(self) -> int:
-        """Redundant rows that no proof takes away, kept or not; none where nothing is derived."""
+        """Number of redundant rows without a proof, kept or not; 0 where nothing was derived."""
         rows = self.surplus + sum(cut.numerical.shape[1] for cut in self.cuts)
         return int(rows) if self.proved else 0
 
@@ -124,7 +127,7 @@ def reduce_part(
 
 
 def _of_one_loop(context: Context, part: Block) -> Block:
-    """Reduce a block that is a single loop: the theorem as its text has it."""
+    """Reduce a block that is a single loop, by the best cut of Müller (2014), section 6."""
     (cycle,) = part.cycles
     screws = [part.screws[e] for e in cycle.edges]
     allowed = [e for e in cycle.edges if context.prescribed is None or e in context.prescribed]
@@ -182,7 +185,7 @@ def _of_several_loops(
 def _locked(
     context: Context, part: Block, propagation: Propagation | None = None
 ) -> tuple[EdgeId, ...]:
-    """Return the joints that the motion spaces of the loops lock; none where all have velocities.
+    """Return the joints that the loops lock; none where every joint has a velocity at the pose.
 
     The propagation is that of several closed loops, None where there is one.
     """
@@ -216,9 +219,9 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
 def cut_at(
     context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Space
 ) -> Cut:
-    """Return the cut of a loop whose space does not move in the frame of one of its bodies.
+    """Return a loop's cut at joint e, with the rows that its space Δ of relative twists leaves.
 
-    The space is taken about the centre of the block, its lengths scaled.
+    The space, constant in the frame of ``node``, is about the block's centre, its lengths scaled.
     """
     edge, freedoms = context.graph.edges[e], subalgebra.span(part.screws[e])
     if freedoms.shape[1] != edge.freedoms:
@@ -231,13 +234,13 @@ def cut_at(
 
 
 def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
-    """Return the block with the rank of its own equations where its component was walked to."""
-    graph, cut = context.graph, {c.edge.index for c in part.cuts}
-    columns, own = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
-    if len(own) == mobility.freedoms and 6 * len(cut) == mobility.equations:
+    """Return the block with its rank at the configurations that walks of its component visited."""
+    graph, cut_edges = context.graph, {c.edge.index for c in part.cuts}
+    columns, columns_of_block = graph.columns(mobility.edges), graph.columns(sorted(part.edges))
+    if len(columns_of_block) == mobility.freedoms and 6 * len(cut_edges) == mobility.equations:
         return replace(part, rank=mobility.generic.rank)
-    q = mobility.configurations[:, [columns.index(column) for column in own]]
-    loops = sized_loops(graph, q[0], part.edges, [e for e in part.edges if e not in cut])
+    q = mobility.configurations[:, [columns.index(column) for column in columns_of_block]]
+    loops = sized_loops(graph, q[0], part.edges, [e for e in part.edges if e not in cut_edges])
     values = singular_values(loops, q, part.cycles, couplings=False)
     rank = max(decide_rank(s, context.rtol).rank for s in values)
     return replace(part, rank=rank)
@@ -262,28 +265,28 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
 
 
 def searched(context: Context, part: Block) -> Block:
-    """Return the block reduced in a better order, where rows are left over and there are orders.
+    """Return the block with its loops closed in the order that leaves the fewest redundant rows.
 
-    Where some are left over that are no topological redundancy, which is reported as such, locked
-    joints are made rigid for the loops that follow. What is topological stays then, in any order.
+    Where more are left over than the topological redundancy, which no order takes away, loops of
+    locked joints are closed first, and these joints are rigid for the loops that follow.
     """
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
 
-    def again(enough: int, **how: Any) -> Block:
+    def closed_again(enough: int, **how: Any) -> Block:
         better = reduce_part(context, part.edges, part.rtol, enough, **how)
         return replace(better, rank=part.rank)
 
-    def left(each: Block) -> int:
-        return thinned(context, with_rigid_joints(context, each)).surplus
+    def surplus(candidate: Block) -> int:
+        return thinned(context, with_rigid_joints(context, candidate)).surplus
 
-    usual = min(part, again(part.rank), key=lambda each: each.dimension)
+    usual = min(part, closed_again(part.rank), key=lambda candidate: candidate.dimension)
     enough = part.rank + part.topological
     if not part.locked or usual.dimension <= enough:
         return usual
     rigid = [e for e in part.edges if not context.graph.edges[e].freedoms]
-    locked = again(enough, still=frozenset([*part.locked, *rigid]))
-    return min(usual, locked, key=left)
+    locked = closed_again(enough, still=frozenset([*part.locked, *rigid]))
+    return min(usual, locked, key=surplus)
 
 
 def thinned(context: Context, part: Block) -> Block:
@@ -306,7 +309,7 @@ def thinned(context: Context, part: Block) -> Block:
 
 
 def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
-    """Yield sets of cuts whose rows see locked joints alone, and hold every coordinate of these."""
+    """Yield sets of cuts whose rows act on locked joints alone, and hold all coordinates."""
     edges = context.graph.edges
     if not part.locked and all(edges[e].freedoms for e in part.edges):
         return
@@ -331,7 +334,7 @@ def _self_locking(context: Context, part: Block) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Descents:
-    """Descents from where walks ended in a coupled component, made when they are asked for."""
+    """Searches for places where the kept rows of a component lose rank; run when asked for."""
 
     graph: Graph
     q: Coordinates  # assembled, of the whole mechanism
@@ -339,7 +342,7 @@ class Descents:
     mobility: CellMobility
 
     def firm(self, rtol: float) -> bool:
-        """Say whether the kept rows hold what all equations hold, wherever descents lead."""
+        """Return whether kept rows have the rank of all equations wherever searches lead."""
         cuts = [cut for part in self.parts for cut in part.cuts]
         # What rests on evidence alone is measured by what was asked for.
         if any(cut.numerical.size for cut in cuts):
@@ -353,10 +356,10 @@ class Descents:
 
     @cached_property
     def lowest(self) -> Lowest | None:
-        """The lowest place that they come to, in coordinates of the whole mechanism.
+        """The place where kept rows are nearest to losing rank, coordinates of the whole mechanism.
 
-        They are longer where a first look comes near, or nothing is proved. None where nothing was
-        removed or nothing moves, and for very many loops, whose matrices are too large.
+        A second, longer search follows where the first one comes near, or nothing is proved. None
+        where no row was removed, nothing moves, or the loops are too many.
         """
         from regularize.reduction.descent import THOROUGH, Descent, Effort  # where rows went
 

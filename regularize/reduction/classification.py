@@ -1,4 +1,4 @@
-"""What each redundancy is called: trivial, exceptional, topological or paradoxical."""
+"""Classes of redundancy: how much of it is trivial, and how much topological."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> Gene
 def smallest_loops(
     graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Space], rtol: float
 ) -> tuple[list[Cycle], int]:
-    """Return short independent loops, and their equations beyond those of their motion algebras.
+    """Return short independent loops, and how many equations their own algebras make redundant.
 
     Of loops with equally few joints those with the smallest algebras are taken, so that neither
     these nor what rests on them depends on the order of the joints.
@@ -74,8 +74,8 @@ def topological_redundancy(
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])
         columns[e] = screw.adjoint(screw.exp(twist)) @ screws[e]
-    alone = [_rank(np.hstack([columns[e] for e in cycle.edges]), rtol) for cycle in rigid]
-    return sum(alone) - _rank(loop_equations(graph, rigid, columns), rtol)
+    ranks_of_loops = [_rank(np.hstack([columns[e] for e in cycle.edges]), rtol) for cycle in rigid]
+    return sum(ranks_of_loops) - _rank(loop_equations(graph, rigid, columns), rtol)
 
 
 def _rank(matrix: Array, rtol: float) -> int:

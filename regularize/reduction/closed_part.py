@@ -43,7 +43,7 @@ Preference: TypeAlias = Callable[[EdgeId], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Closing:
-    """How one loop is closed."""
+    """The cut that closes one loop, and the relative twists that the open loop allows there."""
 
     edge: EdgeId  # the cut
     node: NodeId  # body in whose frame the space does not move; one of the cut's two
@@ -64,7 +64,7 @@ class ClosedPart:
 
     @property
     def parallelograms(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Loops that the closings take for parallelograms."""
+        """Loops of four hinges that the spaces of the closings rest on as parallelograms."""
         loops, visited = set[tuple[EdgeId, ...]](), set[Fact]()
         todo = [fact for c in self.closings for pair in c.of for fact in pair if fact is not None]
         while todo:
@@ -82,7 +82,7 @@ def open_loops(
     tolerance: float,
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Callable[[], Propagation]:
-    """Return what makes propagations with no joint in place, all with one store of subspaces.
+    """Return a factory of propagations with no joint in place, which share a store of subspaces.
 
     Screws are scaled, shape (6, f) each. A tolerance of zero takes every joint for free.
     """
@@ -205,9 +205,9 @@ def close_in_any_order(
     enough: int,
     still: Set[EdgeId],
 ) -> ClosedPart | None:
-    """Close few cycles in the best of all orders: every set of them in the best of its own.
+    """Close a few cycles in the best of all orders, by dynamic programming over sets of cycles.
 
-    The best one known, where none has a smaller dimension that is enough.
+    Return ``best`` where no order has a smaller dimension that is still ``enough``.
     """
     sets: dict[frozenset[Cycle], tuple[int, tuple[Closing, ...]]] = {frozenset(): (0, ())}
     while sets:
@@ -225,10 +225,10 @@ def close_in_any_order(
             for cycle in filter(propagation.closes_one_loop, waiting):
                 missing = sorted(propagation.missing(cycle), key=preference)
                 closing = best_cut(propagation, cycle, missing)
-                whole = dimension + propagation.spaces.dimension(closing.space)
-                known = larger.get(closed | {cycle})
-                if known is None or whole < known[0]:
-                    larger[closed | {cycle}] = whole, (*before, closing)
+                total = dimension + propagation.spaces.dimension(closing.space)
+                rival = larger.get(closed | {cycle})
+                if rival is None or total < rival[0]:
+                    larger[closed | {cycle}] = total, (*before, closing)
         sets = larger
     return best
 
@@ -306,7 +306,7 @@ def best_cut(propagation: Propagation, cycle: Cycle, cuts: Sequence[EdgeId]) -> 
 
 
 def _loose(propagation: Propagation, cycle: Cycle) -> Sequence[EdgeId]:
-    """Return joints that are free as long as a loop is open, whichever missing one is its cut.
+    """Return joints that nothing else holds while a loop is open, whichever one is its cut.
 
     All of them where it touches no closed loop; else those missing, where they are in one row
     between bodies of which nothing is known: every body of the loop sees the screws of all.
@@ -328,7 +328,7 @@ def closings(
     reach: _Reach | None = None,
     least: int = -1,
 ) -> Iterator[Closing]:
-    """Yield what a cut of an open loop sees from either of its bodies.
+    """Yield a cut of an open loop as seen from either of its bodies, with the space Δ there.
 
     Facts that make a space smaller are looked for until it has the least dimension.
     """
@@ -337,7 +337,7 @@ def closings(
     m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])
 
     def split(x: int) -> tuple[Fact | None, Fact | None]:
-        """Return what body x reaches going forward to the near body, and back to the far one."""
+        """Return facts of body x and the near body, going forward, and the far one, going back."""
         return reach(x, 1, (p - x) % m), reach(x, -1, (x - p - 1) % m)
 
     yield _seen(propagation, cycle, cut, nodes[p], map(split, range(m)), least)
@@ -353,7 +353,7 @@ def _seen(
     pairs: Iterable[tuple[Fact | None, ...]],
     least: int,
 ) -> Closing:
-    """Return the space that a cut sees from one of its bodies."""
+    """Return the closing with the space Δ of relative twists at a cut, in one body's frame."""
     spaces, Z = propagation.spaces, propagation.freedoms[cut]
     space, of = MotionSpaces.FULL, list[tuple[Fact | None, Fact | None]]()
     for near, far in pairs:
@@ -377,7 +377,7 @@ class _Reach:
         self._reached: dict[tuple[int, int], list[Fact | None]] = {}
 
     def __call__(self, start: int, direction: int, steps: int) -> Fact | None:
-        """Return what is seen from the body so many steps from the start; None: it is the same."""
+        """Return the fact of the body so many steps on and the start body; None for 0 steps."""
         m, nodes = len(self.nodes), self.nodes
         reached = self._reached.setdefault((start, direction), [None])
         while len(reached) <= steps:
@@ -388,7 +388,7 @@ class _Reach:
         return reached[steps]
 
     def _further(self, ends: tuple[NodeId, NodeId], before: Fact | None, step: Fact) -> Fact:
-        """Return what is seen from the first of two bodies of the second, over one more joint."""
+        """Return the fact of two end bodies from that of one joint less, and that joint's step."""
         propagation, spaces = self._propagation, self._propagation.spaces
         fact = propagation.fact(*ends)
         if before is None:

@@ -29,12 +29,12 @@ Progress: TypeAlias = Callable[[float], None]
 
 
 def portion(progress: Progress | None, start: float, end: float) -> Progress | None:
-    """Return the progress of a task that is a part of the whole, from one fraction to another."""
+    """Return a callback for one part of a task, which reports fractions from start to end."""
     return progress and (lambda fraction: progress(start + (end - start) * fraction))
 
 
 def forward(progress: Progress | None) -> Progress | None:
-    """Return progress that never goes back, where something is tried once more."""
+    """Return a callback that passes on a fraction only where it exceeds all earlier ones."""
     if progress is None:
         return None
     furthest = 0.0
@@ -78,14 +78,14 @@ class Context:
         return Tolerances.of(self.rtol, self.noise)
 
     def of_cell(self, edges: Sequence[EdgeId]) -> Context:
-        """Return the context of a component: its noise, and no finer tolerance than that allows."""
+        """Return the context of a component, its noise measured and its tolerance no finer."""
         loops = sized_loops(self.graph, self.assembly.q, edges, length=self.length_scale)
         noise = noise_of(loops, self.assembly.q[loops.columns])
         rtol = max(self.rtol, Tolerances.of(self.rtol, noise).closed)
         return replace(self, noise=noise, rtol=rtol, progress=self._progress_of(edges))
 
     def _progress_of(self, edges: Sequence[EdgeId]) -> Progress | None:
-        """Return the progress of a component, whose share of the whole is that of its edges."""
+        """Return the callback for a component, whose share is its number of edges."""
         if self.progress is None:
             return None
         cells = self.graph.cells
@@ -94,12 +94,12 @@ class Context:
         return portion(self.progress, before / every, (before + len(edges)) / every)
 
     def done(self, fraction: float) -> None:
-        """Report the fraction that is done."""
+        """Report the fraction of the work that is done, where somebody listens."""
         if self.progress is not None:
             self.progress(fraction)
 
     def rng(self) -> np.random.Generator:
-        """Return a fresh generator: every block sees the same numbers whatever came before."""
+        """Return a new random generator from the seed: every block draws the same numbers."""
         return np.random.default_rng(self.seed)
 
     def frame(self, edges: Sequence[EdgeId]) -> tuple[Point, float]:
@@ -150,7 +150,7 @@ class Context:
 
 
 def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
-    """Turn joints on the spot where their axes are parallel within a tolerance.
+    """Return screws turned about their own places so that nearly parallel axes are parallel.
 
     Axes that differ by less than that from one another directly, or by way of others, get one
     direction: which are parallel does not depend on their order, and none is so in part.
@@ -177,7 +177,7 @@ def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
 
 
 def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
-    """Group unit vectors that are parallel within a tolerance, and not exactly so."""
+    """Return groups of places of unit vectors that are nearly, and not exactly, parallel."""
     distinct, which = np.unique(directions.round(12), axis=0, return_inverse=True)
     # Parallel vectors are neighbours in the order of their first components, whatever their sign.
     order = np.argsort(np.abs(distinct[:, 0]))

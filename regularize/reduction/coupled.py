@@ -50,7 +50,7 @@ MANY = 400
 
 @dataclass(frozen=True)
 class Certificate:
-    """Outcome of following the kept rows alone."""
+    """How well the kept rows alone kept all loops closed along walks."""
 
     configurations: int  # number of configurations that were checked
     worst: float  # largest closure error met, of configurations or velocities, lengths scaled
@@ -67,17 +67,16 @@ class Certificate:
 
     @cached_property
     def nearest(self) -> Lowest | None:
-        """The place nearest to one where kept rows let go what all equations hold.
+        """The place found where the kept rows are nearest to losing rank.
 
-        None where there is nothing to look for, since nothing was removed or nothing moves, or
-        there are too many loops.
+        None where no row was removed, nothing moves, or there are too many loops to search.
         """
         places = [place for down in self.descents if (place := down.lowest) is not None]
         return min(places, key=lambda place: place.ratio, default=None)
 
     @classmethod
     def of_all(cls, cells: Sequence[Certificate], mobile: Sequence[Certificate]) -> Certificate:
-        """Summarise those of all coupled components; only mobile ones count for ``distinct``."""
+        """Summarise certificates of coupled components; ``mobile`` ones count for ``distinct``."""
         if len(cells) == 1:
             return cells[0]
         return cls(
@@ -95,14 +94,14 @@ class Certificate:
 
 
 class Certifier:
-    """Checks kept rows of a coupled component at so many configurations."""
+    """Checks at a number of configurations that kept rows of a component imply all others."""
 
     def __init__(self, context: Context, edges: Sequence[EdgeId], configurations: int) -> None:
         self.context, self.edges, self.configurations = context, edges, configurations
         self._solutions: Coordinates | None = None
 
     def rows(self, cuts: Iterable[Cut]) -> KeptEquations:
-        """Return the kept rows of the coupled component with some cuts."""
+        """Return the equations of the component that the kept rows of some cuts make."""
         loops, ordered = self.context.loops(self.edges, cuts)
         if len(loops.chords) <= MANY_LOOPS:
             return ReducedLoops(loops, ordered)
@@ -111,7 +110,7 @@ class Certifier:
         return ShortLoops(loops, ordered)
 
     def __call__(self, rows: KeptEquations) -> tuple[Coordinates, Certificate]:
-        """Walk along the kept rows: configurations (steps, walkers, n), and what was found."""
+        """Walk along the kept rows; return configurations (steps, walkers, n) and certificate."""
         loops, rng = rows.loops, self.context.rng()
         many = self.configurations >= MANY * max(1, len(loops.chords)) ** 2
         sampler = services.service("spread configurations") if many else None
@@ -128,16 +127,16 @@ class Certifier:
             if missing > 0:
                 visited = np.hstack([visited, self._walked(rows, missing, rng)])
                 largest = np.maximum(largest, self._largest(loops, _flat(visited)))
-        worst, way, turn = largest.tolist()
+        worst, path, turn = largest.tolist()
         if self.configurations == 0:
             return visited, Certificate(0, worst, worst <= rounding)
         checked = np.concatenate([_flat(visited), solved])
         distinct, count = self._distinct(loops, checked), len(checked)
-        found = (count, worst, worst <= rounding, len(solved), distinct, (way, turn))
-        return visited, Certificate(*found)
+        numbers = (count, worst, worst <= rounding, len(solved), distinct, (path, turn))
+        return visited, Certificate(*numbers)
 
     def _distinct(self, loops: LoopKinematics, q: Coordinates) -> int:
-        """Count the different configurations."""
+        """Count the different ones of some configurations (N, n)."""
         start, tolerances = self.context.assembly.q[loops.columns], self.context.tolerances
         steps = (q - start) / loops.units
         steps[np.max(np.abs(steps), axis=1, initial=0.0) <= tolerances.apart] = 0.0
@@ -145,7 +144,7 @@ class Certifier:
         return len({row.tobytes() for row in np.round(steps / tolerances.same) + 0.0})
 
     def _largest(self, loops: LoopKinematics, q: Coordinates) -> Array:
-        """Return the largest closure error, way of a joint and turn of a body, shape (3,)."""
+        """Return the largest closure error, path of a joint and turn of a body, shape (3,)."""
         home = loops.state(self.context.assembly.q[loops.columns])
 
         def measured(q: Coordinates) -> Array:
@@ -156,7 +155,7 @@ class Certifier:
         return np.asarray(in_parts(measured, q).max(axis=0, initial=0.0))
 
     def _walked(self, rows: KeptEquations, count: int, rng: np.random.Generator) -> Coordinates:
-        """Walk to so many configurations at least."""
+        """Walk along the kept rows to ``count`` configurations or more."""
         # Even without a certificate the rank needs a few generic configurations.
         walkers = max(4, -(-count // STEPS))
         start = self.context.assembly.q[rows.loops.columns]
@@ -169,7 +168,7 @@ class Certifier:
     def _solved(
         self, loops: LoopKinematics, visited: Coordinates, sampler: Callable[..., Coordinates]
     ) -> Coordinates:
-        """Return configurations of the closed form: the same ones whatever rows are kept."""
+        """Return configurations from closed forms, found once and used for any kept rows."""
         if self._solutions is None:
             starts = np.concatenate([self.context.assembly.q[None, loops.columns], visited[-1, :4]])
             count = self.configurations - len(_flat(visited))
@@ -194,7 +193,7 @@ class Certifier:
 
 
 def _flat(visited: Coordinates) -> Coordinates:
-    """Return the configurations of walks in one row; there may be no coordinates."""
+    """Return configurations (steps, walkers, n) in the shape (N, n); n may be 0."""
     return visited.reshape(int(np.prod(visited.shape[:-1])), visited.shape[-1])
 
 
@@ -211,8 +210,8 @@ def reduce_cell(
     nothing is removed.
     """
     context = context.of_cell(edges)
-    inside = set(edges)
-    blocks = sorted(block for block in context.graph.blocks if block[0] in inside)
+    component = set(edges)
+    blocks = sorted(block for block in context.graph.blocks if block[0] in component)
     certify = Certifier(context, edges, configurations)
     for share in (1.0, 0.1, 0.01) if _closed(context, edges) else ():
         parts = [reduce_part(context, block, share * context.rtol) for block in blocks]
@@ -231,24 +230,24 @@ def reduce_cell(
             if any(new.cuts is not old.cuts for new, old in zip(kept, parts, strict=True)):
                 held = [row for part in kept for row in part.rows]
                 coupled = replace(context, graph=context.graph.coupled_by(held))
-                also = Certifier(coupled, edges, configurations) if held else certify
-                _, checked = also(also.rows(_cuts(kept)))
-            down = Descents(context.graph, context.assembly.q, tuple(kept), mobility)
-            if checked.holds and down.firm(context.rtol):
-                return mobility, down.parts, replace(checked, descents=(down,))
+                certifier = Certifier(coupled, edges, configurations) if held else certify
+                _, checked = certifier(certifier.rows(_cuts(kept)))
+            searches = Descents(context.graph, context.assembly.q, tuple(kept), mobility)
+            if checked.holds and searches.firm(context.rtol):
+                return mobility, searches.parts, replace(checked, descents=(searches,))
     return _unreduced(context, edges, blocks)
 
 
 def _candidates(
     context: Context, parts: Sequence[Block], mobility: CellMobility, numerical: Numerical
 ) -> Iterator[Sequence[Block]]:
-    """Yield the blocks as they may be kept, those with the fewest rows first."""
+    """Yield choices of the rows to keep in each block, the smallest choice first."""
     if all(part.dimension == part.rank for part in parts):
         yield [with_rigid_joints(context, part) for part in parts]
         return
-    alone = [searched(context, part) for part in parts]
-    together = _grouped(context, alone, mobility)
-    for blocks in (together, alone) if together != alone else (alone,):
+    by_loops = [searched(context, part) for part in parts]
+    by_groups = _grouped(context, by_loops, mobility)
+    for blocks in (by_groups, by_loops) if by_groups != by_loops else (by_loops,):
         proved = [thinned(context, with_rigid_joints(context, part)) for part in blocks]
         # What depends on other rows to first order only holds a shaky mechanism.
         if not numerical or mobility.finite != mobility.actual:
@@ -264,7 +263,7 @@ def _candidates(
 
 
 def _grouped(context: Context, parts: Sequence[Block], mobility: CellMobility) -> Sequence[Block]:
-    """Return the blocks with fewer rows where groups of motions explain what loops do not."""
+    """Return the blocks with fewer rows where bodies are proved to move in groups."""
     if all(part.dimension == part.rank for part in parts):
         return parts
     from regularize.reduction.groups import grouped  # where rows are left over
@@ -293,7 +292,7 @@ def _cuts(parts: Sequence[Block]) -> list[Cut]:
 
 
 def _closed(context: Context, edges: Sequence[EdgeId]) -> bool:
-    """Say whether the loops of a component are closed, although others may be open."""
+    """Return whether all loops of a component are closed at the assembled pose."""
     if context.assembly.closed:
         return True
     names = {context.graph.edges[e].joint.name for e in edges}

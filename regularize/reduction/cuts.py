@@ -81,12 +81,12 @@ class Cut:
 
     @property
     def constraints(self) -> int:
-        """Rows of the unreduced joint."""
+        """Number of rows of the cut joint before the reduction."""
         return 6 - self.edge.freedoms
 
     @property
     def kept(self) -> int:
-        """Rows that are kept."""
+        """Number of rows that are kept."""
         return int(self.rows.shape[1])
 
     @property
@@ -96,7 +96,7 @@ class Cut:
 
     @property
     def equations(self) -> Rows:
-        """The kept rows, and the joint's own freedoms: they determine its own coordinates."""
+        """Kept rows and, for the joint's own coordinates, its freedoms, shape (k, 6)."""
         return np.hstack([self.rows, self.freedoms]).T
 
 
@@ -122,7 +122,7 @@ def best_cut(screws: Sequence[Screw], cuts: Iterable[int], rtol: float) -> tuple
 
 
 class Chains:
-    """The chains P_i of a loop's joints, each of them followed once."""
+    """Spaces of relative twists along the chains of a loop's joints, each computed once."""
 
     def __init__(self, screws: Sequence[Screw], rtol: float) -> None:
         self.freedoms, self.rtol = [subalgebra.span(each) for each in screws], rtol
@@ -207,7 +207,7 @@ class ReducedLoops:
         return self._rows(state, np.moveaxis(twists, 1, 0), coupling)
 
     def wrenches(self, state: State, multipliers: Residual) -> Wrench:
-        """Return the wrenches around the loops that multipliers of the kept rows stand for."""
+        """Return the wrenches in the loops that multipliers of the kept rows exert, (N, L, 6)."""
         ends = np.cumsum([kept.shape[-2] for kept in self._projections])
         to_cuts = np.moveaxis(self._to_cuts(state), 1, 0)
         parts = np.split(multipliers, ends, axis=1)  # the last ones are the couplings'
@@ -218,7 +218,7 @@ class ReducedLoops:
         return np.concatenate([np.zeros((len(state.q), 0, 6)), *wrenches], axis=1)
 
     def _to_cuts(self, state: State) -> Array:
-        """Return what takes root-frame twists to scaled ones in the cut frames, (N, L, 6, 6)."""
+        """Return matrices from root-frame twists to scaled ones in the cut frames, (N, L, 6, 6)."""
         poses = state.T_world_node[:, self._nodes] @ self._frames
         result = screw.adjoint(screw.inverse(poses))
         result[..., :3, :] /= self._lengths[..., None, None]
@@ -235,7 +235,7 @@ class ReducedLoops:
 
 
 def independent_rows(jacobian: Jacobian, count: int) -> Indices:
-    """Return the places of so many well-conditioned independent rows, increasing."""
+    """Return the places of ``count`` well-conditioned independent rows, increasing."""
     return np.sort(clearest_columns(jacobian.T, count))
 
 
@@ -248,7 +248,7 @@ def without_rows(
     kind: Kind,
     rtol: float,
 ) -> list[Cut]:
-    """Drop up to so many kept rows of chosen cuts that depend on others at a configuration.
+    """Drop up to ``count`` kept rows of chosen cuts that depend on others at a configuration.
 
     Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
     none that is independent of the others may go. Thinning looks at the chosen cuts alone: what
@@ -259,21 +259,21 @@ def without_rows(
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
     owner = [(i, k) for i, cut in enumerate(cuts) for k in range(cut.kept + cut.edge.freedoms)]
     free = [r for r, (i, k) in enumerate(owner) if i in chosen and k < cuts[i].kept]
-    stays = set(range(len(jacobian))) - set(free)
-    fixed = [r for r in stays if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
+    stay = set(range(len(jacobian))) - set(free)
+    fixed = [r for r in stay if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
     # What the rows that stay anyway say already is projected out before rows are picked.
-    rest = outside(jacobian[fixed], jacobian[free], rtol)
+    independent_parts = outside(jacobian[fixed], jacobian[free], rtol)
     size = float(np.max(np.linalg.norm(jacobian, axis=1), initial=0.0))
-    needed = int(np.linalg.matrix_rank(rest, tol=rtol * size))
-    picked = {free[i] for i in independent_rows(rest, max(len(free) - count, needed))}
+    needed = int(np.linalg.matrix_rank(independent_parts, tol=rtol * size))
+    picked = {free[i] for i in independent_rows(independent_parts, max(len(free) - count, needed))}
     result = list(cuts)
     for i in chosen:
-        mine = [r for r in free if owner[r][0] == i]
-        stay = [owner[r][1] for r in mine if r in picked]
-        drop = [owner[r][1] for r in mine if r not in picked]
+        rows_of_cut = [r for r in free if owner[r][0] == i]
+        keep = [owner[r][1] for r in rows_of_cut if r in picked]
+        drop = [owner[r][1] for r in rows_of_cut if r not in picked]
         cut = cuts[i]
         dropped = read_only(cut.rows[:, drop])
-        cut = replace(cut, rows=read_only(cut.rows[:, stay]))
+        cut = replace(cut, rows=read_only(cut.rows[:, keep]))
         received: dict[str, Any] = {kind: read_only(np.hstack([getattr(cut, kind), dropped]))}
         result[i] = replace(cut, **received)
     return result

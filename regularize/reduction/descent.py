@@ -40,7 +40,7 @@ from regularize.tolerances import EXACT, TINY
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The lowest place that descents came to."""
+    """The place where a search found kept rows nearest to losing rank."""
 
     q: Coordinates  # its coordinates, shape (n,)
     ratio: float  # smallest singular value of the kept rows over that of all equations
@@ -48,13 +48,13 @@ class Lowest:
 
     @property
     def missing(self) -> bool:
-        """Whether rows are missing there, or nearly so."""
+        """Whether the kept rows lose rank there, or nearly so."""
         return self.ratio < math.sqrt(EXACT.apart)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is done to find the lowest place."""
+    """Number and length of the searches for the lowest place."""
 
     descents: int = 3  # number of descents; they begin where the ratio may be zero the nearest
     steps: int = 8  # largest number of steps of each
@@ -68,7 +68,7 @@ THOROUGH = Effort(8, 60, 20.0)
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What is seen at N configurations."""
+    """Ratio of smallest singular values, and its slope, at N configurations."""
 
     q: Coordinates  # the configurations, shape (N, n)
     height: Array  # logarithm of the ratio, infinite where nothing is firm, shape (N,)
@@ -92,7 +92,7 @@ class _Look:
 
 
 class Descent:
-    """Follows the smallest singular value of the kept rows of a coupled component downhill."""
+    """Searches for configurations where the kept rows of a component lose rank, by descent."""
 
     def __init__(
         self,
@@ -157,12 +157,12 @@ class Descent:
             going = going[(still & np.isfinite(look.height))[going]]
             if not len(going):
                 break
-            here = look[going]
-            tried, first = self._ahead(here, sizes[going], firmest, flattest, alone)
-            best = np.argmin([each.height for each in tried], axis=0)
-            for k, each in enumerate(tried):
-                better = (best == k) & (each.height < here.height)
-                look[going[better]] = each[np.flatnonzero(better)]
+            current = look[going]
+            tried, first = self._ahead(current, sizes[going], firmest, flattest, alone)
+            best = np.argmin([trial.height for trial in tried], axis=0)
+            for k, trial in enumerate(tried):
+                better = (best == k) & (trial.height < current.height)
+                look[going[better]] = trial[np.flatnonzero(better)]
                 sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
         k = int(np.argmin(look.height))
@@ -177,14 +177,14 @@ class Descent:
         return np.array(sorted({int(np.argmin(look.height)), *nearest.tolist()}))
 
     def _ahead(
-        self, here: _Look, largest: Array, firm: float, flat: float, alone: bool
+        self, look: _Look, largest: Array, firm: float, flat: float, alone: bool
     ) -> tuple[list[_Look], Array]:
-        """Take three steps of different lengths downhill; return what is there, and the longest."""
-        norm = np.linalg.norm(here.slope, axis=1)
+        """Take three steps of different lengths downhill; return looks there, and the longest."""
+        norm = np.linalg.norm(look.slope, axis=1)
         first = np.minimum(largest, 1.0 / norm)
-        way = -here.slope * (first / norm)[:, None]
-        steps = np.concatenate([way, 0.4 * way, 0.16 * way])
-        begin = np.tile(here.q, (3, 1))
+        longest = -look.slope * (first / norm)[:, None]
+        steps = np.concatenate([longest, 0.4 * longest, 0.16 * longest])
+        begin = np.tile(look.q, (3, 1))
         reached = self.machine.step(begin, steps, np.full(len(begin), self.rank))
         tried = self._look(np.where(reached.good[:, None], reached.q, begin), alone)
         lost = ~reached.good | (tried.every < firm) | (tried.flat < flat)
@@ -200,12 +200,12 @@ class Descent:
         return min(self.rank, count) - 1
 
     def _both(self, state: State) -> tuple[Jacobian, Jacobian]:
-        """Return the kept rows and all equations on scaled velocities."""
+        """Return the matrices of the kept rows and of all equations on scaled velocities."""
         units = self.plain.units[..., None, :]
         return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
 
     def _look(self, q: Coordinates, alone: bool) -> _Look:
-        """Return heights and slopes at N configurations."""
+        """Evaluate the logarithmic ratio, its slope and the margins at configurations (N, n)."""
         state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
         last = self._last(kept[1].shape[1])
@@ -230,13 +230,13 @@ class Descent:
 
 
 def _median(values: Array) -> float:
-    """Return the median of some numbers; that of numpy loads its masked arrays first."""
+    """Return the median of some numbers without loading numpy's masked arrays."""
     middle = np.sort(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
     return float(middle.mean())
 
 
 def slope_of_all(loops: LoopKinematics, state: State, left: Residual, right: Rates) -> Coordinates:
-    """Return derivatives of ``left`` times all closure equations times ``right``."""
+    """Return derivatives by the coordinates of ``left`` · all closure rows · ``right``."""
     count = 6 * len(loops.chords)
     force, moment = np.moveaxis(left[:, :count].reshape(len(left), -1, 2, 3), 2, 0)
     force = force / loops.length
@@ -245,7 +245,7 @@ def slope_of_all(loops: LoopKinematics, state: State, left: Residual, right: Rat
 
 
 def slope_of_kept(rows: ReducedLoops, state: State, left: Residual, right: Rates) -> Coordinates:
-    """Return derivatives of ``left`` times the kept rows times ``right``.
+    """Return derivatives by the coordinates of ``left`` · kept rows · ``right``.
 
     Each row is constant in a frame that moves with a body.
     """
@@ -259,14 +259,14 @@ def slope_of_kept(rows: ReducedLoops, state: State, left: Residual, right: Rates
 
 
 def _on_screws(loops: LoopKinematics, state: State, wrenches: Wrench, right: Rates) -> Coordinates:
-    """Return derivatives by the motions that carry the screws, wrenches (N, L, 6) at rest."""
+    """Return derivatives of the wrenches' work on moving screws, wrenches (N, L, 6) at rest."""
     on_screws = np.einsum("lk,nli->nki", loops.incidence, wrenches) * right[..., None]
     carried = loops.carriers.T @ _on_twist(state.screws, on_screws)
     return np.asarray(np.einsum("nki,nki->nk", state.screws, carried))
 
 
 def _on_twist(screws: Screw, wrenches: Wrench) -> Wrench:
-    """Return what does the work on a twist that a wrench does on its bracket with a screw."""
+    """Return the wrench whose work on a twist is a wrench's work on [screw, twist]."""
     v, w = screws[..., :3], screws[..., 3:]
     force, moment = wrenches[..., :3], wrenches[..., 3:]
     return np.concatenate(

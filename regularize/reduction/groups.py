@@ -1,7 +1,7 @@
 """Parts whose bodies move in groups although no leg confines them: found and held by rows.
 
-See ``held`` for the theorem. Here are the candidates: pairs of bodies that several legs join, with
-the algebra of their relative velocities at the reference pose, and parallelograms before them.
+The theorem stands in ``virtual_joints``. The candidates are pairs of bodies that several legs join,
+with the algebra of their relative velocities at the pose, and parallelograms before them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _parallelograms(graph: Graph, part: Block) -> frozenset[frozenset[EdgeId]]:
 
 
 def _held(context: Context, part: Block, loops: frozenset[frozenset[EdgeId]]) -> Block:
-    """Return the block with the first virtual joints that explain everything that is left over."""
+    """Return the block with rows for the first virtual joints that leave nothing redundant."""
     candidates = list(_candidates(context.graph, part))
     for wanted in [*([one] for one in candidates), *([candidates] if candidates[1:] else [])]:
         for closed, held in _closed(context, part, wanted, loops):
@@ -105,7 +105,7 @@ def _held(context: Context, part: Block, loops: frozenset[frozenset[EdgeId]]) ->
 
 
 def _candidates(graph: Graph, part: Block) -> Iterator[Wanted]:
-    """Yield pairs of bodies that three chains join, and the algebras of their velocities."""
+    """Yield pairs of bodies that three chains join, with their relative motion algebras."""
     pairs = _pairs(graph, part)
     twists = _twists(graph, part) if pairs else {}
     for i, j in pairs:
@@ -129,7 +129,7 @@ def _pairs(graph: Graph, part: Block, most: int = 6) -> list[tuple[NodeId, NodeI
 
 
 def _twists(graph: Graph, part: Block) -> dict[NodeId, Space]:
-    """Return twists of all bodies at the velocities that the loops allow at the pose."""
+    """Return the twists (6, k) of each body at the k velocities that the loops allow."""
     columns = {e: own / np.linalg.norm(own, axis=0) for e, own in part.screws.items()}
     _, s, vt = np.linalg.svd(loop_equations(graph, part.cycles, columns))
     rates = vt[int(np.sum(s > part.rtol * s[0])) :].T
@@ -151,7 +151,7 @@ def _closed(
     loops: frozenset[frozenset[EdgeId]],
     tries: int = 6,
 ) -> Iterator[tuple[ClosedPart, list[VirtualJointConstraint]]]:
-    """Yield ways to close the block with virtual joints that explain all, and what holds them."""
+    """Yield closings of the block with virtual joints that leave no redundancy, and their rows."""
     from regularize.reduction import virtual_joints  # few mechanisms have such
 
     graph, virtual = virtual_joints.with_virtual_joints(context.graph, wanted)
@@ -195,7 +195,7 @@ def _closed(
 def _without_virtual_joints(
     context: Context, part: Block, closed: ClosedPart, held: Sequence[VirtualJointConstraint]
 ) -> Block:
-    """Return the block with its own joints alone: rows hold what virtual joints would carry."""
+    """Return the block without virtual joints, held by rows on its own joints instead."""
     spaces, joints = closed.spaces, {h.edge.index for h in held}
     first = [next(c for c in closed.closings if e in c.cycle.edges) for e in joints]
     closings = [c for c in closed.closings if c not in first]
@@ -216,7 +216,7 @@ def _without_virtual_joints(
 
 
 def _full(context: Context, part: Block) -> bool:
-    """Say whether the rows are as many as the rank, and independent at the reference pose."""
+    """Return whether the rows are as many as the rank, and independent at the pose."""
     graph = replace(context.graph, couplings=part.rows)
     loops, cuts = replace(context, graph=graph).loops(part.edges, part.cuts)
     state = loops.state(context.assembly.q[loops.columns])

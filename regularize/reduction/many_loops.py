@@ -93,7 +93,7 @@ class ShortLoops:
         self._coupled = start
 
     def state(self, q: Coordinates) -> ShortLoopsState:
-        """Return where all loops lead, and their screws on the way."""
+        """Return the product of transforms around each loop, and the screws of its joints."""
         moved, carried = self.loops.poses(q)
         across = self.loops.T_parent @ moved @ self.loops.T_child_inverse
         back = screw.inverse(across)
@@ -165,7 +165,7 @@ def alike(keys: Sequence[Key]) -> list[Indices]:
 
 
 def _to_frame(T_node_frame: Transform, length: float) -> Array:
-    """Return what takes twists of a node to scaled ones in a frame fixed on it, shape (6, 6)."""
+    """Return the matrix from a node's twists to scaled ones in a frame on it, shape (6, 6)."""
     result = screw.adjoint(screw.inverse(T_node_frame))
     result[:3] /= length
     return np.asarray(result)
@@ -207,9 +207,9 @@ class LoopRanks:
             self.by_size.append(_Decomposed(chosen, columns, left, s, vt[:, : s.shape[1]]))
 
     def _loop_measures(self, state: State) -> tuple[Array, float]:
-        """Return what takes twists to each loop's own measures, (L, 6, 6), and the smallest size.
+        """Return matrices that scale twists by each loop's own size and centre, and the least size.
 
-        Alone a loop has its own size and place, whatever else hangs on it.
+        The rank of a loop alone must not depend on the loops that it is connected with.
         """
         loops = self.loops
         points = loops.joint_places(state)
@@ -229,26 +229,26 @@ class LoopRanks:
     def ranks(self) -> Indices | None:
         """Rank of every loop by itself, shape (L,); None where one of them is not clear."""
         ranks = np.zeros(len(self.cycles), dtype=int)
-        for own in self.by_size:
-            sizes = own.values / np.maximum(own.values[:, :1], TINY)
+        for group in self.by_size:
+            sizes = group.values / np.maximum(group.values[:, :1], TINY)
             if np.any((sizes > self.rtol**2) & (sizes < 100 * self.rtol)):
                 return None
-            ranks[own.chosen] = np.sum(sizes >= 100 * self.rtol, axis=1)
+            ranks[group.chosen] = np.sum(sizes >= 100 * self.rtol, axis=1)
         return ranks
 
     @cached_property
     def factors(self) -> GramFactors | None:
-        """Factors of what all loops say, a loop's own dependent rows left out; None: not clear."""
+        """Gram factors of all loops' independent rows; None where a rank is not clear."""
         if self.ranks is None:
             return None
         blocks, start = [], 0
-        for own in self.by_size:
-            ranks = self.ranks[own.chosen]
+        for group in self.by_size:
+            ranks = self.ranks[group.chosen]
             for rank in np.unique(ranks[ranks > 0]):
                 equal = ranks == rank
                 rows = start + np.arange(rank * equal.sum()).reshape(-1, rank)
                 start += rows.size
-                blocks.append(Blocks(rows, own.columns[equal], own.right[None, equal, :rank]))
+                blocks.append(Blocks(rows, group.columns[equal], group.right[None, equal, :rank]))
         for b in coupling_blocks(self.loops, start, self._q):
             row = b.values * self.loops.units[b.columns]
             size = float(np.linalg.norm(row)) or 1.0  # a curve may be level here
@@ -264,7 +264,7 @@ class LoopRanks:
         return int(self.ranks.sum()) + len(self.loops.coupling)
 
     def self_stress(self, edge: EdgeId) -> Space:
-        """Return wrenches that loops can bring into an edge while nothing gives way, as columns.
+        """Return the self-stress wrenches that loops can put on an edge, as columns.
 
         Where the loops' equations are independent of each other, self-stress goes round one loop.
         Wrenches are dual to the scaled twists of the loops' kinematics.
@@ -276,11 +276,11 @@ class LoopRanks:
         stresses: dict[EdgeId, list[Space]] = {}
         if self.ranks is None:
             return stresses
-        for own in self.by_size:
-            ranks = self.ranks[own.chosen]
+        for group in self.by_size:
+            ranks = self.ranks[group.chosen]
             for rank in np.unique(ranks[ranks < 6]):
-                states = np.linalg.qr(own.left[ranks == rank, :, rank:])[0]
-                for which, state in zip(own.chosen[ranks == rank], states, strict=True):
+                states = np.linalg.qr(group.left[ranks == rank, :, rank:])[0]
+                for which, state in zip(group.chosen[ranks == rank], states, strict=True):
                     for e, sign in self._passed[which]:
                         stresses.setdefault(e, []).append(-sign * state)
         return stresses
@@ -289,13 +289,13 @@ class LoopRanks:
 def each_configuration(
     loops: LoopKinematics, q: Coordinates, cycles: Sequence[Cycle], rtol: float
 ) -> list[LoopRanks]:
-    """Return what the loops say one by one at N configurations."""
+    """Return the ranks of the loops, each by itself, at N configurations."""
     state = loops.state(q)
     return [LoopRanks(loops, cycles, state[i : i + 1], rtol) for i in range(len(q))]
 
 
 def _walk(cut: Cut) -> list[tuple[EdgeId, NodeId]]:
-    """Return edges of a cut's loop and nodes where they are entered, from the carrier on."""
+    """Return edges of a cut's loop, and the node before each, from the cut frame's body on."""
     start, cycle = cut.cycle.nodes.index(cut.node), cut.cycle
     edges = (*cycle.edges[start:], *cycle.edges[:start])
     nodes = (*cycle.nodes[start:], *cycle.nodes[:start])

@@ -75,7 +75,7 @@ def equation_ranks(
 
 
 def clearest(values: Array, rtol: float) -> tuple[int, int]:
-    """Return which of some singular values (N, k) tell the rank most clearly, and the rank.
+    """Return the row of singular values (N, k) that shows the rank most clearly, and the rank.
 
     It can only drop at special configurations, so the largest one is generic; where its last
     singular value is largest tells it most clearly.
@@ -210,10 +210,10 @@ def _added_up(
     rtol: float,
     rng: np.random.Generator,
 ) -> tuple[int, int] | None:
-    """Return where the ranks of many loops are clearest and what they add up to, if they do.
+    """Return the configuration where ranks of many loops are clearest, and the sum of these ranks.
 
-    They have to at the pose, on the walks, and beside a configuration of the walks, off the closed
-    ones too.
+    None unless the sum is the same at the pose, on the walks, and beside a configuration of the
+    walks, off the closed ones too.
     """
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
@@ -233,12 +233,12 @@ def _added_up(
 
 
 def aside(freedoms: int, rng: np.random.Generator) -> Array:
-    """Draw small scaled steps to three configurations off the closed ones, shape (3, n)."""
+    """Draw three small random steps, in scaled coordinates, that open the loops, shape (3, n)."""
     return 0.05 * rng.normal(size=(3, freedoms))
 
 
 def _counted(loops: LoopKinematics, q: Coordinates, mobility: int) -> LocalMobility:
-    """Say that counting settles the mobility at a configuration."""
+    """Return the mobility of a configuration where freedoms minus rank is certain."""
     nothing = np.zeros((loops.freedoms, 0))
     return LocalMobility(mobility, "counted", read_only(q), nothing, nothing)
 
@@ -254,20 +254,20 @@ def _meeting(
 ) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool]:
     """Look for components that meet at a pose where the closure equations have a given rank.
 
-    Return what is known of the one of highest rank, all branches (none where nothing moves or one
+    Return the mobility of the one of highest rank, all branches (none where nothing moves or one
     component alone is there), and whether nothing else meets there.
     """
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
     ranks = partial(equation_ranks, loops, cycles, tolerances.rtol)
-    here = BranchPoint(loops, q, rank, tolerances, ranks, rng)
-    if here.single(local.mobility):
+    pose = BranchPoint(loops, q, rank, tolerances, ranks, rng)
+    if pose.single(local.mobility):
         return local, (), True
-    branches, complete = here.branches()
+    branches, complete = pose.branches()
     if branches:
         return max(branches, key=lambda branch: branch.rank).local, branches, complete
     # What walkers did is not undone by series.
-    rigid = None if local.mobility else here.rigid()
+    rigid = None if local.mobility else pose.rigid()
     return rigid or local, (), rigid is not None
 
 
@@ -326,5 +326,5 @@ def loop_equations(
 ) -> Jacobian:
     """Return the closure equations of loops at the pose, columns in the order of the screws."""
     return np.vstack(
-        [np.hstack([c.direction(graph, e) * own for e, own in screws.items()]) for c in cycles]
+        [np.hstack([c.direction(graph, e) * Z for e, Z in screws.items()]) for c in cycles]
     )

@@ -33,7 +33,7 @@ Numerical: TypeAlias = bool | Literal["anyway"]
 def numerically_reduced(
     context: Context, parts: Sequence[Block], mobility: CellMobility, *, anyway: bool = False
 ) -> list[Block]:
-    """Return the blocks of a component without rows that depend on others where walks came by.
+    """Return the blocks of a component without rows that are redundant where walks came by.
 
     ``anyway`` removes them too where no choice serves everywhere.
     """
@@ -57,15 +57,15 @@ def numerically_reduced(
 def _without_surplus(
     context: Context, parts: Sequence[Block], i: int, mobility: CellMobility, anyway: bool
 ) -> Block:
-    """Return one of the blocks without as many of its surplus rows as serve everywhere."""
+    """Return block i without as many surplus rows as can go without a loss of rank anywhere."""
     part, count = parts[i], parts[i].surplus
     choices = _Choices(context, part, mobility)
     failed: list[tuple[Block, Lowest]] = []
     while count:
         for chosen in (choices.largest, choices.clearest, choices.largest, choices.largest):
             fewer = chosen(count)
-            others = (*parts[:i], fewer, *parts[i + 1 :])
-            place = Descents(context.graph, context.assembly.q, others, mobility).lowest
+            blocks = (*parts[:i], fewer, *parts[i + 1 :])
+            place = Descents(context.graph, context.assembly.q, blocks, mobility).lowest
             if place is None or not place.missing:
                 return replace(fewer, needed_at=failed[0][1] if count < part.surplus else None)
             failed.append((fewer, place))
@@ -78,7 +78,7 @@ def _without_surplus(
 
 
 class _Choices:
-    """Choices among the dependent rows of a block, from combinations of rows that vanish."""
+    """Ways to choose the rows to drop from a block, by combinations of rows that vanish."""
 
     def __init__(self, context: Context, part: Block, mobility: CellMobility) -> None:
         self.context, self.part = context, part
@@ -93,19 +93,19 @@ class _Choices:
         self.vanishing = self._vanishing(mobility.configurations[:, places])
 
     def add(self, place: Lowest) -> None:
-        """Count a place among the configurations."""
+        """Add the combinations that vanish at one more configuration."""
         vanishing = self._vanishing(place.q[None, self.loops.columns])
         self.vanishing = np.concatenate([self.vanishing, vanishing])
 
     def clearest(self, count: int) -> Block:
-        """Return the block without rows that are the clearest at the end of a walk."""
+        """Return the block without ``count`` rows that are the most dependent at a walk's end."""
         q, everywhere = self.last[self.loops.columns], range(len(self.cuts))
         rtol = self.context.rtol
         cuts = without_rows(self.cuts, self.loops, q, everywhere, count, "numerical", rtol)
         return replace(self.part, cuts=tuple(cuts))
 
     def largest(self, count: int, rounds: int = 8) -> Block:
-        """Return the block without rows that have the largest part in what vanishes everywhere.
+        """Return the block without rows that have the largest weight in all that vanishes.
 
         In each round configurations at which that part is little get more weight.
         """
@@ -119,19 +119,19 @@ class _Choices:
                 turned[places] = np.linalg.eigh(together[places])[1]
             parts = np.einsum("ab,nau->bnu", turned, vanishing)
             chosen = independent_rows(parts.reshape(len(parts), -1), count)
-            left = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
-            least = np.linalg.svd(left, compute_uv=False)[:, -1]
+            remaining = np.einsum("ab,nau->nbu", turned[:, chosen], self.vanishing)
+            least = np.linalg.svd(remaining, compute_uv=False)[:, -1]
             if least.min(initial=1.0) > best:
                 best, axes, dropped = float(least.min(initial=1.0)), turned, chosen
             weights /= np.sqrt(np.maximum(least, EXACT.apart))
         cuts = list(self.cuts)
         for i in np.unique(self.owner[dropped]):
-            mine = np.flatnonzero(self.owner == i)
-            rows = cuts[i].rows @ axes[np.ix_(mine, mine)]
-            goes = np.isin(mine, dropped)
-            numerical = np.hstack([cuts[i].numerical, rows[:, goes]])
+            of_cut = np.flatnonzero(self.owner == i)
+            rows = cuts[i].rows @ axes[np.ix_(of_cut, of_cut)]
+            dropped_of_cut = np.isin(of_cut, dropped)
+            numerical = np.hstack([cuts[i].numerical, rows[:, dropped_of_cut]])
             cuts[i] = replace(
-                cuts[i], rows=read_only(rows[:, ~goes]), numerical=read_only(numerical)
+                cuts[i], rows=read_only(rows[:, ~dropped_of_cut]), numerical=read_only(numerical)
             )
         return replace(self.part, cuts=tuple(cuts))
 

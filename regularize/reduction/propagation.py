@@ -107,13 +107,13 @@ class MotionSpaces:
         return self._remembered(subalgebra.saturation, space, freedoms)
 
     def carried(self, space: SpaceId, group: SpaceId) -> SpaceId:
-        """Return all by which displacements of a group change the elements of a space."""
+        """Return the span of the differences that displacements of a group make in a space."""
         if MotionSpaces.ZERO in (space, group):
             return MotionSpaces.ZERO
         return self.saturate(self._remembered(brackets, space, group), group)
 
     def _larger(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """Return what two subspaces make together by ``join`` or ``add``."""
+        """Return the result of ``join`` or ``add``, at once where one contains the other."""
         if a == b or b == self.ZERO or a == self.FULL:
             return a
         if a == self.ZERO or b == self.FULL:
@@ -121,13 +121,13 @@ class MotionSpaces:
         return self._remembered(operation, a, b)
 
     def _within(self, a: SpaceId, b: SpaceId) -> bool:
-        """Say whether one space lies in another but for rounding."""
+        """Return whether one space lies in another but for rounding."""
         one, other = self._bases[a], self._bases[b]
         outside = subalgebra.residual(other, one) if one.shape[1] <= other.shape[1] else one
         return bool(np.linalg.norm(outside) <= EXACT.closed)
 
     def _done(self, operation: Operation, a: SpaceId, b: SpaceId) -> SpaceId:
-        """Return the result of an operation, the larger or smaller space where one is in both."""
+        """Return the result of an operation; one of the two where it contains the other."""
         if operation in (closure_of_sum, subalgebra.sum_, subalgebra.intersection):
             smaller = operation is subalgebra.intersection
             if self._within(a, b):
@@ -179,7 +179,7 @@ def brackets(space: Space, group: Space, rtol: float) -> Space:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fact:
-    """What is known of the relative motion of two bodies, and why.
+    """A space of relative motions of two bodies, the rule that gives it, and its premises.
 
     The rules: a ``joint`` moves so; a ``path`` is a product over a third body; in a ``meet`` two
     facts hold; a ``walk`` is seen from the next body; ``locked`` is what no way around lets move;
@@ -195,7 +195,7 @@ class Fact:
 
 
 class Propagation:
-    """Relative motions in a growing part of a mechanism."""
+    """Spaces of relative motion of body pairs, tightened as loops are closed one by one."""
 
     arcs: dict[frozenset[NodeId], Fact]  # of opposite bodies of the parallelograms met so far
     closed: set[NodeId]  # bodies of the loops that are closed
@@ -220,27 +220,27 @@ class Propagation:
         return node in self._neighbours
 
     def fact(self, i: NodeId, j: NodeId) -> Fact | None:
-        """Return what is known of the relative motion of two bodies."""
+        """Return the fact about the relative motion of two bodies, None where there is none."""
         return self._facts.get((i, j))
 
     def of_joint(self, index: EdgeId) -> Fact:
-        """Return what a joint says of its bodies."""
+        """Return the fact that two bodies move relatively by their joint's freedoms."""
         edge = self.graph.edges[index]
         return Fact((edge.parent, edge.child), self.freedoms[index], "joint", edge=index)
 
     def both(self, one: Fact, other: Fact) -> Fact:
-        """Return what two facts about the same bodies say together."""
+        """Return the fact that intersects two facts about the same bodies."""
         space = self.spaces.meet(one.space, other.space)
         if space == one.space:
             return one
         return other if space == other.space else Fact(one.bodies, space, "meet", (one, other))
 
     def path(self, bodies: tuple[NodeId, NodeId], one: Fact, other: Fact) -> Fact:
-        """Return what two facts that share a body say of the two others."""
+        """Return the fact about two bodies that follows from facts of both with a third body."""
         return Fact(bodies, self.spaces.join(one.space, other.space), "path", (one, other))
 
     def _tighten(self, fact: Fact, queue: list[tuple[NodeId, NodeId]]) -> None:
-        """Add a fact to what is known of its bodies, and queue them where that says more."""
+        """Intersect a fact with the one of its bodies; queue these where the space is smaller."""
         i, j = pair = (min(fact.bodies), max(fact.bodies))
         old = self._facts.get(pair)
         new = fact if old is None else self.both(old, fact)
@@ -277,7 +277,7 @@ class Propagation:
         return surplus == 1
 
     def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
-        """Return bodies of the cycle and motions from each to the next, arcs in one step."""
+        """Return bodies of the cycle and the fact from each to the next; parallelograms are one."""
         m, nodes, edges = cycle.length, cycle.nodes, cycle.edges
         over: dict[int, Fact] = {}
         inside: set[int] = set()
@@ -293,7 +293,7 @@ class Propagation:
         return [nodes[x] for x in outside], [over.get(x) or self._step(edges[x]) for x in outside]
 
     def _step(self, index: EdgeId) -> Fact:
-        """Return the relative motion across one joint."""
+        """Return the fact about the two bodies of one joint."""
         joint = self.of_joint(index)
         fact = self.fact(*joint.bodies)
         return joint if fact is None else self.both(fact, joint)
@@ -322,7 +322,7 @@ class Propagation:
             self._translate(cycle)
 
     def _translate(self, cycle: Cycle) -> None:
-        """Let opposite bodies of a loop that is a parallelogram translate."""
+        """Add the facts that opposite bodies of a parallelogram only translate, if it is one."""
         space = self.spaces.parallelogram([self.freedoms[e] for e in cycle.edges])
         if space is None:
             return
@@ -334,7 +334,7 @@ class Propagation:
         self._propagate(queue)
 
     def _propagate(self, queue: list[tuple[NodeId, NodeId]]) -> None:
-        """Make the facts about pairs consistent with paths, from the changed ones on."""
+        """Tighten facts by paths over third bodies, until no queued pair changes another."""
         while queue:
             i, j = queue.pop()
             across = self._facts[i, j]
@@ -366,7 +366,7 @@ class Propagation:
             self._propagate(queue)
 
     def _locked(self, cycle: Cycle, e: EdgeId) -> Fact | None:
-        """Return why a joint cannot move, or None where it may."""
+        """Return the fact that locks a joint, or None where it may move."""
         edge = self.graph.edges[e]
         if self.freedoms[e] == MotionSpaces.ZERO:
             return None

@@ -1,4 +1,4 @@
-"""Rows that depend on others where one looked and are needed elsewhere: what to say of them."""
+"""REG233: rows that depend on others at sampled configurations and are needed elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rank_losses(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Yield REG233 where rows are kept for a place elsewhere, or missed there."""
+    """Yield REG233 where a place was found at which removed rows are, or would be, missed."""
     for part in reduction.parts:
         if part.needed_at is not None:
             rows = f"{part.surplus} dependent rows are" if part.surplus > 1 else "a row is"

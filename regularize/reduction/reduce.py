@@ -22,6 +22,7 @@ from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import as_graph
+from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
 from regularize.reduction.block import Block
@@ -176,8 +177,8 @@ class Reduction:
 
     @property
     def constraints(self) -> int:
-        """Constraint rows at the cuts."""
-        return sum(cut.constraints for cut in self.cuts)
+        """Constraint rows at the cuts, and those that mates state more than once."""
+        return sum(cut.constraints for cut in self.cuts) + self.repeated
 
     @property
     def kept(self) -> int:
@@ -196,13 +197,41 @@ class Reduction:
 
     @property
     def equations(self) -> int:
-        """Six per loop and one per coupling."""
-        return 6 * self.graph.loops + len(self.graph.couplings)
+        """Six per loop, one per coupling, and those that mates state more than once."""
+        return 6 * self.graph.loops + len(self.graph.couplings) + self.repeated
+
+    @property
+    def repeated(self) -> int:
+        """Rows that mates of one joint state more than once, outside of all loops."""
+        return sum(joint.repeated for joint in self.mechanism.joints)
 
     @property
     def rank(self) -> int:
         """Rank of all closure equations and couplings at generic configurations."""
         return sum(cell.generic.rank for cell in self.cells)
+
+    @cached_property
+    def idle_joints(self) -> tuple[Joint, ...]:
+        """Joints within loops whose bodies fixed joints hold together without them."""
+        places = self.graph.node_of
+        joints = dict.fromkeys(edge.joint for edge in self.graph.edges)
+        return tuple(j for j in joints if places[j.parent] == places[j.child])
+
+    @property
+    def idle_rows(self) -> int:
+        """Redundant rows that no other kind of joint takes away, only leaving joints out does."""
+        return self.repeated + sum(6 - joint.freedoms for joint in self.idle_joints)
+
+    @property
+    def curable(self) -> list[CellMobility]:
+        """Components whose redundancy other kinds of joints can take away."""
+        idle = {joint.name for joint in self.idle_joints}
+        edges = self.graph.edges
+        return [
+            cell
+            for cell in self.cells
+            if cell.redundant and not idle.issuperset(edges[e].joint.name for e in cell.edges)
+        ]
 
     @property
     def gruebler(self) -> int:
@@ -283,18 +312,27 @@ class Reduction:
         Raises:
             ModelError: There are not so many.
         """
-        count = math.prod(len(cell.components) for cell in self.cells)
+        q = np.array(self.q)
+        for cell, place in zip(self.cells, self.branch_places(number), strict=True):
+            if cell.branches:
+                q[self.graph.columns(cell.edges)] = cell.branches[place].ends[0]
+        return q
+
+    def branch_places(self, number: int) -> list[int]:
+        """Return the place of a component's branch in each coupled component; see ``on_branch``."""
+        count, rest = math.prod(len(cell.components) for cell in self.cells), number - 1
         if not 1 <= number <= count:
+            found = "was one found" if count == 1 else f"were {count} found"
+            certain = "is one alone" if count == 1 else f"are {count}"
             raise ModelError(
                 f"branch {number} of the motions at the assembled pose: there "
-                + ("is one alone" if count == 1 else f"are {count}")
+                + (certain if self.components_complete else f"{found}, and there may be others")
             )
-        q, rest = np.array(self.q), number - 1
+        places = list[int]()
         for cell in reversed(self.cells):
-            rest, which = divmod(rest, len(cell.components))
-            if cell.branches:
-                q[self.graph.columns(cell.edges)] = cell.branches[which].ends[0]
-        return q
+            rest, place = divmod(rest, len(cell.components))
+            places.insert(0, place)
+        return places
 
     @property
     def finite_evidence(self) -> Evidence:

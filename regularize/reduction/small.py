@@ -38,34 +38,34 @@ class RelativeMotions:
         """Return the algebra of two bodies: se(3) where nothing is known."""
         return subalgebra.ZERO if i == j else self.algebras.get(frozenset((i, j)), subalgebra.FULL)
 
-    def along(self, way: Sequence[NodeId]) -> Space:
-        """Return what the algebras along a way of bodies generate together."""
+    def along(self, path: Sequence[NodeId]) -> Space:
+        """Return the Lie closure of the algebras along a path of bodies."""
         return subalgebra.lie_closure(
-            np.hstack([self.of(i, j) for i, j in pairwise(way)]), self.rtol
+            np.hstack([self.of(i, j) for i, j in pairwise(path)]), self.rtol
         )
 
-    def seen(self, way: Sequence[NodeId]) -> Space:
-        """Return the twists of the last body of a way relative to the first, seen from the last."""
+    def seen(self, path: Sequence[NodeId]) -> Space:
+        """Return the twists of a path's last body relative to the first, in the last's frame."""
         P = subalgebra.ZERO
-        for i, j in pairwise(way):
+        for i, j in pairwise(path):
             A = self.of(i, j)
             P = subalgebra.sum_(subalgebra.saturation(P, A, self.rtol), A, self.rtol)
-        return subalgebra.intersection(P, self.of(way[0], way[-1]), self.rtol)
+        return subalgebra.intersection(P, self.of(path[0], path[-1]), self.rtol)
 
     def meet(self, i: NodeId, j: NodeId, algebra: Space) -> None:
-        """Let two bodies move in an algebra too, and all others as far as that allows."""
+        """Intersect the algebra of two bodies with another one, and update all other pairs."""
         pair, before = frozenset((i, j)), self.of(i, j)
         self.algebras[pair] = subalgebra.intersection(before, algebra, self.rtol)
         if self.algebras[pair].shape[1] == before.shape[1]:
             return
-        for k in {n for known in self.algebras for n in known} - pair:
+        for k in {n for bodies in self.algebras for n in bodies} - pair:
             if {frozenset((i, k)), frozenset((j, k))} <= self.algebras.keys():
                 self.meet(i, k, self.along([i, j, k]))
                 self.meet(j, k, self.along([j, i, k]))
 
 
 def relative_twists(motions: RelativeMotions, ring: Sequence[NodeId], Z: Space) -> Space:
-    """Return Δ of a joint from the first body of a ring to the last, as seen from the last."""
+    """Return Δ of a joint between a ring's first and last body, in the last one's frame."""
     space = subalgebra.FULL
     for b in range(len(ring)):
         near, far = motions.seen(ring[b:]), motions.seen(ring[b::-1])
@@ -78,9 +78,9 @@ def relative_twists(motions: RelativeMotions, ring: Sequence[NodeId], Z: Space) 
 def dimension(
     graph: Graph, screws: Mapping[EdgeId, Space], cycles: Sequence[Cycle], rtol: float
 ) -> int | None:
-    """Add up the dimensions of Δ, each time of the first loop that can be closed by itself.
+    """Return the sum of the dimensions of Δ of all loops, closed one by one.
 
-    None where there is none although loops are left.
+    None where loops are left and none of them can be closed by itself.
     """
     motions, placed, total = RelativeMotions(rtol), set[EdgeId](), 0
     parts = DisjointSets[NodeId]()

@@ -45,7 +45,7 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class VirtualJointConstraint:
-    """A body that moves in a group against another one, and what holds it there."""
+    """A body proved to move in a group relative to another one, and the rows that hold it."""
 
     edge: Edge  # the virtual joint between the two, beyond the edges of the graph
     space: Space  # algebra of the group, about the centre of the block, lengths scaled
@@ -59,7 +59,7 @@ class VirtualJointConstraint:
 def with_virtual_joints(
     graph: Graph, wanted: Sequence[tuple[NodeId, NodeId, Space]]
 ) -> tuple[Graph, list[Edge]]:
-    """Return the graph with virtual joints between bodies, of groups with algebras, and these."""
+    """Return the graph with a virtual joint for each (body, body, algebra), and these joints."""
     edges: list[Edge] = []
     column = graph.freedoms
     for i, j, basis in wanted:
@@ -129,7 +129,7 @@ def constraint_of(
 def unsteady(
     propagation: Propagation, edges: Sequence[EdgeId], node: NodeId, group: EdgeId
 ) -> SpaceId:
-    """Return what covectors on a body vanish on so that rows on a loop's joints are constant.
+    """Return the space on which covectors fixed on a body must vanish to give constant rows.
 
     A joint's screw is carried by one of its bodies, which moves in the group that is known of it
     and the node. The screws of the virtual joint count themselves: its velocities shall not appear.
@@ -161,7 +161,7 @@ def _simple(rows: Array) -> Array:
     for k in range(len(rows)):
         at = int(np.argmax(np.abs(rows[k])))
         rows[k] /= rows[k, at]
-        others = np.arange(len(rows)) != k
-        rows[others] -= np.outer(rows[others, at], rows[k])
+        other_rows = np.arange(len(rows)) != k
+        rows[other_rows] -= np.outer(rows[other_rows, at], rows[k])
     nearest = np.round(rows)
     return np.where(np.abs(rows - nearest) < EXACT.same, nearest, rows)

@@ -17,42 +17,42 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import advise
+from regularize.repair.fix.advice import advise, verified_cures
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics.cure import Cure
-from regularize.repair.statics.cures import TRIES, cures, freeing
 from regularize.repair.statics.joint_changes import JointChange
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.passive_freedoms import PassiveBody, passive_bodies
 from regularize.repair.statics.per_joint import PerJoint
 from regularize.repair.statics.reactions import Reaction, reactions
 from regularize.report.findings import by_severity, findings, moves_less
 from regularize.report.loop_report import Component, LoopReport, loop_reports, open_parts
-from regularize.report.misfit import Misfit, misfit_where_asked
+from regularize.report.misfit import Misfit, fit_where_asked, misfit_where_asked
 from regularize.report.mobility_findings import held_entries, motion_components
-from regularize.report.motion import BodyMotion, PlatformMotion, moving, platforms
+from regularize.report.motion import BodyMotion, moving
 from regularize.report.nearly import BindingJoint, as_designed, binding_joints
+from regularize.report.platform_motion import PlatformMotion, platforms
 from regularize.report.reasons import Reason, reasons
+from regularize.report.repeated import Repeated, repeated_equations
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import LISTED, SLIGHT, counted
+from regularize.words import SLIGHT, counted
+
+#: Characters of a command that is printed: more is not read, and hard to copy.
+COMMAND = 120
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from regularize.repair.fix.advice import Trials
 
-#: Changes of joint types that are proposed.
-CURES = 3
-#: Joints up to which they are looked for: the number of combinations grows fast.
-MOST_JOINTS = 30
-
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What is known of a mechanism's loops; ``checking.Report`` says what its fields are."""
+    """All results of analysing the loops of a mechanism; ``Report`` documents the fields."""
 
     reduction: Reduction
     loops: tuple[LoopReport, ...]
@@ -69,10 +69,11 @@ class Analysis:
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
     trials: Trials | None = None
+    fit: LackOfFit | None = None
 
     @cached_property
     def platforms(self) -> tuple[PlatformMotion, ...]:
-        """How bodies that several legs hold move, by name."""
+        """Return the motion of bodies that three or more legs hold, such as 3T or 2R1T."""
         return platforms(self.reduction, self.moving)
 
     @classmethod
@@ -85,7 +86,7 @@ class Analysis:
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
     ) -> Self:
-        """Everything that follows from a reduction.
+        """Compute loops, motions, reactions, joint changes and findings from a reduction.
 
         Args:
             reduction: From ``reduce``.
@@ -103,37 +104,35 @@ class Analysis:
         reduction = with_other_lengths(reduction)
         special = special_lengths(reduction)
         loops = tuple(loop_reports(reduction, special))
-        found = reactions(reduction) if reduction.assembly.closed else ()
+        loads = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(passive_bodies(reduction))
-        # More changes than a list names are no help.
-        few = reduction.redundant <= LISTED and len(reduction.graph.edges) <= MOST_JOINTS
-        search = cures if few else freeing
-        ways = search(reduction, limit=CURES, tries=TRIES)
+        changes = verified_cures(reduction)
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
-        own = findings(reduction, loops, found, ways, passive, near, special)
-        if any(cure.freed for cure in ways) and reduction.mechanism.format != "pinocchio":
-            held = [entry for entry in advise(reduction, ways) if entry.in_file]
-            own = [_commands_tried(finding, held) for finding in own]
-        diagnostics = by_severity([*own, *as_designed(meant, binding)])
+        reported = findings(reduction, loops, loads, changes, passive, near, special)
+        if any(cure.freed for cure in changes) and reduction.mechanism.format != "pinocchio":
+            in_file = [entry for entry in advise(reduction, changes) if entry.in_file]
+            reported = [_commands_tried(finding, in_file) for finding in reported]
+        diagnostics = by_severity([*reported, *as_designed(meant, binding)])
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
             reasons=reasons(reduction),
             passive=passive,
-            reactions=found,
-            cures=ways,
+            reactions=loads,
+            cures=changes,
             meant=meant if meant.changed else None,
             diagnostics=tuple(diagnostics),
             seconds=time.perf_counter() - began,
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
+            fit=fit_where_asked(reduction, tolerance, stiffness),
             binding=binding,
             special=special,
         )
 
     def __repr__(self) -> str:
-        """The report in one line; ``str`` is the report itself."""
+        """Return the report in one line; ``str`` is the whole report."""
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
         return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
@@ -145,31 +144,40 @@ class Analysis:
 
     @property
     def seen(self) -> int:
-        """Equations that were removed on numerical evidence."""
+        """Return the number of equations that were removed on numerical evidence."""
         return sum(cut.numerical.shape[1] for cut in self.reduction.cuts)
 
     @cached_property
     def redundancy(self) -> dict[str, int]:
-        """Redundant equations by name; the counts add up to all redundant equations.
+        """Return the number of redundant equations by class; the sum is all of them.
 
         Those of loops that stay open are ``unclassified``.
         """
         r = self.reduction
-        proved, left = r.removed - self.seen, r.remaining + self.seen
+        proved, unproved = r.removed - r.repeated - self.seen, r.remaining + self.seen
         trivial = min(proved, sum(part.trivial for part in r.parts if part.proved))
-        topological = min(max(left, 0), sum(p.topological for p in r.parts if p.proved))
-        unknown = min(left - topological, sum(part.surplus for part in open_parts(r)))
+        topological = min(max(unproved, 0), sum(p.topological for p in r.parts if p.proved))
+        unknown = min(unproved - topological, sum(part.surplus for part in open_parts(r)))
+        twice = min(proved, sum(entry.count for entry in self.repeated if not entry.merged))
+        trivial, exceptional = trivial - min(trivial, twice), proved - max(trivial, twice)
+        said = r.repeated + twice
         return {
             "trivial": trivial,
-            "exceptional": proved - trivial,
+            "exceptional": exceptional,
+            **({"repeated": said} if said else {}),
             "topological": topological,
-            "paradoxical": left - topological - unknown,
+            "paradoxical": unproved - topological - unknown,
             **({} if r.assembly.closed else {"unclassified": unknown}),
         }
 
     @cached_property
+    def repeated(self) -> tuple[Repeated, ...]:
+        """Return the equations that are stated twice between the same two bodies."""
+        return tuple(repeated_equations(self.reduction))
+
+    @cached_property
     def needed(self) -> int:
-        """Equations that depend on the others at first order, and are needed all the same.
+        """Return the number of equations dependent at first order and needed all the same.
 
         They are counted as dependent, and paradoxical, in ``redundancy``; without them the motion
         would be another one.
@@ -177,27 +185,42 @@ class Analysis:
         return sum(map(self._needed, self.reduction.parts))
 
     def _needed(self, part: Block) -> int:
+        """Return how many dependent equations of a part hold it at second order."""
         needed = part.proved and moves_less(self.reduction, part)
-        return max(part.surplus - max(part.topological, 0), 0) if needed else 0
+        return max(part.surplus - part.topological - part.related, 0) if needed else 0
+
+    @property
+    def related(self) -> int:
+        """Return the number of equations redundant for all lengths with these relations of axes.
+
+        They are counted as paradoxical in ``redundancy``.
+        """
+        return sum(part.related for part in self.reduction.parts if part.proved)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """Class of each loop in words: ``shaky`` if what its equations depend on needs them."""
+        """Return each loop's class: paradoxical ones may be ``shaky`` or ``related`` as well."""
         return {
-            loop.name: "shaky"
-            if loop.category == "paradoxical" and self._needed(loop.part)
-            else loop.category
+            loop.name: loop.category
+            if loop.category != "paradoxical"
+            else "shaky"
+            if self._needed(loop.part)
+            else "related"
+            if loop.part.related >= loop.part.surplus > 0
+            else "paradoxical"
             for loop in self.loops
         }
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """Which joints to change, the best way first; the file's text tells what it can hold."""
-        return advise(self.reduction, self.cures) if self.trials is None else self.trials.advice
+        """Return the joint changes, the best first, and whether the model file can hold them."""
+        if self.trials is not None:
+            return self.trials.advice
+        return advise(self.reduction, self.cures, fit=self.fit)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
-        """The biconnected parts of the graph that contain loops."""
+        """Return the biconnected parts of the graph that contain loops."""
         return tuple(
             Component(name, part, tuple(loop for loop in self.loops if loop.component == name))
             for i, part in enumerate(self.reduction.parts, start=1)
@@ -206,7 +229,7 @@ class Analysis:
 
     @validated(select=NAMES, ignore=NAMES)
     def selected(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Self:
-        """The same report with some findings only.
+        """Return a copy of the report with only some of its findings.
 
         Args:
             select: Codes or beginnings of codes to keep, such as ``REG2``; all if empty.
@@ -218,7 +241,7 @@ class Analysis:
 
     @validated(suppressions=several(instance(Suppression)))
     def accepting(self, suppressions: Sequence[Suppression] = ()) -> Self:
-        """The same report without the findings that somebody has accepted, which are kept apart.
+        """Return a copy in which accepted findings are moved to ``suppressed``.
 
         Args:
             suppressions: What is accepted; comments in the model's own files count in any case.
@@ -231,12 +254,12 @@ class Analysis:
 
     @property
     def summary(self) -> dict[str, int]:
-        """Number of findings of each severity."""
+        """Return the number of findings of each severity."""
         return {s: sum(d.severity == s for d in self.diagnostics) for s in SEVERITIES}
 
     @validated(fail_on=TEXT)
     def exit_status(self, fail_on: Severity | str = "warning") -> int:
-        """1 if there is a finding at or above a severity, else 0; ``never`` gives 0.
+        """Return 1 if a finding is at or above a severity, else 0; 0 for ``never``.
 
         Raises:
             ModelError: There is no such severity.
@@ -244,13 +267,13 @@ class Analysis:
         if fail_on == "never":
             return 0
         if fail_on not in SEVERITIES:
-            known = ", ".join((*SEVERITIES, "never"))
-            raise ModelError(f"there is no severity {fail_on!r}; known: {known}")
+            severities = ", ".join((*SEVERITIES, "never"))
+            raise ModelError(f"there is no severity {fail_on!r}; known: {severities}")
         worst = SEVERITIES.index(fail_on)
         return int(any(SEVERITIES.index(d.severity) <= worst for d in self.diagnostics))
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON report, schema version 1."""
+        """Return the JSON report, schema version 1."""
         r = self.reduction
         here = sum(cell.here.rank for cell in r.cells)
         return {
@@ -296,6 +319,7 @@ class Analysis:
                 "removed": r.removed,
                 "remaining_redundant": r.remaining,
                 "lengths_tried": max((part.lengths_tried for part in r.parts), default=0),
+                "same_relations": self.related,
                 "certified_configurations": r.certificate.configurations,
                 "solved_configurations": r.certificate.solved,
                 "distinct_configurations": r.certificate.distinct,
@@ -309,6 +333,10 @@ class Analysis:
             "components": [component.as_dict() for component in self.components],
             "loops": [loop.as_dict() for loop in self.loops],
             "moving": [body.as_dict() for body in self.moving],
+            "platform": [
+                next((p.as_dict() for p in self.platforms if p.component == k), None)
+                for k in range(1, 1 + len(r.components))
+            ],
             "platforms": [platform.as_dict() for platform in self.platforms],
             "why": [reason.as_dict() for reason in self.reasons],
             "passive": [
@@ -350,14 +378,16 @@ class Analysis:
 def model_entry(reduction: Reduction) -> dict[str, Any]:
     """Return the entry ``model`` of the JSON report: file, format, name and counts."""
     graph, mechanism = reduction.graph, reduction.mechanism
+    welds = len(graph.rigid_loops)  # which close loops though nothing marks them
     return {
         "path": mechanism.path,
         "format": mechanism.format,
         "name": mechanism.name,
         "bodies": sum(bool(members) for members in graph.members),
-        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints),
+        "joints": sum(j.freedoms > 0 or j.closure for j in mechanism.joints) + welds,
         "loops": graph.loops,
         "couplings": len(graph.couplings),
+        "complete": mechanism.complete,
     }
 
 
@@ -365,11 +395,13 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
     """Keep only those commands of a finding that work on the model's file."""
     if finding.code != "REG218":
         return finding
-    held = [" ".join(map(shlex.quote, entry.arguments)) for entry in entries]
-    kept = (
-        line if any(words in line for words in held) else line.partition(": regularize ")[0]
-        for line in finding.help
-    )
+    kept = []
+    for line in finding.help:
+        words, _, command = line.partition(": regularize ")
+        works = [e.command for e in entries if shlex.join(e.arguments) in line]
+        if works and len(command) > COMMAND:
+            line = f"{words}: {works[0]}"
+        kept.append(line if works else words)
     return replace(finding, help=tuple(kept))
 
 

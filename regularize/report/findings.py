@@ -24,6 +24,7 @@ from regularize.report.loop_report import LoopReport, closure_error
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
+from regularize.report.repeated import held_already, reading_findings
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
     axis_words,
@@ -53,23 +54,24 @@ def findings(
     near: float,
     special: Sequence[SpecialLengths],
 ) -> list[Diagnostic]:
-    """All findings, errors first, then warnings, then notes."""
-    known = frozenset(name for part in special for name in part.cuts)
-    found = [*_assembly_findings(reduction, loops)]
+    """Return all findings of an analysis: errors, then warnings, then notes."""
+    proved_cuts = frozenset(name for part in special for name in part.cuts)
+    result = [*_assembly_findings(reduction, loops)]
     for loop in loops:
-        found += _loop_findings(reduction, loop)
+        result += _loop_findings(reduction, loop)
     for part in reduction.parts:
-        own = [loop for loop in loops if loop.part is part]
-        found += _part_findings(reduction, part, own, near, known)
+        part_loops = [loop for loop in loops if loop.part is part]
+        result += _part_findings(reduction, part, part_loops, near, proved_cuts)
     for proved in special:
-        found += _special_finding(reduction, loops, proved)
-    found += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
-    found += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
-    return by_severity([*found, *_reaction_findings(reactions), *reduction.mechanism.findings])
+        result += _special_finding(reduction, loops, proved)
+    result += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
+    result += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
+    read = reading_findings(reduction)
+    return by_severity([*result, *_reaction_findings(reactions), *read])
 
 
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Findings with the errors first, then warnings, then notes."""
+    """Sort findings: errors, then warnings, then notes."""
     return sorted(found, key=lambda diagnostic: SEVERITIES.index(diagnostic.severity))
 
 
@@ -79,20 +81,20 @@ def _special_finding(
     """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
-    own = [loop for loop in loops if loop.closing in special.cuts]
+    affected = [loop for loop in loops if loop.closing in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
-    gone = sum(loop.cut.numerical.shape[1] for loop in own) >= special.rows
+    removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
     yield Diagnostic(
         "REG230",
         "warning",
-        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in own])} {verb} "
+        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in affected])} {verb} "
         f"redundant for these dimensions{family}: proved by the motion, for joints "
         f"{nearness_words(special.distance)}, up to where the other rows lose their rank; "
-        + ("removed" if gone else "kept"),
-        loop=own[0].name if len(own) == 1 else None,
-        joints=tuple(dict.fromkeys(name for loop in own for name in loop.joints)),
-        source=own[0].cut.edge.joint.source if own else None,
+        + ("removed" if removed else "kept"),
+        loop=affected[0].name if len(affected) == 1 else None,
+        joints=tuple(dict.fromkeys(name for loop in affected for name in loop.joints)),
+        source=affected[0].cut.edge.joint.source if affected else None,
         help=() if reduction.numerical else ("they are removed with `numerical=True`",),
     )
 
@@ -116,9 +118,8 @@ def _assembly_findings(reduction: Reduction, loops: Sequence[LoopReport]) -> Ite
         yield from open_loops(reduction, loops)
     elif max(before) > UNNOTICED:  # metres and radians
         yield _saved_open(reduction)
-    for joint in reduction.graph.rigid_loops:
-        text = f"fixed joint `{joint.name}` joins bodies that other fixed joints join already"
-        yield Diagnostic("REG216", "warning", text, joints=(joint.name,), source=joint.source)
+    for joint in reduction.idle_joints:
+        yield held_already(reduction, joint)
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
@@ -151,8 +152,8 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
 
 def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
     """Report the redundant equations of a loop."""
-    if not loop.redundant:
-        return
+    if not loop.redundant or loop.cut.edge.joint in reduction.idle_joints:
+        return  # of the latter another finding tells
     special = loop.category == "paradoxical"
     shaky = special and moves_less(reduction, loop.part)
     if special and not shaky:
@@ -184,6 +185,11 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     )
 
 
+def _equations_are(count: int, where: str, noun: str = "equation") -> str:
+    """Return the beginning of a sentence, such as ``2 equations of `L1` are``."""
+    return f"{counted(count, noun)} of {where} {'is' if count == 1 else 'are'}"
+
+
 def moves_less(reduction: Reduction, part: Block) -> bool:
     """Whether the motions of a part are known, and are not all that its velocities allow."""
     cell = reduction.cell_at[part.edges[0]]
@@ -202,40 +208,44 @@ def _part_findings(
     joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
+    special_proved = bool({loop.closing for loop in loops} & known)
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "numerical evidence may do to remove them: `numerical=True`"
     if part.proved and topological:
-        reason = "redundant for any lengths: the graph and the joint types make it so"
-        if part.lengths_tried:
-            tried = counted(part.lengths_tried, "set")
-            reason = (
-                f"redundant for all lengths tried ({tried}, with the same relations of the axes): "
-                "kept, for the joint axes alone do not prove it"
-            )
-        yield Diagnostic(
-            "REG210",
-            "warning",
-            f"{counted(topological, 'equation')} of {where} "
-            f"{'is' if topological == 1 else 'are'} {reason}",
-            joints=joints,
-            source=source,
-            help=(numerical,) if part.lengths_tried else (),
+        generic = ""
+        if part.generic is not None:
+            generic = f" (exact: rank {part.generic.rank} of {part.generic.equations} there)"
+        text = (
+            f"redundant for any lengths and unrelated axes{generic}: the graph and the joint types"
         )
-    paradoxical = left - topological
-    if part.proved and paradoxical > 0 and not {loop.closing for loop in loops} & known:
-        noun = "more equation" if topological else "equation"
-        tried = counted(part.lengths_tried, "other set")
-        reason = f"not with {tried} of lengths and the same relations of the axes"
-        if not part.lengths_tried:
-            reason = "other lengths were not tried, for gears or the like tie the joints together"
-        shaky = moves_less(reduction, part)
+        message = f"{_equations_are(topological, where)} {text} make it so"
+        yield Diagnostic("REG210", "warning", message, joints=joints, source=source)
+    shaky = moves_less(reduction, part)
+    if part.proved and part.related and not shaky and not special_proved:
+        tried = counted(part.lengths_tried, "set")
+        text = (
+            f"redundant for all lengths tried ({tried}), which move alike with the same relations "
+            "of the axes: kept, for the joint axes alone do not prove it"
+        )
+        message = f"{_equations_are(part.related, where)} {text}"
+        help = (numerical,)
+        yield Diagnostic("REG238", "warning", message, joints=joints, source=source, help=help)
+    paradoxical = left - topological - part.related
+    if part.proved and paradoxical > 0 and not special_proved:
+        noun = "more equation" if topological or part.related else "equation"
+        reason = "other lengths were not tried, for gears or the like tie the joints together"
+        if part.lengths_tried:
+            tried = counted(part.lengths_tried, "other set")
+            reason = f"not with {tried} of lengths and the same relations of the axes"
+        elif part.generic is not None:
+            independent = min(part.generic.rank - part.rank, paradoxical)
+            reason = f"for unrelated axes {independent} more would be independent"
         owed = f"owed to special dimensions ({reason})"
-        noun_is = f"{counted(paradoxical, noun)} of {where} {'is' if paradoxical == 1 else 'are'} "
         yield Diagnostic(
             "REG235" if shaky else "REG202",
             "warning",
-            noun_is
+            f"{_equations_are(paradoxical, where, noun)} "
             + (
                 f"dependent at first order and needed, {owed}: not redundant, for the mechanism is "
                 "held at second order"
@@ -350,11 +360,15 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
     if turned > CLOSED:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
+    edge = loop.cut.edge
+    body = reduction.graph.nodes[edge.parent]
+    if edge.joint in reduction.idle_joints:
+        body = edge.joint.parent
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"
         f"{', which does not matter for the motion' if idle else ''}: move that on "
-        f"`{reduction.graph.nodes[loop.cut.edge.parent]}` {listed([move for _, move in ways])} "
+        f"`{body}` {listed([move for _, move in ways])} "
         f"(axes of the ground), or relax `{loop.closing}` there"
         f"{'' if idle else '; then see whether the loop moves as it should'}"
     )
@@ -363,13 +377,13 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
 def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool] | None:
     """Return the gap that no joint of the loop can close, as a twist, and whether it is idle."""
     part, cut = loop.part, loop.cut
-    others = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
-    algebra = subalgebra.lie_closure(np.hstack(others), reduction.tolerances.rtol)
+    chain_screws = [part.screws[e] for e in cut.cycle.edges if e != cut.edge.index]
+    algebra = subalgebra.lie_closure(np.hstack(chain_screws), reduction.tolerances.rtol)
     idle = algebra.shape[1] < 6
     error = closure_error(reduction, cut, part.center)
     error[:3] /= part.length
-    given = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
-    outside = error - given @ np.linalg.lstsq(given, error, rcond=None)[0]
+    reachable = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
+    outside = error - reachable @ np.linalg.lstsq(reachable, error, rcond=None)[0]
     if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
         return None
     slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)

@@ -7,7 +7,7 @@ table says counts and worst findings, a line each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from urllib.parse import quote
 from rich.table import Table
 from rich.text import Text
 
-from regularize.escape import displayed
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.errors import ReadError, RegularizeError
+from regularize.escape import as_utf8, displayed
+from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.report import rules
 from regularize.report.analysis import Analysis
 from regularize.report.rules import rule
@@ -29,20 +30,27 @@ from regularize.words import counted, listed
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github(report: Analysis) -> str:
-    """Return the findings as GitHub's ``::warning file=…,line=…,title=…::message`` lines."""
+def unreadable(path: str, error: RegularizeError) -> Diagnostic:
+    """Return the finding on a model that cannot be read, at the line that the error names."""
+    if not isinstance(error, ReadError):
+        return Diagnostic("REG000", "error", displayed(str(error)), source=Source(displayed(path)))
+    source = Source(displayed(error.path), error.line, error.element)
+    return Diagnostic("REG000", "error", displayed(error.reason), source=source)
+
+
+def github(findings: Iterable[Diagnostic], path: str | None) -> str:
+    """Return findings as GitHub's ``::warning file=…,line=…,title=…::message`` lines."""
     lines = []
-    for d in report.diagnostics:
+    for d in findings:
         known = rule(d.code)
         properties = {"title": f"{d.code} {known.name}" if known else d.code}
-        path = d.source.path if d.source else report.mechanism.path
-        if path:
-            properties["file"] = displayed(path)
+        file = d.source.path if d.source else path
+        if file:
+            properties["file"] = displayed(file)
         if d.source and d.source.line:
             properties["line"] = str(d.source.line)
         listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
-        said = "\n".join([d.message, *d.help]).split("\n")
-        message = "\n".join(map(displayed, said))
+        message = "\n".join(map(displayed, "\n".join([d.message, *d.help]).split("\n")))
         lines.append(f"::{LEVELS[d.severity]} {listed}::{_escaped(message)}\n")
     return "".join(lines)
 
@@ -57,11 +65,10 @@ def _escaped_property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def concise(report: Analysis) -> str:
-    """Return the findings as lines ``path:line: CODE message``."""
-    path = displayed(report.mechanism.path or report.mechanism.name)
+def concise(findings: Iterable[Diagnostic], path: str) -> str:
+    """Return findings as lines ``path:line: CODE message``."""
     return "".join(
-        f"{d.source or path}: {d.code} {displayed(d.message)}\n" for d in report.diagnostics
+        f"{d.source or displayed(path)}: {d.code} {displayed(d.message)}\n" for d in findings
     )
 
 
@@ -76,12 +83,36 @@ def as_sarif(reports: Sequence[Analysis]) -> dict[str, Any]:
     )
 
 
-def merged(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join logs of models that were checked one by one."""
-    return _sarif_log([finding for log in logs for finding in log["runs"][0]["results"]])
+def merged(
+    logs: Sequence[Mapping[str, Any]], failures: Sequence[Diagnostic] = ()
+) -> dict[str, Any]:
+    """Join logs of models that were checked one by one, and models that cannot be read."""
+    results = [finding for log in logs for finding in log["runs"][0]["results"]]
+    return _sarif_log([*results, *map(_unread_result, failures)], failures)
 
 
-def _sarif_log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _unread_result(failure: Diagnostic) -> dict[str, Any]:
+    """Return a model that cannot be read as a SARIF result."""
+    path, line = (failure.source.path, failure.source.line) if failure.source else ("", None)
+    return {
+        "ruleId": failure.code,
+        "level": failure.severity,
+        "message": {"text": failure.message},
+        "locations": [{"physicalLocation": _physical(path, line)}],
+        "partialFingerprints": {"findingHash/v1": fingerprint(path, failure)},
+    }
+
+
+def _physical(path: str, line: int | None) -> dict[str, Any]:
+    """Return a place in a file as SARIF has it."""
+    place = Path(path)
+    uri = place.as_uri() if place.is_absolute() else quote(as_utf8(place.as_posix()))
+    return {"artifactLocation": {"uri": uri}} | ({"region": {"startLine": line}} if line else {})
+
+
+def _sarif_log(
+    findings: Sequence[Mapping[str, Any]], failures: Sequence[Diagnostic] = ()
+) -> dict[str, Any]:
     """Return a SARIF log with these results and the rules that they use."""
     used = {finding["ruleId"] for finding in findings}
     known = [rule for rule in rules.all_rules() if rule.code in used]
@@ -95,6 +126,15 @@ def _sarif_log(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [{**finding, "ruleIndex": index[finding["ruleId"]]} for finding in findings],
+        "invocations": [
+            {
+                "executionSuccessful": not failures,
+                "toolExecutionNotifications": [
+                    {key: _unread_result(failure)[key] for key in ("level", "message", "locations")}
+                    for failure in failures
+                ],
+            }
+        ],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -126,11 +166,8 @@ def _sarif_result(report: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
         or [{"fullyQualifiedName": name, "name": mechanism.name, "kind": "module"}]
     }
     if path:
-        place = Path(path)
-        uri = place.as_uri() if place.is_absolute() else quote(place.as_posix())
-        location["physicalLocation"] = {"artifactLocation": {"uri": uri}}
-        if diagnostic.source and diagnostic.source.line:
-            location["physicalLocation"]["region"] = {"startLine": diagnostic.source.line}
+        line = diagnostic.source.line if diagnostic.source else None
+        location["physicalLocation"] = _physical(path, line)
     claims = [
         [*loop.claims]
         for loop in report.loops
@@ -162,13 +199,14 @@ BESIDE = 74
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One model in the table of several: its numbers, or why it cannot be read."""
+    """A row of the table of several models: the numbers of one, or why it is unreadable."""
 
     path: str
     error: str | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
     worst: str = ""
     codes: tuple[str, ...] = ()
+    complete: bool = True  # whether its numbers are those of the whole model
 
 
 def line_of(path: str, report: Analysis) -> SummaryLine:
@@ -183,13 +221,14 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
         dict(zip(COLUMNS, numbers, strict=True)),
         worst,
         tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
+        report.mechanism.complete,
     )
 
 
 def table(
     lines: Sequence[SummaryLine], width: int, color: bool, fragments: Sequence[str] = ()
 ) -> str:
-    """Return a table of models, then fragments and one sentence that adds it up."""
+    """Return a table of models, then fragments and a sentence with the totals."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     longest = max((len(line.path) for line in lines), default=0)
     table.add_column("model", overflow="fold", min_width=max(24, longest))
@@ -203,7 +242,7 @@ def table(
         codes = " ".join(line.codes[:3]) + (" …" if len(line.codes) > 3 else "")
         table.add_row(
             line.path,
-            *(str(n) for n in line.numbers.values()),
+            *(str(n) if line.complete else f"{n}?" for n in line.numbers.values()),
             Text(codes or "none", STYLES[line.worst]),
         )
     named = [Text(f"  {fragment}", no_wrap=True) for fragment in fragments]
@@ -213,13 +252,16 @@ def table(
 
 
 def _sentence(lines: Sequence[SummaryLine]) -> Text:
-    """Add the table up in one sentence."""
+    """Return the totals of the table in one sentence."""
     read = [line for line in lines if line.error is None]
     parts = [f"{counted(len(read), 'model')} checked"]
     for worst, words in (("error", "with errors"), ("warning", "with warnings")):
         number = sum(line.worst == worst for line in read)
         if number:
             parts.append(f"{number} {words}")
+    partly = sum(not line.complete for line in read)
+    if partly:
+        parts.append(f"{partly} not read whole (?)")
     redundant = sum(line.numbers["redundant"] for line in read)
     if redundant:
         parts.append(f"{counted(redundant, 'redundant equation')} in all")

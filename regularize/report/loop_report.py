@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -35,13 +35,13 @@ class Equation:
 
     @property
     def label(self) -> str:
-        """For example ``translation along Y``."""
+        """Return the direction of the equation in words, such as ``translation along Y``."""
         return self.direction.words("translation", "rotation")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoopReport(ShortRepr):
-    """One loop with its closing joint and what became of its constraint equations."""
+    """A loop of joints, its closing joint, and which equations of that are redundant."""
 
     name: str
     component: str
@@ -78,36 +78,36 @@ class LoopReport(ShortRepr):
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Return the equations that can never matter, in words."""
-        return tuple(Equation(each, 0.0).label for each in directions(self._redundant_span))
+        return tuple(Equation(d, 0.0).label for d in directions(self._redundant_span))
 
     @cached_property
     def removed(self) -> tuple[Equation, ...]:
-        """Equations that can never matter."""
-        found, steps = [], _proof_steps(self.part, self.cut, self.special)
+        """Return the redundant equations with the joints and proof steps behind each."""
+        equations, steps = [], _proof_steps(self.part, self.cut, self.special)
         from_point = 2.0 * np.eye(6) - self._to_point
         graph, rtol = self.reduction.graph, self.reduction.tolerances.rtol
         for direction in directions(self._redundant_span):
-            own = screw.unit(from_point @ direction.covector)
-            why = causes(graph, self.part, self.cut, self.chain, own, rtol)
+            covector = screw.unit(from_point @ direction.covector)
+            why = causes(graph, self.part, self.cut, self.chain, covector, rtol)
             claim = next(
-                (step for step, known in steps if subalgebra.contains(known, own[:, None])), ""
+                (step for step, shown in steps if subalgebra.contains(shown, covector[:, None])), ""
             )
-            found.append(Equation(direction, self._residual(direction), why, claim))
-        return tuple(found)
+            equations.append(Equation(direction, self._residual(direction), why, claim))
+        return tuple(equations)
 
     @cached_property
     def kept(self) -> tuple[Equation, ...]:
-        """Equations that are kept."""
+        """Return the equations that are kept."""
         # Any covector that ignores the joint's freedoms may be shown for a kept one, up to removed
         # ones; taking them at the joint itself gives the simplest words.
         kept = subalgebra.complement(
             np.hstack([subalgebra.span(self._freedoms), self._redundant_span])
         )
-        return tuple(Equation(each, self._residual(each)) for each in directions(kept))
+        return tuple(Equation(d, self._residual(d)) for d in directions(kept))
 
     @property
     def free(self) -> tuple[Direction, ...]:
-        """Freedoms of the closing joint."""
+        """Return the freedoms of the closing joint."""
         return tuple(directions(self._freedoms))
 
     @property
@@ -127,8 +127,8 @@ class LoopReport(ShortRepr):
         joint_rows = subalgebra.complement(self.cut.freedoms)
         values = np.zeros(joint_rows.shape[1])
         space = np.hstack([self.cut.rows, self.cut.freedoms])
-        found = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
-        values[: len(found)] = found[: len(values)]
+        computed = np.linalg.svd(joint_rows.T @ space, compute_uv=False)
+        values[: len(computed)] = computed[: len(values)]
         return values
 
     @property
@@ -138,22 +138,22 @@ class LoopReport(ShortRepr):
 
     @property
     def closing(self) -> str:
-        """Name of the closing joint."""
+        """Return the name of the closing joint."""
         return self.cut.edge.joint.name
 
     @property
     def claims(self) -> tuple[str, ...]:
         """Return the steps of the proof document that the removed equations rest on."""
-        own = dict.fromkeys(equation.claim for equation in self.removed if equation.claim)
-        return (*own, *self.limits) if own else ()
+        steps = dict.fromkeys(equation.claim for equation in self.removed if equation.claim)
+        return (*steps, *self.limits) if steps else ()
 
     @property
     def redundant(self) -> int:
-        """Number of redundant equations."""
+        """Return the number of redundant equations."""
         return self.cut.constraints - self.cut.kept
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``loops`` in the JSON report."""
+        """Return the entry of ``loops`` in the JSON report."""
         return {
             "name": self.name,
             "component": self.component,
@@ -199,9 +199,9 @@ def _cut_last(cut: Cut, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def loop_reports(
     reduction: Reduction, special: Sequence[SpecialLengths] = ()
 ) -> Iterator[LoopReport]:
-    """Yield all loops in the order of the cuts."""
+    """Yield a report for every loop in the order of the cuts."""
     graph, rtol = reduction.graph, reduction.tolerances.rtol
-    known = {name for proved in special for name in proved.cuts}
+    special_cuts = {name for proved in special for name in proved.cuts}
     part_of = {c.edge.index: (i, p) for i, p in enumerate(reduction.parts, 1) for c in p.cuts}
     for number, cut in enumerate(reduction.cuts, start=1):
         i, part = part_of[cut.edge.index]
@@ -212,6 +212,9 @@ def loop_reports(
         center = motion.point if motion.name == "spherical" else None
         point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
         joints = tuple(graph.edges[e].joint.name for e in edges)
+        bodies = tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes))
+        if cut.edge.joint in reduction.idle_joints:
+            bodies = (cut.edge.joint.parent, cut.edge.joint.child)
         trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
         is_open = not (part.proved or reduction.assembly.closed)
         flat = [", ".join(graph.edges[e].name for e in loop) for loop in part.parallelograms]
@@ -221,7 +224,7 @@ def loop_reports(
             part=part,
             cut=cut,
             joints=joints,
-            bodies=tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes)),
+            bodies=bodies,
             category="open" if is_open else _category(part, cut, algebra),
             motion=motion,
             point=point,
@@ -233,7 +236,7 @@ def loop_reports(
             ),
             error=closure_error(reduction, cut, point),
             chain=edges[:-1],
-            special=cut.edge.name in known,
+            special=cut.edge.name in special_cuts,
             reduction=reduction,
         )
 
@@ -244,7 +247,7 @@ def open_parts(reduction: Reduction) -> list[Block]:
 
 
 def _proof_steps(part: Block, cut: Cut, moves: bool) -> list[tuple[str, Array]]:
-    """Return the steps of a proof, with the covectors that each shows to be redundant."""
+    """Return a cut's proof steps by name, each with the covectors it proves redundant."""
     if not part.proved:
         return []
     steps = [("cut", cut.removed[:, :0]), ("rigid", cut.thinned), ("motion", cut.numerical)]
@@ -271,17 +274,17 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:
     """Classify a loop by the cause of its redundancy."""
-    seen = cut.numerical.shape[1]
-    removed = cut.constraints - cut.kept - seen
-    left = part.unproved
+    numerical = cut.numerical.shape[1]
+    removed = cut.constraints - cut.kept - numerical
+    unproved = part.unproved
     # What is left over is a loop's own where it has no others beside it.
-    if removed and (left <= 0 or len(part.cuts) > 1):
+    if removed and (unproved <= 0 or len(part.cuts) > 1):
         return "trivial" if removed <= 6 - algebra.dimension else "exceptional"
-    if seen:
+    if numerical:
         return "paradoxical"
-    if left <= 0:
+    if unproved <= 0:
         return "regular"
-    return "topological" if part.topological >= left else "paradoxical"
+    return "topological" if part.topological >= unproved else "paradoxical"
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,4 +309,5 @@ class Component:
             "kept": self.part.kept,
             "removed": self.part.constraints - self.part.kept,
             "redundant": self.redundant,
+            "generic": None if self.part.generic is None else asdict(self.part.generic),
         }

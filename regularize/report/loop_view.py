@@ -18,7 +18,7 @@ SPATIAL = {"full": "spatial"}
 
 
 def group_name(loops: Sequence[LoopReport]) -> str:
-    """Return names of loops in short: ``L1``, ``L1 to L12`` or ``L1, L4 and L7``."""
+    """Return the names of loops in short: ``L1``, ``L1 to L12`` or ``L1, L4 and L7``."""
     found = [loop.name for loop in loops]
     numbers = [int(name[1:]) for name in found]
     if len(found) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
@@ -27,7 +27,7 @@ def group_name(loops: Sequence[LoopReport]) -> str:
 
 
 def groups(loops: Iterable[LoopReport]) -> list[list[LoopReport]]:
-    """Group loops of one motion, number of joints and equations; the first stands for all."""
+    """Group loops with equal motion, number of joints and equations, for one table row each."""
     found: dict[object, list[LoopReport]] = {}
     for loop in loops:
         alike = (
@@ -103,7 +103,7 @@ def _because(loop: LoopReport, equation: Equation) -> str:
 
 
 def reasons(loop: LoopReport) -> list[str]:
-    """Return one sentence for each distinct proof that equations are redundant."""
+    """Return a sentence for each distinct proof that equations of a loop are redundant."""
     found: dict[tuple[tuple[str, ...], ...], list[Equation]] = {}
     for equation in loop.removed:
         found.setdefault(tuple(link.joints for link in equation.fixed_by), []).append(equation)
@@ -124,7 +124,7 @@ def reasons(loop: LoopReport) -> list[str]:
 
 
 def _generates(loop: LoopReport, link: FixingChain) -> str:
-    """Say which motion some joints generate."""
+    """Return words for the motion group that a chain of joints generates."""
     motion = motion_words(in_world(link.motion, loop.part.center, loop.part.length))
     name, _, details = motion.partition(", ")
     verb = "generates" if len(link.joints) == 1 else "generate"
@@ -133,7 +133,7 @@ def _generates(loop: LoopReport, link: FixingChain) -> str:
 
 
 def choices(loop: LoopReport) -> str | None:
-    """Say where else the loop could be closed, or return None."""
+    """Return a sentence on other joints that could close the loop, or None."""
     others = [joint for joint in loop.interchangeable if joint != loop.closing]
     if not others:
         return None

@@ -16,14 +16,23 @@ import numpy as np
 from regularize.errors import ModelError, NotClosed
 from regularize.lie.arrays import Array
 from regularize.lie.screw import cross_matrix
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Model
-from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
+from regularize.mechanism.quantity import FORCES, STIFFNESS, TOLERANCE, value_of
 from regularize.reduction.cuts import independent_rows, outside
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
+from regularize.repair.statics.lack_of_fit import (
+    LackOfFit,
+    LoadedJoint,
+    closing_forces,
+    compliance_of,
+    joint_loads,
+    six_values,
+)
 from regularize.repair.statics.per_joint import OWN, PerJoint, per_joint, stated_tolerances
 from regularize.report.loop_report import LoopReport, loop_reports
-from regularize.words import Direction
+from regularize.words import Direction, listed, three_digits
 
 #: A direction, what the states do on it, and the same with lengths scaled.
 _Option: TypeAlias = "tuple[LoopReport, Direction, Array, Array]"
@@ -45,16 +54,16 @@ class RedundantDirection:
 
     @property
     def angular(self) -> bool:
-        """Whether the gap is an angle."""
+        """Return whether the gap is an angle."""
         return self.direction.kind == "angular"
 
     @property
     def label(self) -> str:
-        """For example ``translation along Y``."""
+        """Return the direction in words, such as ``translation along Y``."""
         return self.direction.words("translation", "rotation")
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``misfit`` in the JSON report."""
+        """Return the entry of ``misfit`` in the JSON report."""
         return {
             "loop": self.loop,
             "joint": self.joint,
@@ -65,20 +74,9 @@ class RedundantDirection:
         }
 
 
-@dataclass(frozen=True)
-class LoadedJoint:
-    """Loads of a joint when the misfit is forced shut: one standard deviation, and the worst."""
-
-    joint: str
-    force_std: float
-    moment_std: float
-    force_worst: float
-    moment_worst: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Misfit:
-    """What errors of joints do to a mechanism that is closed more often than it needs.
+    """Gaps and forces that joint errors cause in redundant directions of a mechanism.
 
     Attributes:
         entries: One for each redundant direction.
@@ -101,7 +99,7 @@ class Misfit:
     compliance: Array
 
     def __repr__(self) -> str:
-        """One line: the counts, and the largest misfit."""
+        """Return one line: the counts, and the largest misfit."""
         gaps = [e.std for e in self.entries if not e.angular]
         turns = [e.std for e in self.entries if e.angular]
         return (
@@ -110,11 +108,11 @@ class Misfit:
         )
 
     def as_dict(self) -> list[dict[str, Any]]:
-        """The entries ``misfit`` of the JSON report."""
+        """Return the entries ``misfit`` of the JSON report."""
         return [entry.as_dict() for entry in self.entries]
 
     def stress(self) -> dict[str, Any] | None:
-        """The entry ``stress`` of the JSON report: forces in the same order, and in joints."""
+        """Return the entry ``stress`` of the JSON report: closing forces and joint loads."""
         if not self.entries or self.entries[0].force_std is None:
             return None
         return {
@@ -128,7 +126,7 @@ def misfit(
     tolerance: PerJoint | Iterable[PerJoint] = OWN,
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
 ) -> Misfit:
-    """What tolerances of joints leave open in redundant directions, and the forces that close it.
+    """Return the gaps that joint tolerances leave in redundant directions, and their forces.
 
     Errors of a joint are independent translations along, and rotations about, the three axes of its
     frame, of the size of its tolerance. Those along its own freedoms have no effect. The origin of
@@ -178,6 +176,47 @@ def misfit_where_asked(
     return misfit_of(reduction, loops, tolerance, stiffness)
 
 
+def fit_where_asked(
+    reduction: Reduction,
+    tolerance: PerJoint | Iterable[PerJoint] | None,
+    stiffness: PerJoint | Iterable[PerJoint] | None,
+) -> LackOfFit | None:
+    """Return errors and stiffnesses of all joints if tolerances are given or stated.
+
+    Stiffnesses that are not given are taken as those of a bearing.
+    """
+    if tolerance is None and stated_tolerances(reduction.mechanism):
+        tolerance = OWN
+    if tolerance is None or not reduction.redundant or not reduction.assembly.closed:
+        return None
+    errors = per_joint(tolerance, TOLERANCE, reduction.mechanism)
+    given = STIFFNESS.example if stiffness is None else stiffness
+    return LackOfFit(reduction, errors, per_joint(given, STIFFNESS, reduction.mechanism))
+
+
+def binding(reduction: Reduction, fit: LackOfFit | None, limit: float | str) -> Diagnostic:
+    """Return the finding that lack of fit binds a joint beyond a limit in N, or that it fits."""
+    most = value_of(str(limit), FORCES)
+    if most <= 0.0:
+        raise ModelError(f"limit {limit!r} is no positive force; write it as 200N")
+    if not reduction.redundant:
+        return Diagnostic("REG239", "note", "fits: nothing is redundant, so nothing binds")
+    if fit is None:
+        raise ModelError("limit needs a tolerance, such as 0.05mm,0.1deg, and loops that close")
+    loads = fit.loads()
+    if loads is None:
+        raise ModelError("limit: the forces of lack of fit are not known here: see `stiffness`")
+    load = max(loads, key=lambda load: load.force_std)
+    binds = load.force_std > most
+    bears = f"`{load.joint}` bears {three_digits(load.force_std)} N (1σ) by lack of fit"
+    return Diagnostic(
+        "REG239",
+        "warning" if binds else "note",
+        f"{'binds' if binds else 'fits'}: joint {bears}, and the limit is {most:g} N",
+        joints=(load.joint,),
+    )
+
+
 def misfit_of(
     reduction: Reduction,
     loops: Sequence[LoopReport],
@@ -196,18 +235,23 @@ def misfit_of(
         if not cell.redundant:
             continue
         chosen, stressed = closing_directions(loops, stressed_joints(reduction, cell))
-        off = _six_values(stressed.names, errors, 0.0)
+        off = six_values(stressed.names, errors, 0.0)
         own = np.moveaxis(stressed.wrenches, 2, 0)
         gaps = own * off
         compliance = np.zeros((len(own), len(own)))
         closing: list[tuple[float, ...]] = [()] * len(own)
         if springs is not None:
-            soft = 1.0 / _six_values(stressed.names, springs, np.inf)
-            compliance = np.einsum("ajk,bjk->ab", own * soft, own)
-            forces = _closing_forces(compliance, gaps, chosen)
+            compliance = compliance_of(stressed, springs)
+            forces = closing_forces(compliance, gaps)
+            if forces is None:
+                rigid = listed(sorted({loop.closing for loop, _ in chosen}))
+                raise ModelError(
+                    "stiffness: no joint with a stiffness gives way in every redundant direction "
+                    f"of the loops closed at {rigid}; give one to more joints of these loops"
+                )
             energies = -0.5 * np.einsum("ajk,ajk->a", forces, gaps)
             closing = [(*_spread(f), float(e)) for f, e in zip(forces, energies, strict=True)]
-            loads += _loads(stressed, forces)
+            loads += joint_loads(stressed, forces)
         for (loop, direction), gap, force in zip(chosen, gaps, closing, strict=True):
             covector = covector_in_metres(direction, loop.part.length)
             entries.append(
@@ -233,42 +277,9 @@ def misfit_of(
     )
 
 
-def _six_values(
-    names: Sequence[str], given: dict[str, tuple[float, float]], without: float
-) -> Array:
-    """Repeat the pair of values of each joint for its six directions, shape (joints, 6)."""
-    return np.repeat([given.get(name, (without, without)) for name in names], 3, axis=1)
-
-
 def _spread(contributions: Array) -> tuple[float, float]:
     """Return standard deviation and largest value of a sum of independent errors."""
     return float(np.linalg.norm(contributions)), float(np.abs(contributions).sum())
-
-
-def _closing_forces(
-    compliance: Array, gaps: Array, chosen: Sequence[tuple[LoopReport, Direction]]
-) -> Array:
-    """Return the forces that close the gaps, by the error of each joint along each axis."""
-    scale = np.sqrt(np.diag(compliance))
-    if not scale.all() or np.linalg.cond(compliance / np.outer(scale, scale)) > 1e12:
-        rigid = sorted({loop.closing for loop, _ in chosen})
-        raise ModelError(
-            f"stiffness: no joint with a stiffness gives way in every redundant direction of the "
-            f"loops closed at {', '.join(rigid)}; give one to more joints of these loops"
-        )
-    return np.asarray(-np.tensordot(np.linalg.inv(compliance), gaps, axes=1))
-
-
-def _loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
-    """Return force and moment of each joint under the closing forces, in N and N m."""
-    found = []
-    for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
-        own = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
-        std = [float(np.linalg.norm(part)) for part in (own[:3], own[3:])]
-        most = np.abs(own).sum(axis=1)
-        worst = [float(np.linalg.norm(part)) for part in (most[:3], most[3:])]
-        found.append(LoadedJoint(name, *std, *worst))
-    return found
 
 
 def covector_in_metres(direction: Direction, length: float) -> Array:
@@ -283,28 +294,28 @@ def closing_directions(
 ) -> tuple[list[tuple[LoopReport, Direction]], StressedJoints]:
     """Choose one direction for each self-stress state, and a dual basis of the states."""
     proved: list[_Option] = []
-    others: list[_Option] = []
+    unproved: list[_Option] = []
     for loop in loops:
         wrench = stressed.chords.get(loop.cut.edge.index)
         if wrench is None:
             continue
         length = loop.part.length
         scale = np.append(np.ones(3), np.full(3, 1.0 / length))[:, None]
-        own = [equation.direction for equation in (*loop.removed, *loop.kept)]
-        basis = np.array([covector_in_metres(each, length) for each in own]).reshape(-1, 6).T
+        axes = [equation.direction for equation in (*loop.removed, *loop.kept)]
+        basis = np.array([covector_in_metres(axis, length) for axis in axes]).reshape(-1, 6).T
         arm = np.vstack([np.zeros((3, 3)), cross_matrix(loop.point)])
         at_point = wrench - arm @ wrench[:3]
         parts = np.linalg.lstsq(scale * basis, scale * at_point, rcond=None)[0]
-        for k, (each, part) in enumerate(zip(own, parts, strict=True)):
-            size = 1.0 / length if each.kind == "angular" else 1.0
-            (proved if k < len(loop.removed) else others).append((loop, each, part, size * part))
-    rows = np.array([option[3] for option in (*proved, *others)])
+        for k, (axis, part) in enumerate(zip(axes, parts, strict=True)):
+            size = 1.0 / length if axis.kind == "angular" else 1.0
+            (proved if k < len(loop.removed) else unproved).append((loop, axis, part, size * part))
+    rows = np.array([option[3] for option in (*proved, *unproved)])
     count = min(len(proved), stressed.states)
     chosen = [*independent_rows(rows[: len(proved)], count)] if count else []
     if count < stressed.states:
         rest = outside(rows[chosen], rows[len(proved) :])
-        more = independent_rows(rest, stressed.states - count)
-        chosen += [len(proved) + k for k in more]
-    options = [(*proved, *others)[k] for k in chosen]
+        extra = independent_rows(rest, stressed.states - count)
+        chosen += [len(proved) + k for k in extra]
+    options = [(*proved, *unproved)[k] for k in chosen]
     inverse = np.linalg.inv(np.array([option[2] for option in options]))
     return [option[:2] for option in options], stressed.mixed(inverse)

@@ -67,7 +67,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         text = f"{'bodies' if several else 'body'} {names(row.bodies)} {verb} "
         text += f"{axis_words(row.axis)} {place} without moving anything else"
         yield Diagnostic("REG207", "note", text, joints=row.joints)
-    if reduction.cells and reduction.finite_mobility == 0:
+    if reduction.freedoms and reduction.cells and reduction.finite_mobility == 0:
         yield Diagnostic("REG209", "warning", "the loops allow no motion: mobility 0")
 
 
@@ -185,7 +185,7 @@ def motion_components(reduction: Reduction) -> list[dict[str, int | None]]:
 
 
 def more_on_branches(reduction: Reduction) -> str:
-    """Return sentences on branches where more is redundant, each after a space."""
+    """Return sentences on branches with more redundancy, each after a space."""
     more: dict[int, list[str]] = {}
     for number, (_, rank) in enumerate(reduction.components, start=1):
         count = reduction.equations - rank - reduction.redundant
@@ -199,7 +199,7 @@ def more_on_branches(reduction: Reduction) -> str:
 
 
 def branches_meant(reduction: Reduction) -> str:
-    """Return ``on branch 2`` if the redundancy that is counted is not that of all branches."""
+    """Return ``on branch 2`` where the redundancy that is counted holds there alone."""
     rank = reduction.equations - reduction.redundant
     found = [other for _, other in reduction.components]
     own = [f"{i}" for i, other in enumerate(found, start=1) if other == rank]
@@ -209,7 +209,7 @@ def branches_meant(reduction: Reduction) -> str:
 
 
 def limits(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Report, for each part, conditions of proofs that some configurations do not meet."""
+    """Yield a finding for each part whose proof fails at some configurations."""
     graph = reduction.graph
     for part in reduction.parts:
         said = [_held_words(graph, part, held) for held in part.held]
@@ -230,7 +230,7 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def untried(reduction: Reduction) -> Iterator[Diagnostic]:
-    """Report where legs or parallelograms might explain rows, and it was not tried."""
+    """Yield findings where a search for held bodies or parallelograms was left out."""
     reasons = {
         "noise": "the numbers are off by more than rounding, and bars that are equal but for that "
         "prove nothing",
@@ -252,7 +252,7 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
 
 
 def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:
-    """Describe a body that all legs together keep in one group of motions."""
+    """Describe the motion group in which all legs together keep a body."""
     one, other = graph.nodes[held.edge.parent], graph.nodes[held.edge.child]
     motion = motion_words(_motion(part, held))
     text = f"all legs together keep `{other}` against `{one}` in one group of motions ({motion})"

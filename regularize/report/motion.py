@@ -3,47 +3,40 @@
 The twists that a body can have are collected at several generic configurations, in the ground
 frame. The smallest motion algebra that holds them all names the motion: the crank of a four-bar
 stays on one revolute screw, its coupler fills the planar algebra.
-
-A platform's motion has the name that robotics has for it, 3T, 2R1T or 3T1R (Kong and Gosselin, Type
-Synthesis of Parallel Mechanisms, 2007). A platform is the body, of those with several freedoms,
-that most separate legs hold, three at least. Its independent angular velocities at a generic
-configuration are its rotations, R, and its other freedoms translations, T; what moves along with
-them by the mechanism's lengths (parasitic motion) is not counted. Where the groups of motions that
-the legs generate leave it as many freedoms as it has, it moves in their common group wherever the
-mechanism goes; else the name is what was seen.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial, reduce
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from regularize.escape import displayed_name
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import MotionType, motion_type
+from regularize.loops.finite import LocalMobility
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
+from regularize.loops.projection import retracted
 from regularize.loops.second_order import second_order
 from regularize.mechanism.cycles import MANY_LOOPS
-from regularize.mechanism.graph import ColumnId, DisjointSets, EdgeId, NodeId, loop_count
+from regularize.mechanism.graph import ColumnId, NodeId
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.report.nearly import in_world
 from regularize.tolerances import TINY
-from regularize.words import axis_words, counted, point_words
+from regularize.words import axis_words, point_words
 
 #: Number of configurations at which twists are collected.
 SAMPLES = 6
+#: Scaled length of steps from a configuration on a branch to others.
+STRIDE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """The motion algebra of one body, world frame, and its freedoms."""
+    """The motion algebra of one body in the world frame, and its freedoms."""
 
     body: str
     freedoms: int
@@ -52,17 +45,18 @@ class BodyMotion:
     point: bool = True
     floats: bool = False
     rotations: int = 0
-    seen: int = 0
+    seen: int = 0  # configurations at which twists were collected
+    agreed: bool = True  # whether at most of them it has its freedoms, and the same rotations
 
     @property
     def words(self) -> str:
-        """For example ``rotates about A (axis along Y)``."""
+        """Return the motion in words, such as ``rotates about A (axis along Y)``."""
         if self.floats:
             return "floats freely"
         return _motion_words(self.motion, self.joint, self.point)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of ``moving`` in the JSON report."""
+        """Return the entry of ``moving`` in the JSON report."""
         return {
             "body": self.body,
             "freedoms": self.freedoms,
@@ -96,12 +90,16 @@ def _motion_words(motion: MotionType, joint: str | None, point: bool) -> str:
     }.get(motion.name, "moves in space")
 
 
-def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
-    """Return the motion of every body but the ground; floating bases are held."""
+def moving(reduction: Reduction, component: int | None = None) -> tuple[BodyMotion, ...]:
+    """Return the motion of every body but the ground; floating bases are held.
+
+    It is that on all components that meet at the assembled pose, or on one of them, as numbered for
+    ``Reduction.on_branch``.
+    """
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
-    q, blocks = _samples(reduction)
+    q, blocks = _samples(reduction, component)
     state = loops.state(q)
     center, length = center_and_length(loops, reduction.q)
     scaled = np.swapaxes(loops.measured(length, center).scaled(state.screws), 1, 2)
@@ -112,9 +110,9 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
     spans = _spans({node: twists[node] for node in nodes}, small)
     seen = len({row.tobytes() for row in np.round(q, 9) + 0.0})
     types: dict[bytes, MotionType] = {}
-    found: dict[NodeId, BodyMotion] = {}
+    motions: dict[NodeId, BodyMotion] = {}
     for node in nodes:
-        basis, freedoms, rotations = spans[node]
+        basis, freedoms, rotations, agreed = spans[node]
         # Adding zero turns -0.0 into 0.0, which has other bytes.
         key = (np.round(basis @ basis.T, 9) + 0.0).tobytes()
         if key not in types:
@@ -124,43 +122,57 @@ def moving(reduction: Reduction) -> tuple[BodyMotion, ...]:
         if not reduction.followed and motion.point is not None:
             # Where loops meet in a double root, half of the digits are rounding.
             motion = replace(motion, point=np.round(motion.point / length, 6) * length)
-        found[node] = BodyMotion(
+        motions[node] = BodyMotion(
             graph.nodes[node],
             freedoms,
             motion,
             floats=any(e in held for e in graph.adjacency[node]),
             rotations=rotations,
             seen=seen,
+            agreed=2 * agreed > len(q),
         )
-    resting = {n for n, body in found.items() if body.motion.dimension == 0} | {graph.ground}
-    return tuple(_at_joint(reduction, node, entry, resting) for node, entry in found.items())
+    resting = {n for n, body in motions.items() if body.motion.dimension == 0} | {graph.ground}
+    return tuple(_at_joint(reduction, node, entry, resting) for node, entry in motions.items())
 
 
-def _spans(twists: Mapping[NodeId, Array], small: float) -> dict[NodeId, tuple[Array, int, int]]:
-    """Return a basis of all twists of each body (6, d), and its most freedoms and rotations."""
-    found: dict[NodeId, tuple[Array, int, int]] = {}
-    for count in {own.shape[2] for own in twists.values()}:
-        nodes = [node for node, own in twists.items() if own.shape[2] == count]
+def _spans(
+    twists: Mapping[NodeId, Array], small: float
+) -> dict[NodeId, tuple[Array, int, int, int]]:
+    """Return a basis of all twists of each body (6, d), its most freedoms and rotations.
+
+    At last stands at how many samples it has these numbers; 0 where they differ beyond places
+    where it has fewer freedoms.
+    """
+    result: dict[NodeId, tuple[Array, int, int, int]] = {}
+    for count in {body_twists.shape[2] for body_twists in twists.values()}:
+        nodes = [node for node, body_twists in twists.items() if body_twists.shape[2] == count]
         every = np.array([twists[node] for node in nodes])
         size = np.abs(every).max(axis=(1, 2, 3), initial=TINY)
-        ranks = [
-            np.sum(values > small * size[:, None, None], axis=2).max(axis=1).tolist()
-            for first in (0, 3)
-            for values in [np.linalg.svd(every[:, :, first:], compute_uv=False)]
-        ]
+        least = np.where(size < small, np.inf, small * size)[:, None, None]  # of a resting body
+        ranks = np.array(
+            [
+                np.sum(np.linalg.svd(every[:, :, first:], compute_uv=False) > least, axis=2)
+                for first in (0, 3)
+            ]
+        )
+        most = ranks.max(axis=2).tolist()
+        full = ranks[0] == ranks[0].max(axis=1, keepdims=True)  # others are at singular places
+        turning = np.where(full, ranks[1], ranks[1].max(axis=1, keepdims=True))
+        same = np.all(turning == ranks[1].max(axis=1, keepdims=True), axis=1)
+        agreed = np.where(same, full.sum(axis=1), 0).tolist()
         side_by_side = np.swapaxes(every, 1, 2).reshape(len(nodes), 6, -1)
         u, s, _ = np.linalg.svd(side_by_side, full_matrices=False)
         spanned = s > small * s.max(axis=1, keepdims=True, initial=1.0)
         spanned &= size[:, None] >= small
-        bases = [own[:, columns] for own, columns in zip(u, spanned, strict=True)]
-        found |= zip(nodes, zip(bases, *ranks, strict=True), strict=True)
-    return found
+        bases = [body_twists[:, columns] for body_twists, columns in zip(u, spanned, strict=True)]
+        result |= zip(nodes, zip(bases, *most, agreed, strict=True), strict=True)
+    return result
 
 
 def _at_joint(
     reduction: Reduction, node: NodeId, entry: BodyMotion, resting: set[NodeId]
 ) -> BodyMotion:
-    """Name the joint by which a body hangs on something at rest."""
+    """Add the joint by which a body hangs on a resting one, where that is its only motion."""
     graph = reduction.graph
     if entry.motion.dimension not in (1, 2):
         return entry
@@ -202,17 +214,21 @@ def _twists(
     return {node: np.concatenate([nothing, *own.values()], axis=2) for node, own in reached.items()}
 
 
-def _samples(reduction: Reduction) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
-    """Return configurations (N, n), and blocks of columns with bases of their velocities."""
+def _samples(
+    reduction: Reduction, component: int | None
+) -> tuple[Array, list[tuple[list[ColumnId], Array]]]:
+    """Return sampled configurations (N, n), and velocity bases by block of columns."""
     loops = reduction.loops
     rng = np.random.default_rng(reduction.seed)
     many = max((len(cell.branches) for cell in reduction.cells), default=0)
-    samples = SAMPLES * max(1, many // 2)
+    samples = SAMPLES * (max(1, many // 2) if component is None else 1)
+    chosen = None if component is None else reduction.branch_places(component)
     q = np.repeat(reduction.q[None], samples, axis=0)
     blocks: list[tuple[list[ColumnId], Array]] = []
     in_cells: set[ColumnId] = set()
-    for cell in reduction.cells:
-        columns, configurations, bases = _cell(reduction, cell, samples)
+    for i, cell in enumerate(reduction.cells):
+        branch = None if chosen is None else chosen[i]
+        columns, configurations, bases = _cell(reduction, cell, samples, branch)
         q[:, columns] = configurations
         in_cells |= set(columns)
         blocks.append((columns, bases))
@@ -238,9 +254,9 @@ def floating(reduction: Reduction) -> set[int]:
 
 
 def _cell(
-    reduction: Reduction, cell: CellMobility, samples: int
+    reduction: Reduction, cell: CellMobility, samples: int, branch: int | None
 ) -> tuple[list[ColumnId], Array, Array]:
-    """Return columns of a cell, sampled configurations and bases of the velocities there."""
+    """Return columns of a cell, its sampled configurations and a velocity basis at each."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
     columns = [ColumnId(c) for c in loops.columns]
     visited = cell.configurations
@@ -250,7 +266,10 @@ def _cell(
         return columns, q, np.zeros((samples, loops.freedoms, 0))
     shaky = cell.finite is not None and cell.finite < cell.actual
     if shaky or len(cell.branches) > 1:
-        return columns, *_followed_velocities(loops, cell, q, reduction.tolerances.rtol)
+        kinds = [(each.local, each.rank) for each in cell.branches]
+        kinds = kinds or [(cell.local, cell.generic.rank)]
+        kinds = kinds if branch is None else kinds[branch : branch + 1]
+        return columns, *_followed_velocities(loops, kinds, samples, reduction)
     if len(loops.chords) > MANY_LOOPS:
         velocities = _random_velocities(reduction, cell, loops, q)
         if velocities is not None:
@@ -269,131 +288,60 @@ def _random_velocities(
 
     rng, cycles = np.random.default_rng(reduction.seed), reduction.cycles(cell)
     shape = (loops.freedoms, min(6, cell.actual))
-    found = []
-    for each in each_configuration(loops, q, cycles, reduction.tolerances.rtol):
-        if each.factors is None:
+    bases = []
+    for configuration in each_configuration(loops, q, cycles, reduction.tolerances.rtol):
+        if configuration.factors is None:
             return None
-        velocities, _ = np.linalg.qr(each.factors.allowed(rng.normal(size=shape)))
-        found.append(velocities * loops.units[:, None])
-    return np.array(found)
+        velocities, _ = np.linalg.qr(configuration.factors.allowed(rng.normal(size=shape)))
+        bases.append(velocities * loops.units[:, None])
+    return np.array(bases)
 
 
 def _followed_velocities(
-    loops: LoopKinematics, cell: CellMobility, q: Array, rtol: float
+    loops: LoopKinematics,
+    kinds: Sequence[tuple[LocalMobility, int]],
+    samples: int,
+    reduction: Reduction,
 ) -> tuple[Array, Array]:
-    """Return configurations and the velocities that motions really follow there."""
-    kinds = [(branch.local, branch.rank, branch.ends) for branch in cell.branches]
-    found = []
-    for local, rank, ends in kinds or [(cell.local, cell.generic.rank, q)]:
-        own = [(local.q, local.followed)]
-        for at in ends:
-            forms = second_order(loops, at, rank, rtol)
-            if forms.kernel.shape[1] == local.mobility:
-                own.append((at, forms.motions @ forms.kernel))
-        found.append(own)
-    many = len(found)
-    chosen = [found[k % many][(k // many + 1) % len(found[k % many])] for k in range(len(q))]
-    bases = np.zeros((len(q), loops.freedoms, max(basis.shape[1] for _, basis in chosen)))
+    """Return configurations on branches, off the assembled pose, and the velocities there.
+
+    Branches are given by the mobility at a configuration on each, and by their rank.
+    """
+    count = -(-samples // len(kinds))
+    sets = [_along(loops, local, rank, count, reduction) for local, rank in kinds]
+    chosen = [
+        sets[k % len(sets)][(k // len(sets)) % len(sets[k % len(sets)])] for k in range(samples)
+    ]
+    bases = np.zeros((samples, loops.freedoms, max(basis.shape[1] for _, basis in chosen)))
     for filled, (_, basis) in zip(bases, chosen, strict=True):
         filled[:, : basis.shape[1]] = basis * loops.units[:, None]
     return np.array([at for at, _ in chosen]), bases
 
 
-@dataclass(frozen=True)
-class PlatformMotion:
-    """The rotations and translations of a platform held by legs."""
+def _along(
+    loops: LoopKinematics, local: LocalMobility, rank: int, count: int, reduction: Reduction
+) -> list[tuple[Array, Array]]:
+    """Return configurations on one branch, each with the velocities that motions follow there.
 
-    body: str
-    legs: int
-    rotations: int
-    translations: int
-    evidence: Literal["proved", "moved"]
-    configurations: int
-
-    @property
-    def _parts(self) -> list[tuple[int, str]]:
-        parts = [(self.translations, "translation"), (self.rotations, "rotation")]
-        return sorted((part for part in parts if part[0]), key=lambda part: -part[0])
-
-    @property
-    def name(self) -> str:
-        """Short name such as ``2R1T``, the more frequent kind of motion first."""
-        return "".join(f"{count}{noun[0].upper()}" for count, noun in self._parts)
-
-    @property
-    def words(self) -> str:
-        """For example ``Platform plate: 3T (3 translations), and never otherwise``."""
-        meant = ", ".join(counted(count, noun) for count, noun in self._parts)
-        where = f" at {counted(self.configurations, 'configuration')}"
-        where = ", and never otherwise" if self.evidence == "proved" else where
-        return f"Platform {displayed_name(self.body)}: {self.name} ({meant}){where}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry of ``platforms`` in the JSON report."""
-        return asdict(self) | {"motion": self.name}
-
-
-def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """Find the platform of each part with loops: the body that most legs hold."""
-    graph, own = reduction.graph, {entry.body: entry for entry in bodies}
-    motions = {n: own[graph.nodes[n]] for n in graph.every_node if graph.nodes[n] in own}
-    resting = [n for n, entry in motions.items() if not entry.freedoms and not entry.floats]
-    found = []
-    for block in graph.blocks if motions else ():
-        if loop_count(graph, block) > MANY_LOOPS:
-            continue  # nobody calls a body of a net a platform
-        rigid = DisjointSets[NodeId]()
-        pairs = {e: (graph.edges[e].parent, graph.edges[e].child) for e in block}
-        for e, pair in pairs.items():
-            if not graph.edges[e].freedoms:
-                rigid.union(*pair)
-        ends = {n for pair in pairs.values() for n in pair}
-        # That others rest than those that are fixed to the ground is seen, not proved.
-        seen = any(rigid[n] != rigid[graph.ground] for n in resting if n in ends)
-        for node in resting:
-            rigid.union(graph.ground, node)
-        joints = {e: (rigid[a], rigid[b]) for e, (a, b) in pairs.items() if rigid[a] != rigid[b]}
-        joined = Counter(n for pair in pairs.values() for n in pair)
-        # Of bodies that are fixed to each other one speaks for all: that with most joints.
-        known = sorted((n for n in joined if n in motions), key=lambda n: joined[n])
-        free = {rigid[n]: n for n in known if motions[n].freedoms > 1}
-        free.pop(base := rigid[graph.ground], None)
-        degree = Counter(n for pair in joints.values() for n in pair)
-        legs = {n: _legs(joints, base, n) for n in free if degree[n] > 2}
-        ranks = {n: (len(legs[n]), motions[free[n]].freedoms) for n in legs if len(legs[n]) > 2}
-        first = [n for n, rank in ranks.items() if rank == max(ranks.values())]
-        if len(first) != 1:
-            continue
-        body, chains = motions[free[first[0]]], legs[first[0]]
-        turns, rest = body.rotations, body.freedoms - body.rotations
-        proved = not seen and _common_group(reduction, chains) == (body.freedoms, turns)
-        evidence: Literal["proved", "moved"] = "proved" if proved else "moved"
-        found.append(PlatformMotion(body.body, len(chains), turns, rest, evidence, body.seen))
-    return tuple(found)
-
-
-def _legs(
-    joints: Mapping[EdgeId, tuple[NodeId, NodeId]], base: NodeId, platform: NodeId
-) -> list[list[EdgeId]]:
-    """Group joints into legs: those that stay connected without base and platform."""
-    ends, chains = {base, platform}, DisjointSets[NodeId]()
-    for pair in joints.values():
-        if not ends & {*pair}:
-            chains.union(*pair)
-    found: dict[tuple[bool, int], list[EdgeId]] = {}
-    for e, pair in joints.items():
-        inner = [n for n in pair if n not in ends]
-        found.setdefault((True, chains[inner[0]]) if inner else (False, e), []).append(e)
-    return [leg for leg in found.values() if ends <= {n for e in leg for n in joints[e]}]
-
-
-def _common_group(reduction: Reduction, legs: Sequence[Sequence[EdgeId]]) -> tuple[int, int]:
-    """Return freedoms and rotations of the motion group that all legs allow."""
-    graph, loops = reduction.graph, reduction.loops
-    center, length = center_and_length(loops, reduction.q)
-    screws = loops.measured(length, center).scaled(loops.state(reduction.q[None]).screws)[0].T
-    columns = [[c for e in leg for c in graph.edges[e].columns] for leg in legs]
-    small = reduction.tolerances.rank
-    groups = [subalgebra.lie_closure(screws[:, own], small) for own in columns]
-    common = reduce(partial(subalgebra.intersection, rtol=small), groups)
-    return common.shape[1], subalgebra.span(common[3:], small).shape[1]
+    Those are taken at which it is the clearest what moves, far from where branches meet.
+    """
+    found = list[tuple[float, Array, Array]]()
+    rng, rtol = np.random.default_rng(reduction.seed), reduction.tolerances.rtol
+    headings = rng.normal(size=(4 * count, local.followed.shape[1])) @ local.followed.T
+    sizes = np.linalg.norm(headings, axis=1, keepdims=True)
+    steps = STRIDE * headings[sizes[:, 0] > 0.0] / sizes[sizes[:, 0] > 0.0]
+    if not len(steps):
+        return [(local.q, local.followed)]
+    q, ways, closed = retracted(loops, local.q, steps)
+    near = closed & (np.linalg.norm(ways - steps, axis=1) <= 0.5 * STRIDE)
+    values = np.linalg.svd(loops.jacobian(loops.state(q)) * loops.units, compute_uv=False)
+    near &= np.sum(values > rtol * values[:, :1], axis=1) == rank
+    for at, last in zip(q[near], values[near, rank - 1], strict=True):
+        here = second_order(loops, at, rank, rtol)
+        k = here.motions.shape[1] - here.kernel.shape[1]
+        if here.kernel.shape[1] == local.mobility:
+            forms = np.linalg.svd(here.forms.reshape(-1, k + local.mobility), compute_uv=False)
+            clear = float(forms[k - 1] if k else last)
+            found.append((clear, at, here.motions @ here.kernel))
+    found.sort(key=lambda entry: -entry[0])
+    return [(at, basis) for _, at, basis in found[:count]] or [(local.q, local.followed)]

@@ -35,7 +35,7 @@ from regularize.words import LISTED, SLIGHT, counted, degrees, listed, millimetr
 
 @dataclass(frozen=True, eq=False)
 class NearlySpecial:
-    """A loop near a smaller motion algebra, and the joint that is off, in radians and metres."""
+    """A loop close to a smaller motion algebra, and the joint furthest from it (rad, m)."""
 
     cycle: Cycle
     family: MotionType
@@ -48,7 +48,7 @@ def nearly_special(
     graph: Graph, part: Block, *, near: float = SLIGHT, rtol: float = RTOL
 ) -> list[NearlySpecial]:
     """Return loops of a part whose motion algebra is smaller within the tolerance ``near``."""
-    found = []
+    result = []
     regular: set[tuple[bytes, tuple[int, ...]]] = set()
     for cycle in part.cycles:
         columns = np.hstack([part.screws[e] for e in cycle.edges])
@@ -62,8 +62,8 @@ def nearly_special(
         if key in regular:
             continue
         screws = np.split(columns, np.cumsum(counts[:-1]), axis=1)
-        own = GeneratedAlgebra(columns, rtol).dimension
-        candidates = _families(screws, own, near, rtol)
+        dimension = GeneratedAlgebra(columns, rtol).dimension
+        candidates = _families(screws, dimension, near, rtol)
         if not candidates:
             regular.add(key)
             continue
@@ -74,7 +74,7 @@ def nearly_special(
         basis = np.linalg.qr(_rescaled(family.basis, point, 1.0))[0]
         offsets = [_distance_outside(_rescaled(s, point, 1.0), basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
-        found.append(
+        result.append(
             NearlySpecial(
                 cycle,
                 in_world(named, center, length),
@@ -83,7 +83,7 @@ def nearly_special(
                 offsets[k][1] * length * part.length,
             )
         )
-    return found
+    return result
 
 
 def _center_and_size(screws: Array) -> tuple[Array, float]:
@@ -106,20 +106,20 @@ def _rescaled(screws: Array, center: Array, length: float) -> Array:
 
 
 def _families(
-    screws: Sequence[Array], own: int, near: float, rtol: float
+    screws: Sequence[Array], dimension: int, near: float, rtol: float
 ) -> list[GeneratedAlgebra]:
     """Return smaller algebras that hold every screw of the loop within the tolerance ``near``."""
     every, joints = np.hstack(screws), np.arange(len(screws))
-    owner = np.repeat(joints, [each.shape[1] for each in screws])
+    owner = np.repeat(joints, [columns.shape[1] for columns in screws])
     stays = np.vstack([joints[:, None] != owner, np.full(len(owner), True)])
     rtols = np.append(np.full(len(screws), rtol), near)
     # What screws generate is no smaller than what they span.
     values = np.linalg.svd(every * stays[:, None], compute_uv=False)
     spanned = np.sum(values > rtols[:, None] * np.maximum(values[:, :1], 1.0), axis=1)
     algebras = [
-        GeneratedAlgebra(every[:, stays[k]], rtols[k]) for k in np.flatnonzero(spanned < own)
+        GeneratedAlgebra(every[:, stays[k]], rtols[k]) for k in np.flatnonzero(spanned < dimension)
     ]
-    smaller = [a for a in algebras if 0 < a.dimension < own]
+    smaller = [a for a in algebras if 0 < a.dimension < dimension]
     return [a for a in smaller if max(sum(_distance_outside(s, a.basis)) for s in screws) <= near]
 
 
@@ -148,7 +148,7 @@ def in_world(family: MotionType, center: Array, length: float) -> MotionType:
 
 @dataclass(frozen=True)
 class BindingJoint:
-    """How much a joint gives way when a mechanism built as written moves, and its share."""
+    """A joint that gives way as a mechanism built as written moves; its share of strain."""
 
     joint: str
     share: float
@@ -158,7 +158,7 @@ class BindingJoint:
     moment: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of the JSON report."""
+        """Return the entry of the JSON report."""
         return {
             "joint": self.joint,
             "share": self.share,
@@ -188,43 +188,43 @@ def binding_joints(
 def _strain_of_cell(
     meant: Idealised, cell: CellMobility, stiffness: Mapping[str, tuple[float, float]] | None
 ) -> list[BindingJoint]:
-    """Return the strain of the joints of one cell, with equal stiffness where none is given."""
+    """Return how the joints of one cell give way; equally stiff where none is given."""
     visited, edges = cell.configurations, cell.edges
     # Frames lie where the file has them in both, so that errors are taken at the same points.
-    graphs = [build(each, as_placed=True) for each in (meant.mechanism, meant.written.mechanism)]
+    graphs = [build(m, as_placed=True) for m in (meant.mechanism, meant.written.mechanism)]
     moving = sized_loops(graphs[0], visited[0], edges)
     built = sized_loops(graphs[1], visited[0], edges, graphs[0].tree)
     built = built.measured(moving.length, moving.center)
     state = moving.state(visited)
     u, _, _ = np.linalg.svd(moving.residual_jacobian(state) * moving.units)
-    left = np.swapaxes(u[:, :, cell.generic.rank :], 1, 2)
-    misfit = left @ built.residual(built.state(visited))[..., None]
+    dependent_rows = np.swapaxes(u[:, :, cell.generic.rank :], 1, 2)
+    misfit = dependent_rows @ built.residual(built.state(visited))[..., None]
     places = JointPlaces(moving, moving.state(visited[:1]), at_origins=True)
-    by_places = left[..., : 6 * len(moving.chords)] @ places.derivative(state)
+    by_places = dependent_rows[..., : 6 * len(moving.chords)] @ places.derivative(state)
     # What is done to a joint's frame on its parent is undone by that on its child.
-    own = by_places.reshape(*by_places.shape[:2], len(places.joints), 2, 6)[..., 0, :]
+    by_frame = by_places.reshape(*by_places.shape[:2], len(places.joints), 2, 6)[..., 0, :]
     soft = _compliances([joint.name for joint in places.joints], stiffness, moving.length)
-    compliance = np.einsum("naji,ji,nbji->nab", own, soft, own)
+    compliance = np.einsum("naji,ji,nbji->nab", by_frame, soft, by_frame)
     forces = np.linalg.pinv(compliance, rcond=EXACT.singular, hermitian=True) @ misfit
     if not np.allclose(compliance @ forces, misfit, rtol=0.0, atol=0.1 * np.abs(misfit).max()):
         return _strain_of_cell(meant, cell, None)  # what is given leaves directions rigid
-    wrenches = np.einsum("naji,na->nji", own, forces[..., 0])
+    wrenches = np.einsum("naji,na->nji", by_frame, forces[..., 0])
     energies = np.sum(wrenches * soft * wrenches, axis=2)
     if not np.any(energies):
         return []
     shares = energies.sum(axis=0) / energies.sum()
-    ways = _largest_parts(wrenches * soft)
+    shifts = _largest_parts(wrenches * soft)
     loads = _largest_parts(wrenches)
     return [
         BindingJoint(
             joint.name,
             float(share),
-            float(way[0] * moving.length),
-            float(way[1]),
+            float(shift[0] * moving.length),
+            float(shift[1]),
             None if stiffness is None else float(load[0] / moving.length),
             None if stiffness is None else float(load[1]),
         )
-        for joint, share, way, load in zip(places.joints, shares, ways, loads, strict=True)
+        for joint, share, shift, load in zip(places.joints, shares, shifts, loads, strict=True)
     ]
 
 
@@ -245,7 +245,7 @@ def _largest_parts(twists: Array) -> Array:
 
 
 def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[Diagnostic]:
-    """Yield the findings about mechanisms near the written one that move more freely."""
+    """Yield findings about nearby mechanisms with more motions than the written one."""
     for candidate in meant.undecided:
         if candidate.missed:
             yield Diagnostic(
@@ -258,15 +258,15 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
                 help=("write the frames where the axes are near each other, or the axes exactly",),
             )
             continue
-        one = candidate.motions == 1
-        found = "was not found nearby" if candidate.searched else "is too far off to be looked for"
+        single = candidate.motions == 1
+        why = "was not found nearby" if candidate.searched else "is too far off to be looked for"
         yield Diagnostic(
             "REG223",
             "note",
             f"{counted(candidate.motions, 'motion')} of {names(candidate.joints)} may have been "
-            f"meant: what forbids {'it' if one else 'them'} is weak (singular values up to "
+            f"meant: what forbids {'it' if single else 'them'} is weak (singular values up to "
             f"{candidate.size:.1g} of the largest), as noise in the numbers would make it; the "
-            f"mechanism that was meant {found}",
+            f"mechanism that was meant {why}",
             joints=candidate.joints,
             help=("look further with --near 0.05, or write the numbers with more digits",),
         )
@@ -313,29 +313,29 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
 def _move_words(moves: Mapping[str, tuple[float, float]]) -> str:
     """Say by how much every joint is moved, the furthest first."""
     furthest = sorted(moves.items(), key=lambda item: -sum(item[1]))
-    each = [f"`{name}` {millimetres(move)}, {degrees(turn)}" for name, (move, turn) in furthest]
-    more = [f"{len(each) - LISTED} more"] if len(each) > LISTED else []
-    return f"moved: {'; '.join([*each[:LISTED], *more])}"
+    phrases = [f"`{name}` {millimetres(move)}, {degrees(turn)}" for name, (move, turn) in furthest]
+    rest = [f"{len(phrases) - LISTED} more"] if len(phrases) > LISTED else []
+    return f"moved: {'; '.join([*phrases[:LISTED], *rest])}"
 
 
 def _binding_words(binding: Sequence[BindingJoint]) -> str:
     """Name the joints that bind if the model is built as written, and by how much."""
     if not binding:
         return "built as it is written, it binds unless its joints give way by as much"
-    taken, most = 0.0, []
-    for each in binding[:LISTED]:
+    taken, phrases = 0.0, []
+    for joint in binding[:LISTED]:
         forced = (
-            "" if each.force is None else f" under {each.force:.3g} N and {each.moment:.3g} N m"
+            "" if joint.force is None else f" under {joint.force:.3g} N and {joint.moment:.3g} N m"
         )
-        most.append(
-            f"`{each.joint}` takes {each.share:.0%} of the strain and gives way by up to "
-            f"{millimetres(each.translation)} and {degrees(each.rotation)}{forced}"
+        phrases.append(
+            f"`{joint.joint}` takes {joint.share:.0%} of the strain and gives way by up to "
+            f"{millimetres(joint.translation)} and {degrees(joint.rotation)}{forced}"
         )
-        taken += each.share
+        taken += joint.share
         if taken > 0.5:
             break
     springs = "by these stiffnesses" if binding[0].force is not None else "if all are equally stiff"
-    return f"built as it is written, its joints bind; {springs}, {listed(most)}"
+    return f"built as it is written, its joints bind; {springs}, {listed(phrases)}"
 
 
 def _mobility_words(finite: int | None) -> str:
@@ -344,7 +344,7 @@ def _mobility_words(finite: int | None) -> str:
 
 
 def _miss_words(relation: AxisRelation) -> str:
-    """Say by how much a relation is missed."""
+    """Return the size by which axes miss a relation, in millimetres and degrees."""
     translation, rotation = relation.translation, relation.rotation
     sizes = [millimetres(translation)] if translation or not rotation else []
     return " and ".join([*sizes, *([degrees(rotation)] if rotation else [])])

@@ -38,7 +38,7 @@ from regularize.words import axis_words, counted, names, point_words
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """A sentence about why something is locked or moves, with the wrench behind it, shape (6,)."""
+    """A sentence on why something is locked or moves, with the wrench that causes it (6,)."""
 
     subject: str
     joints: tuple[str, ...]
@@ -56,7 +56,7 @@ class Reason:
 
 
 def joint_names(graph: Graph, edges: Iterable[EdgeId]) -> tuple[str, ...]:
-    """Return names of the joints of some edges, each once."""
+    """Return the names of the joints of some edges without repetition."""
     return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
@@ -161,47 +161,48 @@ def _rods(
     graph: Graph, loops: LoopKinematics, places: Array, lines: Mapping[EdgeId, Array], small: float
 ) -> dict[NodeId, float]:
     """Return forces along bodies that are loaded at two points only, tension positive."""
-    found = {}
+    forces = {}
     for node in loops.nodes:
         edges = [e for e in graph.adjacency[node] if e in lines]
         if len(edges) != 2 or not graph.members[node] or node == graph.ground:
             continue
         ends = [graph.edges[e] for e in edges]
         points = [(places[loops.row(end.parent)] @ end.T_parent)[:3, 3] for end in ends]
-        way = points[1] - points[0]
-        length = float(np.linalg.norm(way))
-        own = lines[edges[1]] * (1.0 if ends[1].child == node else -1.0)
-        force, moment = own[3:], own[:3] - np.cross(points[1], own[3:])
-        along = float(force @ way) / max(length, np.finfo(float).tiny)
-        aside = np.linalg.norm(force - along * way / max(length, np.finfo(float).tiny))
+        between = points[1] - points[0]
+        length = float(np.linalg.norm(between))
+        wrench = lines[edges[1]] * (1.0 if ends[1].child == node else -1.0)
+        force, moment = wrench[3:], wrench[:3] - np.cross(points[1], wrench[3:])
+        along = float(force @ between) / max(length, np.finfo(float).tiny)
+        aside = np.linalg.norm(force - along * between / max(length, np.finfo(float).tiny))
         off = small * max(1.0, abs(along))
         pure = aside < off and np.linalg.norm(moment) < off * loops.length
         if length > small * loops.length and abs(along) > small and pure:
-            found[node] = along
-    return found
+            forces[node] = along
+    return forces
 
 
-def _why_it_moves(reduction: Reduction, part: Block, left: int) -> Iterator[Reason]:
-    """Say which self-stress a part has at every configuration although it moves."""
+def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Reason]:
+    """Yield self-stresses that a moving part bears at every configuration."""
     graph = reduction.graph
     joints = joint_names(graph, part.edges)
     if part.parallel:
         groups = [names(group) for group in part.parallel]
-        rows = counted(left, "closure equation")
+        rows = counted(count, "closure equation")
         text = (
-            f"whatever the lengths, {rows} {'depends' if left == 1 else 'depend'} on the others as "
-            f"long as axes stay parallel: those of {'; of '.join(groups)}"
+            f"for all lengths tried {rows} {'depends' if count == 1 else 'depend'} on the others "
+            "as long as the axes keep all their relations, among them parallel: those of "
+            f"{'; of '.join(groups)}"
         )
         yield Reason("moves", joints, text)
         return
     if len(part.cycles) > 1:
         across = [state for state in self_stress(reduction) if not state.one_loop]
-        own = [state for state in across if set(state.joints) <= set(joints)]
-        for state in own[: 1 if left > 1 else left]:
-            first, *others = state.joints
+        inside = [state for state in across if set(state.joints) <= set(joints)]
+        for state in inside[: 1 if count > 1 else count]:
+            first, *counterparts = state.joints
             text = (
                 f"at every configuration a {state.direction.words('force', 'moment')} in `{first}` "
-                f"is balanced through {names(others)}, without any load"
+                f"is balanced through {names(counterparts)}, without any load"
             )
             yield Reason("moves", state.joints, text)
         return
@@ -264,7 +265,7 @@ def _wrench_words(line: Array, length: float, small: float) -> str:
 
 
 def _met_words(line: Array, length: float, small: float) -> str:
-    """Describe how all joint axes lie to the line of a wrench that does no work on them."""
+    """Describe how the joint axes lie to the line of a wrench that does no work on them."""
     _, point, pitch = _axis(line, length, small)
     if point is None:
         return "all axes are at right angles to it"
@@ -275,7 +276,7 @@ def _met_words(line: Array, length: float, small: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FixingChain:
-    """Joints in a row and the motion that they generate."""
+    """Consecutive joints of a loop, and the motion group that they generate."""
 
     joints: tuple[str, ...]
     motion: MotionType
@@ -284,7 +285,7 @@ class FixingChain:
 def causes(
     graph: Graph, part: Block, cut: Cut, edges: tuple[EdgeId, ...], covector: Array, rtol: float
 ) -> tuple[FixingChain, ...]:
-    """Return the shortest chains of a loop that together never move along a covector."""
+    """Return the shortest chains of a loop that never move along a covector."""
     for chains in _chains(edges):
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:

@@ -51,7 +51,7 @@ _SUPPRESS = ("codes", "files", "joints", "reason")
 
 @dataclass(frozen=True)
 class Suppression:
-    """A finding, or a kind of finding, that is accepted, by whom and why."""
+    """A finding, or a kind of finding, that somebody accepts, and the reason."""
 
     codes: tuple[str, ...]
     by: str
@@ -63,7 +63,7 @@ class Suppression:
     source: Source | None = None
 
     def covers(self, finding: Diagnostic, mechanism: Mechanism) -> bool:
-        """Whether this accepts a finding."""
+        """Return whether this accepts a finding of a mechanism."""
         path = (finding.source.path if finding.source else None) or mechanism.path or ""
         line = finding.source.line if finding.source else None
         return (
@@ -77,13 +77,13 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Suppressed:
-    """A finding that is accepted, and by what."""
+    """An accepted finding, and the suppression that accepts it."""
 
     finding: Diagnostic
     suppression: Suppression
 
     def as_dict(self) -> dict[str, object]:
-        """The entry of ``suppressed`` in the JSON report."""
+        """Return the entry of ``suppressed`` in the JSON report."""
         return {
             **self.finding.as_dict(),
             "by": self.suppression.by,
@@ -97,34 +97,35 @@ def divided(
     """Separate findings that stay from those that are accepted."""
     stay, accepted = [], []
     for finding in findings:
-        found = next((s for s in suppressions if s.covers(finding, mechanism)), None)
-        if found is None:
+        covering = next((s for s in suppressions if s.covers(finding, mechanism)), None)
+        if covering is None:
             stay.append(finding)
         else:
-            accepted.append(Suppressed(finding, found))
+            accepted.append(Suppressed(finding, covering))
     return tuple(stay), tuple(accepted)
 
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:
     """Collect the findings that comments in the model's own files accept."""
     paths = filter(None, (mechanism.path, *mechanism.files))
-    return tuple(found for path in paths for found in _comments(path))
+    return tuple(suppression for path in paths for suppression in _comments(path))
 
 
 def unexplained(suppressions: Sequence[Suppression]) -> Iterator[Diagnostic]:
     """Yield a warning for every comment that gives no reason."""
-    for each in suppressions:
-        if not each.reason:
+    for suppression in suppressions:
+        if not suppression.reason:
             yield Diagnostic(
                 "REG020",
                 "warning",
-                f"{', '.join(each.codes)} is to be ignored here without a reason; it is not",
-                source=each.source,
+                f"{', '.join(suppression.codes)} is to be ignored here without a reason; it is not",
+                source=suppression.source,
                 help=("write why behind the code",),
             )
 
 
 def _comments(path: str) -> Iterator[Suppression]:
+    """Yield a suppression for each comment ``regularize: ignore[CODE] reason`` of a file."""
     try:
         data = read_bytes(path)
     except ReadError:

@@ -24,13 +24,11 @@ WIDTH = 100
 INDENT = (0, 0, 0, 2)
 #: Lines of a report: what somebody reads, and what one screen or two hold.
 LINES = 59
-#: Characters of a command up to which it is printed: a screen full of joints says nothing.
-COMMAND = 1500
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is said of each thing."""
+    """Limits on how much the text report says of each thing."""
 
     loops: int  # kinds of loops shown in full
     findings: int = 1000  # errors and warnings that are told; the others are counted
@@ -103,7 +101,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
-        yield from _ways("What to change", view.advice(report), verbosity)
+        yield from _ways("What to change", view.ways(report))
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
@@ -113,7 +111,6 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         few = min(detail.names, 5)
         yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
-        yield from _ways("What to do", view.remedies(report), verbosity)
         yield from _notes(report, detail, verbosity)
         yield from _loops(report, detail, verbosity)
     yield _footer(report, detail)
@@ -122,7 +119,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
 def _grouped_findings(
     report: Analysis, verbosity: int
 ) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Return findings with similar ones behind the first, or each by itself."""
+    """Return findings, each with similar ones, or alone where all are to be shown."""
     return [(d, ()) for d in report.diagnostics] if verbosity > 0 else view.merged(report)
 
 
@@ -195,7 +192,7 @@ def _loop(loop: LoopReport, ground: str) -> Group:
 
 
 def _chain(loop: LoopReport, ground: str) -> Text:
-    """``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``: the double line is the cut."""
+    """Return ``ground ─A─ crank ─B─ coupler ─C─ rocker ═D═ ground``, the cut doubled."""
     styles = {"body": "", "joint": "cyan", "cut": "bold yellow"}
     bars = {"body": "", "joint": "─", "cut": "═"}
     text = Text()
@@ -246,22 +243,21 @@ def _named(
     yield from _section(title, pairs)
 
 
-def _ways(title: str, ways: Sequence[tuple[str, str]], verbosity: int) -> Iterator[RenderableType]:
-    """Yield ways in words, each with its command unless that is too long to copy."""
+def _ways(title: str, ways: Sequence[view.Way]) -> Iterator[RenderableType]:
+    """Yield proposals in words, numbered as ``fix --advice`` counts them, each with its command."""
     if not ways:
         return
     yield Text(title, "bold")
-    for words, command in ways:
-        long = len(command) > COMMAND and verbosity <= 0
-        words += " (its command is long: -v and the JSON report have it)" if long else ""
-        yield Padding(Text(f"{words}:" if command and not long else words), INDENT)
-        if command and not long:
-            yield Text(f"    {command}", "green", no_wrap=True)
+    for words, command, number in ways:
+        words += ":" if command else ""
+        yield Padding(_labelled(f"{number}. ", words) if number else Text(words), INDENT)
+        if command:
+            yield Text(f"    {' ' * bool(number)}{command}", "green", no_wrap=True)
     yield Text()
 
 
 def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[RenderableType]:
-    """Yield the notes that the sections above have not said."""
+    """Yield the notes that no other section covers."""
     notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
     for note, others in notes if detail.helped or len(notes) < 4 else ():
@@ -311,9 +307,9 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     """Add a row for loops that are alike."""
     loop, count = group[0], len(group)
     values = (loop.cut.constraints, loop.cut.kept, loop.redundant)
-    more = "" if count == 1 else f" and {count - 1} more"
+    suffix = "" if count == 1 else f" and {count - 1} more"
     table.add_row(
-        f"{loop.name}{more}",
+        f"{loop.name}{suffix}",
         loop.closing if count == 1 else f"{loop.closing} …",
         loop_view.SPATIAL.get(loop.motion.name, loop.motion.name),
         "" if kind == "regular" else kind,
@@ -324,12 +320,12 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
 
 def _footer(report: Analysis, detail: Detail) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
-    said = {
+    sentences = {
         "Redundant": view.kinds(report),
         "Checked": view.evidence(report),
         "Accepted": view.accepted(report) if report.suppressed else "",
     }
-    lines = [f"{title}: {words}." for title, words in said.items() if words]
+    lines = [f"{title}: {words}." for title, words in sentences.items() if words]
     lines.append(f"Found {view.found(report)} in {report.seconds:.2f} s.")
     codes = sorted({d.code for d in report.diagnostics})
     if codes:

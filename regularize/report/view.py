@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
@@ -17,6 +18,7 @@ from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
 from regularize.report.mobility_findings import branches_meant, more_on_branches
+from regularize.report.repeated import repeated_words
 from regularize.tolerances import VANISHING
 from regularize.words import (
     LISTED,
@@ -28,6 +30,7 @@ from regularize.words import (
     model_argument,
     noise_words,
     plural,
+    three_digits,
 )
 
 #: What to do about files that are not edited, where none of the changes can be made in them.
@@ -40,7 +43,7 @@ INSTEAD = {
 
 
 def headline(report: Analysis) -> tuple[str, str]:
-    """Name of the model, and its format and counts."""
+    """Return the name of the model, and its format and counts."""
     model = model_entry(report.reduction)
     counts = [
         counted(model["bodies"], "body"),
@@ -56,20 +59,38 @@ def headline(report: Analysis) -> tuple[str, str]:
 
 
 def verdict(report: Analysis) -> tuple[str, str]:
-    """Return the overall result (``good``, ``warning`` or ``error``) and a sentence about it."""
+    """Return the overall result (``good``, ``warning`` or ``error``) and sentences about it."""
+    unread = [finding for finding in report.mechanism.findings if finding.unread]
+    level, sentence = _verdict_on_read(report)
+    if not unread:
+        return level, sentence
+    what = displayed(unread[0].message.partition(": the mechanism")[0])
+    more = f" (and {len(unread) - 1} more of this kind)" if len(unread) > 1 else ""
+    first = f"Not read whole: {what}{more}. Every count is of what was read."
+    return max(level, "warning", key=("good", "warning", "error").index), f"{first} {sentence}"
+
+
+def _verdict_on_read(report: Analysis) -> tuple[str, str]:
+    """Return level and sentence about those joints and loops that were read."""
     r = report.reduction
     if not r.assembly.closed:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
         return "error", f"{which} cannot be closed: the model contradicts itself."
+    twice = repeated_words(report.repeated) if report.repeated else ""
+    if not report.loops and twice:
+        return "warning", f"No loops between bodies; {twice}."
     if not report.loops:
-        return "good", "No kinematic loops, so nothing can be redundant."
+        sure = ", so nothing can be redundant" if report.mechanism.complete else ""
+        return "good", f"No kinematic loops{sure}."
     if r.redundant == 0 and r.finite_mobility == 0:
         return "warning", "Locked: the loops allow no motion. No redundant constraints."
     if r.redundant == 0:
         return "good", "No redundant constraints."
     sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
-    if r.finite_mobility == 0:
+    if twice and sum(entry.count for entry in report.repeated) == r.redundant:
+        sentence, twice = f"{twice}, consistent: ", ""
+    if r.finite_mobility == 0 and r.freedoms:
         sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit_words(report, "up to")
     if r.removed >= r.redundant and not report.seen:
@@ -90,16 +111,18 @@ def verdict(report: Analysis) -> tuple[str, str]:
         )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
-    return "warning", sentence + more_on_branches(r)
+    also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
+    return "warning", f"{sentence}{also}{more_on_branches(r)}"
 
 
 def counts(report: Analysis) -> str:
-    """Mobility in truth and by counting, in one sentence."""
+    """Return one sentence on the true mobility and the Grübler count."""
     r = report.reduction
     if not r.assembly.closed:
         return f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
-    text = f"True mobility {mobility_words(report)}"
+    true = "True mobility" if report.mechanism.complete else "Mobility of what was read:"
+    text = f"{true} {mobility_words(report)}"
     if r.finite_mobility is None:
         text += f", {r.mobility} to first order"
     if r.kinematotropic:
@@ -114,7 +137,7 @@ def counts(report: Analysis) -> str:
 
 
 def mobility_words(report: Analysis) -> str:
-    """``2``, ``2 or 1`` where components of different mobility meet, or ``not known``."""
+    """Return ``2``, ``2 or 1`` where branches of other mobility meet, or ``not known``."""
     r = report.reduction
     if r.kinematotropic:
         met = sorted({m for m, _ in r.components if m is not None}, reverse=True)
@@ -123,41 +146,41 @@ def mobility_words(report: Analysis) -> str:
 
 
 def signed(number: int) -> str:
-    """A number with a minus that is as wide as a plus."""
+    """Return a number with a minus that is as wide as a plus."""
     return str(number).replace("-", "−")
 
 
 def moves(report: Analysis) -> list[tuple[list[str], str]]:
-    """Bodies and the kind of motion that they make, rest last."""
+    """Return bodies by the words for their motion; those at rest last."""
     alone = sum(body.joint is not None for body in report.moving)
-    found: dict[str, list[str]] = {}
+    by_words: dict[str, list[str]] = {}
     for body in report.moving:
         words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
-        found.setdefault(words, []).append(body.body)
-    rest = found.pop("stays at rest", None)
-    entries = [*found.items(), *([("stays at rest", rest)] if rest else [])]
+        by_words.setdefault(words, []).append(body.body)
+    rest = by_words.pop("stays at rest", None)
+    entries = [*by_words.items(), *([("stays at rest", rest)] if rest else [])]
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
 def why(report: Analysis) -> list[tuple[str, str]]:
-    """Why it is locked, goes no further or moves: subject and reason."""
+    """Return (subject, reason) pairs: why it is locked, goes no further, or moves."""
     locked = "it is locked" if report.reduction.finite_mobility == 0 else "it goes no further"
     subjects = {"locked": locked, "moves": "it moves"}
     return [(subjects[reason.subject], reason.text) for reason in report.reasons]
 
 
 def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
-    """List joints with the undetermined components of their reactions."""
-    found: dict[str, list[str]] = {}
+    """Return joints with the components of their reactions that nothing determines."""
+    by_words: dict[str, list[str]] = {}
     for reaction in report.reactions:
         if not reaction.unique:
             words = directions_words(reaction.indeterminate, "force", "moment")
-            found.setdefault(words, []).append(reaction.joint)
-    return [(joints, words) for words, joints in found.items()]
+            by_words.setdefault(words, []).append(reaction.joint)
+    return [(joints, words) for words, joints in by_words.items()]
 
 
 def remedies(report: Analysis) -> list[tuple[str, str]]:
-    """List ways to remove the redundancies: in words, with the command if it was tried."""
+    """Return ways to drop redundant equations: words, and the command if it was tried."""
     r, found = report.reduction, []
     if report.trials is None:
         if r.removed:
@@ -167,20 +190,20 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
         return found
     proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
-        what = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
+        words = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
         if proved.lost:
-            what += f", with {counted(proved.lost, 'warning')} about the new file"
+            words += f", with {counted(proved.lost, 'warning')} about the new file"
         elif proved.reason:
-            what += f": no file can hold it ({proved.reason.partition('; ')[0]})"
+            words += f": no file can hold it ({proved.reason.partition('; ')[0]})"
         elif not proved.command and report.mechanism.path and not r.numerical:
-            what += ", by `regularize reduce` (which was not tried for this model)"
+            words += ", by `regularize reduce` (which was not tried for this model)"
         elif not proved.command:
-            what += ", by `regularize.to_pinocchio`"
-        found.append((what, proved.command))
+            words += ", by `regularize.to_pinocchio`"
+        found.append((words, proved.command))
     if numerical.command:
         words = (
             "that the motion of these dimensions makes redundant"
-            if sum(each.rows for each in report.special) == r.remaining
+            if sum(part.rows for part in report.special) == r.remaining
             else "on numerical evidence, for this assembly mode only"
         )
         noun = "more equation" if r.removed else "equation"
@@ -189,11 +212,25 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
 
 
 def _redundant(number: int) -> str:
+    """Return the noun phrase for so many redundant equations."""
     return "the redundant equation" if number == 1 else f"the {number} redundant equations"
 
 
-def advice(report: Analysis) -> list[tuple[str, str]]:
-    """Which joints to change, the best way first: in words, and the command if there is one."""
+class Way(NamedTuple):
+    """Something to do about a model: words, the command if there is one, its number as advice."""
+
+    words: str
+    command: str = ""
+    number: int = 0
+
+
+def ways(report: Analysis) -> list[Way]:
+    """Return all that can be done: joint changes, the best first, then equations to drop."""
+    return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
+
+
+def advice(report: Analysis) -> list[Way]:
+    """Return joint changes, the best first: in words, and the command if there is one."""
     found = []
     r, mechanism = report.reduction, report.mechanism
     where = f" {branches_meant(r)}".rstrip()
@@ -204,12 +241,18 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             command = release_command(r, free[entry.changes]) if own else entry.command
             words = f"make {entry.words}, which gives mobility {entry.mobility}"
             more = counted(entry.left, "redundant equation") if entry.left else ""
-            found.append((f"{words}, and leaves {more}" if more else words, command))
+            words += f", and leaves {more}" if more else ""
+            found.append(Way(words, command, entry.number))
             continue
-        words = f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
+        name = f"{entry.arrangement}: " if entry.arrangement else ""
+        words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
+        words += ", same motion"
+        if entry.load is not None:
+            before, after = map(three_digits, entry.load)
+            words += f", {before} → {after} N by lack of fit"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
         words += f" ({listed(idle)} can then spin idly)" if idle else ""
-        found.append((words, entry.command))
+        found.append(Way(words, entry.command, entry.number))
     held = {c.after for each in report.advice if each.in_file for c in each.changes}
     if found and not held and not free:
         instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
@@ -217,39 +260,45 @@ def advice(report: Analysis) -> list[tuple[str, str]]:
             instead = "none of these can be written into this file without loss"
             if untried_files(r):
                 instead = "whether the file can hold these was not tried for so many equations"
-        found += [(instead, "")] if instead else []
+        found += [Way(instead)] if instead else []
     return found
 
 
 def equations(of: Block | Reduction) -> tuple[int, int, int]:
-    """Return the constraint equations at closing joints: all, kept and redundant ones."""
+    """Return the numbers of equations at closing joints: all, kept, redundant."""
     return of.constraints, of.kept, of.constraints - of.kept
 
 
 def kinds(report: Analysis) -> str:
-    """Redundant equations by name, or an empty string: open loops are of no class."""
+    """Return the redundant equations by class in words; empty where loops stay open."""
     if not report.reduction.assembly.closed:
         return ""
-    tried = any(part.lengths_tried for part in report.reduction.parts)
+    parts = report.reduction.parts
+    tried = any(part.lengths_tried for part in parts)
+    proved = f"; {_proved_words(report)}" if report.special else ""
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
-        "topological": f"topological ({'all lengths tried' if tried else 'any lengths'})",
+        "repeated": "repeated (said twice between the same bodies)",
+        "topological": "topological (any lengths, unrelated axes)",
+        "related": f"by relations of the axes (all lengths tried{proved})",
         "paradoxical": f"paradoxical ({'these lengths only' if tried else 'special dimensions'}"
-        + (f"; {_proved_words(report)})" if report.special else ")"),
+        + ("" if report.related else proved)
+        + ")",
     }
-    counts = report.redundancy | {"paradoxical": report.redundancy["paradoxical"] - report.needed}
-    return ", ".join(f"{n} {words[kind]}" for kind, n in counts.items() if n)
+    counts = report.redundancy | {"related": report.related}
+    counts["paradoxical"] -= report.needed + report.related
+    return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts.get(kind))
 
 
 def _proved_words(report: Analysis) -> str:
-    """``3 proved by family: Bennett``."""
-    count = sum(each.rows for each in report.special)
-    return f"{count} proved by family: {listed([each.family for each in report.special])}"
+    """Return words such as ``3 proved by family: Bennett``."""
+    count = sum(part.rows for part in report.special)
+    return f"{count} proved by family: {listed([part.family for part in report.special])}"
 
 
 def evidence(report: Analysis) -> str:
-    """Describe the numerical checks in words; empty if there were none."""
+    """Return the numerical checks in words; empty if there were none."""
     certificate = report.reduction.certificate
     if not certificate.configurations or not report.reduction.removed:
         return ""
@@ -290,7 +339,7 @@ def _limit_words(report: Analysis, word: str) -> str:
 
 
 def found(report: Analysis) -> str:
-    """``1 warning and 3 notes``."""
+    """Return the number of findings in words, such as ``1 warning and 3 notes``."""
     entries = [
         counted(report.summary[severity], severity)
         for severity in ("error", "warning", "note")
@@ -300,7 +349,7 @@ def found(report: Analysis) -> str:
 
 
 def accepted(report: Analysis) -> str:
-    """``REG201 (comment: meant so) and REG220 (baseline: known before)``."""
+    """Return accepted codes with reasons: ``REG201 (comment: meant so) and REG220 (…)``."""
     entries = [
         f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
         for each in report.suppressed
@@ -309,7 +358,7 @@ def accepted(report: Analysis) -> str:
 
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
-    """Findings, those of one kind behind the first: of loops those that are alike; no errors."""
+    """Group findings, errors apart: those of one kind, or about loops that are alike."""
     alike = {loop.name: group_name(group) for group in groups(report.loops) for loop in group}
     found: dict[object, list[Diagnostic]] = {}
     for i, diagnostic in enumerate(report.diagnostics):
@@ -321,7 +370,7 @@ def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:
 
 
 def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
-    """``likewise 2 more loops, closed at C and D``; other findings by their joints."""
+    """Return ``likewise 2 more loops, closed at C and D``; else the joints of the findings."""
     closing = {loop.name: loop.closing for loop in report.loops}
     if all(other.code == "REG201" and other.loop in closing for other in others):
         where = listed([closing[str(other.loop)] for other in others], most=8)
@@ -331,7 +380,7 @@ def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
 
 
 def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and every redundant direction with its lack of fit; the joints that it loads."""
+    """Return a title, the misfit of each redundant direction, and the joints it loads."""
     found = report.misfit
     title = "Lack of fit in redundant directions"
     if found is None:
@@ -343,18 +392,13 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
         words = f"{size(entry.std)} (1σ), at most {size(entry.worst)}"
         if entry.force_std is not None and entry.force_worst is not None:
             unit = "N m" if entry.angular else "N"
-            words += f"; {_three_digits(entry.force_std)} {unit}"
-            words += f", at most {_three_digits(entry.force_worst)} {unit}"
+            words += f"; {three_digits(entry.force_std)} {unit}"
+            words += f", at most {three_digits(entry.force_worst)} {unit}"
             words += f"; {max(entry.energy or 0.0, 0.0) / total:.0%} of the energy"
         pairs.append((f"{entry.label} at {entry.joint} ({entry.loop})", words))
     for load in found.loads[:3]:
-        usual = f"{_three_digits(load.force_std)} N and {_three_digits(load.moment_std)} N m (1σ)"
-        most = f"{_three_digits(load.force_worst)} N and {_three_digits(load.moment_worst)} N m"
+        usual = f"{three_digits(load.force_std)} N and {three_digits(load.moment_std)} N m (1σ)"
+        most = f"{three_digits(load.force_worst)} N and {three_digits(load.moment_worst)} N m"
         words = f"{usual}, at most {most}"
         pairs.append((f"joint {load.joint} then bears", words))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
-
-
-def _three_digits(value: float) -> str:
-    """Three digits, in full where they are few."""
-    return f"{float(f'{value:.3g}'):g}"

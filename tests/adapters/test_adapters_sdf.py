@@ -245,6 +245,21 @@ def test_each_axis_has_its_own_limits_and_dynamics(tmp_path: Path) -> None:
     assert found.limits.velocity is None and not found.limits.bounded
 
 
+def test_empty_elements_mean_what_absent_ones_do(tmp_path: Path) -> None:
+    empty = ("<xyz/>", "<effort/><velocity></velocity>", "<dynamics><damping/></dynamics>")
+    axes = [
+        "<axis>{}<limit><upper>1</upper>{}</limit>{}</axis>".format(*e) for e in (empty, [""] * 3)
+    ]
+    one, other = (
+        model(tmp_path, link("a"), joint("j", "world", "a", "revolute", axis)).joint("j")
+        for axis in axes
+    )
+    np.testing.assert_array_equal(one.limits, other.limits)
+    np.testing.assert_array_equal(one.screws, other.screws)
+    assert one.limits.effort is other.limits.effort is None
+    assert one.dynamics.stated() == other.dynamics.stated() == {}
+
+
 def test_revolute_with_zero_limits_is_fixed_and_said_so(tmp_path: Path) -> None:
     inside = "<axis><limit><lower>0</lower><upper>0</upper></limit></axis>"
     mechanism = model(tmp_path, link("a"), joint("j", "world", "a", inside=inside))

@@ -26,31 +26,98 @@ def four_bar(tmp_path: Path, extra: Any = "", last: Any = "", name: Any = "robot
     return path
 
 
-def gazebo(axis: Any, pose: Any = "-0.3 0 -0.9 0 0 0", kind: Any = "revolute") -> Any:
+PIN = "<pose>-0.3 0 -0.9 0 0 0</pose>"
+TURNED = f"<pose>-0.3 0 -0.9 {TURN}</pose>"
+
+
+def gazebo(axis: Any, pose: Any = PIN, kind: Any = "revolute") -> Any:
     return (
-        f'<gazebo><joint name="D" type="{kind}"><pose>{pose}</pose><parent>ground</parent>'
+        f'<gazebo><joint name="D" type="{kind}">{pose}<parent>ground</parent>'
         f"<child>rocker</child><axis>{axis}</axis></joint></gazebo>"
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axis", "pose"),
     [
-        ("<xyz>0 1 0</xyz>", "-0.3 0 -0.9 0 0 0"),
-        ("<xyz>1 0 0</xyz>", f"-0.3 0 -0.9 {TURN}"),
-        (
-            "<xyz>0 1 0</xyz><use_parent_model_frame>1</use_parent_model_frame>",
-            f"-0.3 0 -0.9 {TURN}",
-        ),
-        ('<xyz expressed_in="__model__">0 1 0</xyz>', f"-0.3 0 -0.9 {TURN}"),
+        ("<xyz>0 1 0</xyz>", PIN),
+        ("<xyz>1 0 0</xyz>", TURNED),
+        ("<xyz>0 1 0</xyz><use_parent_model_frame>1</use_parent_model_frame>", TURNED),
+        ('<xyz expressed_in="__model__">0 1 0</xyz>', TURNED),
+        ('<xyz expressed_in="coupler">1 0 0</xyz>', TURNED),
+        ("<xyz>0 1 0</xyz>", '<pose relative_to="ground">1.2 0 0 0 0 0</pose>'),
+        ("<xyz>0 1 0</xyz>", '<pose frame="__model__">1.2 0 0 0 0 0</pose>'),
+        ("<xyz>0 1 0</xyz>", '<pose relative_to="C">-0.3 0 -0.9 0 0 0</pose>'),
+        ("<xyz>0 1 0</xyz>", '<pose relative_to="eye">0 0 0 0 0 0</pose>'),
     ],
 )
 def test_joint_of_gazebo_closes_the_loop(axis: str, pose: str, tmp_path: Path) -> None:
-    mechanism = read(four_bar(tmp_path, gazebo(axis, pose)))
+    eye = (
+        '<gazebo><frame name="eye" attached_to="ground"><pose>1.2 0 0 0 0 0</pose></frame></gazebo>'
+    )
+    mechanism = read(four_bar(tmp_path, gazebo(axis, pose), eye))
     assert_one_redundant_loop(mechanism)
     assert mechanism.joint("D").closure
     np.testing.assert_allclose(mechanism.joint("D").T_parent_joint[:3, 3], [1.2, 0, 0], atol=1e-12)
+
+
+def test_frames_that_gazebo_does_not_find_are_errors(tmp_path: Path) -> None:
+    pose = '<pose relative_to="grund">1.2 0 0 0 0 0</pose>'
+    with pytest.raises(rg.ReadError, match="no link or frame `grund`; did you mean `ground`"):
+        read(four_bar(tmp_path, gazebo("<xyz>0 1 0</xyz>", pose)))
+
+
+DRAKE_ROBOT = """<robot name="rod" xmlns:drake="http://drake.mit.edu"><link name="base"/>
+<link name="rod"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="weld" type="fixed"><parent link="world"/><child link="base"/></joint>
+<drake:joint name="j" type="{}"><parent link="base"/><child link="rod"/>
+<origin xyz="0 0 1" rpy="0.3 0 0"/><axis xyz="0 1 0"/><dynamics damping="{}"/>
+<drake:screw_thread_pitch value="0.5"/></drake:joint></robot>"""
+
+
+@pytest.mark.parametrize("kind", ["universal", "ball", "planar", "screw"])
+def test_joints_of_drake_move_as_in_drake(kind: str, tmp_path: Path) -> None:
+    plants = pytest.importorskip("pydrake.multibody.plant")
+    parsing = pytest.importorskip("pydrake.multibody.parsing")
+    text = DRAKE_ROBOT.format(kind, "1 2 3" if kind == "planar" else "2")
+    (tmp_path / "rod.urdf").write_text(text)
+    plant = plants.MultibodyPlant(0.0)
+    parsing.Parser(plant).AddModelsFromString(text, "urdf")
+    plant.Finalize()
+    theirs, ours = plant.GetJointByName("j"), read(tmp_path / "rod.urdf").joint("j")
+    variable = pytest.importorskip("pydrake.multibody.tree").JacobianWrtVariable.kV
+    rod, base = plant.GetFrameByName("rod"), plant.GetFrameByName("base")
+    context = plant.CreateDefaultContext()
+    rows = plant.CalcJacobianSpatialVelocity(context, variable, rod, np.zeros(3), base, base)
+    R = ours.T_parent_joint[:3, :3]
+    screws = np.vstack([R @ ours.screws[3:], R @ ours.screws[:3]])  # at the origin of the rod
+    turns = np.linalg.pinv(screws) @ rows  # of our coordinates into theirs
+    np.testing.assert_allclose(screws @ turns, rows, atol=1e-12)
+    damping = turns.T @ np.diag(ours.dynamics.damping) @ turns
+    np.testing.assert_allclose(np.diag(damping), theirs.default_damping_vector())
+
+
+def test_frames_of_drake_name_loops(tmp_path: Path) -> None:
+    ends = (("at_base", "ground", "1.2 0 0"), ("at_rocker", "rocker", "-0.3 0 -0.9"))
+    frames = [f'<frame name="{n}" link="{link}" xyz="{xyz}" rpy="0 0 0"/>' for n, link, xyz in ends]
+    path = four_bar(tmp_path, *frames)
+    (offer,) = (finding for finding in read(path).findings if finding.code == "REG019")
+    assert (
+        rg.check(rg.load(path, close="at_base=at_rocker:ball")).as_dict()["mobility"]
+        == (rg.check(four_bar(tmp_path, offer.help[-2].partition(": ")[2])).as_dict()["mobility"])
+    )
+
+
+def test_a_urdf_file_with_macros_is_expanded(tmp_path: Path) -> None:
+    pytest.importorskip("xacrodoc")
+    body = '<robot name="m" xmlns:xacro="http://ros.org/wiki/xacro">{}<link name="a"/></robot>'
+    macro = '<xacro:macro name="twin"><link name="b"/></xacro:macro><xacro:twin/>'
+    (tmp_path / "m.urdf").write_text(body.format(macro))
+    (tmp_path / "plain.urdf").write_text(body.format("<!-- <xacro:twin/> ${x} -->"))
+    mechanism = read(tmp_path / "m.urdf")
+    assert ([b.name for b in mechanism.bodies], mechanism.format) == (["b", "a"], "xacro")
+    assert read(tmp_path / "plain.urdf").format == "urdf"
 
 
 def test_joint_of_gazebo_without_an_axis_turns_about_z(tmp_path: Path) -> None:

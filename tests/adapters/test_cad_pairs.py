@@ -164,52 +164,6 @@ def test_parallel_axes_where_inclined_ones_belong_give_a_finite_joint(name: str)
     assert np.max(np.abs(errors)) < 1e-12
 
 
-#: Pairs of geometries that coincide or lie at a distance, by what the two are.
-AT_DISTANCE = {
-    ("plane", "plane"): "planar",
-    ("plane", "axis"): "line_in_plane",
-    ("plane", "point"): "point_in_plane",
-    ("axis", "axis"): "revolute_cylinder",
-    ("axis", "point"): "cylinder_sphere",
-    ("point", "point"): "sphere_sphere",
-}
-
-
-@pytest.mark.formats("simscape")
-@pytest.mark.parametrize("kind", ["distance", "coincident", "tangent"])
-@pytest.mark.parametrize("roles", AT_DISTANCE)
-def test_mates_at_a_distance_hold_at_the_saved_pose(kind: str, roles: tuple[str, str]) -> None:
-    from regularize.adapters.simscape import mate as pair_of_mate
-
-    saved = screws.transform(Rotation.from_rotvec([0.4, 0.2, 0.9]).as_matrix(), [0.3, 0.1, -0.2])
-    straight = pair_of_mate(kind, *roles, saved)
-    turned = pair_of_mate(kind, *roles[::-1], screws.inverse(saved))
-    assert straight is not None and turned is not None
-    assert straight.pair == turned.pair == AT_DISTANCE[roles]
-    assert turned.turned == (roles[0] != roles[1])
-    if turned.turned:
-        assert straight.value == pytest.approx(turned.value)
-    assert (straight.value == 0.0) == (kind == "coincident")
-
-
-@pytest.mark.formats("simscape")
-def test_angles_between_planes_and_axes() -> None:
-    from regularize.adapters.simscape import mate as pair_of_mate
-
-    saved = screws.transform(Rotation.from_rotvec([0.4, 0, 0]).as_matrix())
-    angle = pair_of_mate("angle", "plane", "plane", saved)
-    assert angle is not None and angle.pair == "angle"
-    assert angle.value == pytest.approx(0.4)
-    parallel = pair_of_mate("parallel", "plane", "axis", saved)
-    assert parallel is not None and parallel.pair == "perpendicular"
-    across = pair_of_mate("perpendicular", "plane", "axis", saved)
-    assert across is not None and across.pair == "parallel"
-    assert pair_of_mate("parallel", "point", "axis", saved) is None
-    assert pair_of_mate("gearmate", "axis", "axis", saved) is None
-    lock = pair_of_mate("lock", "plane", "plane", saved)
-    assert lock is not None and lock.pair == "fixed"
-
-
 @pytest.mark.formats("freecad")
 @pytest.mark.parametrize(
     ("elements", "p", "axis", "distance", "pair", "value"),

@@ -69,17 +69,6 @@ def write(folder: Path, compiler: str = "") -> Path:
     return path
 
 
-def test_a_file_is_parsed_once_whatever_its_meshes_weigh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is compiled again, with its meshes opened, is a copy of what was parsed."""
-    parsed, from_file = [], mujoco.MjSpec.from_file
-    opened = lambda *given, **more: parsed.append(given) or from_file(*given, **more)  # noqa: E731
-    monkeypatch.setattr(mujoco.MjSpec, "from_file", opened)
-    assert rg.load(write(tmp_path)).body("scaled").inertia.mass > 0.0
-    assert len(parsed) == 1
-
-
 @pytest.mark.parametrize(
     "compiler",
     [

@@ -47,6 +47,7 @@ def everything() -> Any:
             source,
             JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
             (1 / 3e4, 1e-3),
+            2,
         ),
         Joint(
             "k",

@@ -13,7 +13,9 @@ import pytest
 
 import regularize as rg
 from regularize.adapters import Adapter, adapters, detect, has_root, read, root_tag
+from regularize.cli import main
 
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
 GUESTS = {"asmt", "freecad", "mbdyn", "onshape", "simscape"}
 ROBOT = "<robot name='r'><link name='a'/></robot>"
 
@@ -259,3 +261,25 @@ def test_a_guest_that_is_deleted_is_not_listed(folder: str, gone: set[str], tmp_
     names, format = run.stdout.splitlines()
     assert {*names.split()} == {*adapters()} - gone
     assert format == "urdf"
+
+
+@pytest.mark.parametrize("verb", ["check", "reduce", "fix"])
+def test_what_was_not_read_leads_the_headline_and_fails(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A joint that is unread makes every count one of a part of the model, in every verb."""
+    whole = (ASSETS / "planar_fourbar.urdf").read_text()
+    path = tmp_path / "part.urdf"
+    path.write_text(whole.replace("</robot>", "<drake:tendon_constraint/></robot>"))
+    report = rg.check(path)
+    assert report.as_dict()["model"]["complete"] is False
+    assert rg.check(whole).as_dict()["model"]["complete"] is True
+    _, _, sentences = " ".join(str(report).split()).partition(" · 1 loop ")
+    assert sentences.startswith("Not read whole: <drake:tendon_constraint> joins links but is not")
+    assert "Mobility of what was read: 1" in sentences
+    out = [] if verb == "check" else ["-o", str(tmp_path / "out")]
+    assert main([verb, str(path), *out]) == 1
+    said = capsys.readouterr()
+    assert "joins links but is not read" in said.out + said.err
+    rg.save(path, tmp_path / "kept.json")
+    assert not rg.load(tmp_path / "kept.json").complete

@@ -54,6 +54,28 @@ def test_unreadable_input_is_one_line_on_standard_error(
     assert err.startswith(f"regularize: {broken}") and err.count("\n") == 1
 
 
+def test_what_ci_reads_has_models_that_cannot_be_read(
+    broken: str, fourbar: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*arguments: str) -> str:
+        assert main(["check", broken, *arguments]) == 2
+        return capsys.readouterr().out
+
+    for more in ([], [fourbar]):
+        title = "::error title=REG000 unreadable-model,file=" + broken + ",line=4::"
+        assert said(*more, "--output", "github").startswith(title)
+        assert said(*more, "--output", "concise").startswith(f"{broken}:4: REG000 ")
+        (run,) = json.loads(said(*more, "--output", "sarif"))["runs"]
+        result = next(r for r in run["results"] if r["ruleId"] == "REG000")
+        place = result["locations"][0]["physicalLocation"]
+        assert place["region"]["startLine"] == 4 and place["artifactLocation"]["uri"][-3:] == "rdf"
+        (invocation,) = run["invocations"]
+        assert not invocation["executionSuccessful"] and invocation["toolExecutionNotifications"]
+        lines = map(json.loads, said(*more, "--output", "jsonl").splitlines())
+        assert [line["model"]["path"] for line in lines if "unreadable" in line] == [broken]
+        assert json.loads(said(*more, "--output", "json"))["unreadable"][0]["path"] == broken
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

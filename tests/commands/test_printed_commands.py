@@ -74,19 +74,23 @@ def test_commands_of_reports_run(
     assert len(str(report).splitlines()) <= LINES
 
 
-def test_a_command_that_fills_a_screen_is_left_to_those_who_ask(
+def test_advice_is_made_by_its_number_while_the_file_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "windows.urdf"
-    rg.save(mechanisms.n_fourbar(4), path)
-    report = rg.check(path)
-    command = report.advice[0].command
-    assert command and command in str(report)
-    monkeypatch.setattr("regularize.report.text.COMMAND", len(command) - 1)
-    assert command not in str(report)
-    assert "-v and the JSON report have it" in str(report).replace("\n  ", " ")
-    main(["check", str(path), "-v"])
-    assert command in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    rg.save(mechanisms.n_fourbar(4), "windows.urdf")
+    report = rg.check("windows.urdf")
+    (first, *_) = report.as_dict()["advice"]
+    assert len(first["command"]) <= 120 and first["command"] in str(report)
+    assert main(["fix", "windows.urdf", "--advice", "1"]) == 0
+    out, err = capsys.readouterr()
+    made = rg.fix(rg.load("windows.urdf"), advice=first["id"])
+    assert out == made.diff != "" and "nothing is written" in err
+    assert made.reduction.redundant == first["left"]
+    Path("windows.urdf").write_text(Path("windows.urdf").read_text() + " ")
+    for advice in (first["id"], "99"):
+        assert main(["fix", "windows.urdf", "--advice", advice, "--in-place"]) == 2
+        assert f"advice {advice}: " in (err := capsys.readouterr().err) and "1@" in err
 
 
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(

@@ -1,6 +1,7 @@
 """What the command line writes to streams and files, whatever reads them, and its workers."""
 
 import io
+import json
 import os
 import random
 import signal
@@ -41,6 +42,59 @@ def test_terminals_of_ascii_get_plain_words() -> None:
     assert "Gruebler count -2" in text
     assert "=D= ground" in text
     assert "\\u" not in text
+
+
+#: Command lines on a model whose path has accents, run in one process.
+ABROAD = """
+import shlex, sys
+from regularize.cli import main
+for line in sys.argv[1].splitlines():
+    words = shlex.split(line)
+    if main(words) not in (0, 1):
+        sys.exit(line)
+"""
+LINES = """
+check bücher/kübel.urdf --output json -o bücher/ä.json
+check bücher/kübel.urdf --output sarif -o bücher/ä.sarif
+check bücher/kübel.urdf --output html -o bücher/ä.html
+check bücher --proof bücher/prüf.json
+verify bücher/prüf.json --model bücher/kübel.urdf
+show bücher/kübel.urdf -o bücher/p.html
+fix bücher/kübel.urdf -o bücher/fix/ --advice 1
+reduce bücher/kübel.urdf -o bücher/red/
+export bücher/kübel.urdf --to mjcf -o bücher/ü.xml
+export bücher/kübel.urdf --to usd -o bücher/ü.usda
+export bücher/kübel.urdf --to json -o bücher/ü.json
+check bücher/ü.xml bücher/ü.usda bücher/ü.json
+simulate bücher/kübel.urdf --duration 10ms -o bücher/m.csv
+check bücher/kübel.urdf --output jsonl
+"""
+
+
+@pytest.mark.slow
+@posix
+def test_names_with_accents_in_a_locale_without(tmp_path: Path) -> None:
+    (tmp_path / "bücher").mkdir()
+    (tmp_path / "bücher/kübel.urdf").write_bytes(Path(FOURBAR).read_bytes())
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    environment = {**os.environ, **ascii_only, "PYTHONPATH": str(ASSETS.parent)}
+    command = [sys.executable, "-c", ABROAD, LINES.strip()]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0 and b"internal" not in done.stderr, done.stderr
+    texts = [path.read_bytes().decode() for path in (tmp_path / "bücher").glob("ä.*")]
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["model"]["path"] == "bücher/kübel.urdf"
+    assert len(texts) == 3 and all("udc" not in text and "b" in text for text in texts)
+    assert json.loads(texts[0] if texts[0][0] == "{" else texts[1])
+
+
+@pytest.mark.slow
+@posix
+def test_a_closed_standard_output_hears_nothing() -> None:
+    for close, status in ((">&-", 1), (">&- 2>&-", 1)):
+        line = f"{sys.executable} -m regularize check {FOURBAR} {close}"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ import regularize as rg
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOLDER = ASSETS / "mobility"
+CLASSES = ("trivial", "exceptional", "topological", "paradoxical", "needed")
 TEXT = ("file", "reference", "proof", "components")
 
 with (FOLDER / "answers.csv").open(newline="", encoding="utf-8") as table:
@@ -49,8 +50,10 @@ def load(name: str) -> rg.Mechanism:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
-def test_reduce_finds_the_known_mobility(name: str) -> None:
-    answer, found = ANSWERS[name], rg.reduce(load(name), configurations=0)
+def test_the_known_mobility_and_classes_are_found(name: str) -> None:
+    report, answer = rg.check(rg.reduce(load(name), configurations=0)), ANSWERS[name]
+    found = report.reduction
+    assert report.redundancy | {"needed": report.needed} == {c: answer[c] for c in CLASSES}
     assert found.freedoms - sum(cell.here.rank for cell in found.cells) == answer["here"]
     assert found.gruebler == answer["gruebler"]
     assert found.finite_mobility == answer["finite"]

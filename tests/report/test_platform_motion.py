@@ -74,7 +74,7 @@ def test_platforms_move_as_the_literature_calls_it(
 ) -> None:
     report = rg.check(make())
     (platform,) = report.as_dict()["platforms"]
-    assert platform["motion"] == name
+    assert report.as_dict()["platform"] == [platform] and platform["motion"] == name
     assert (
         platform["rotations"] + platform["translations"] == report.as_dict()["mobility"]["finite"]
     )
@@ -95,6 +95,18 @@ def test_names_do_not_depend_on_where_a_robot_stands(seed: int) -> None:
     for mechanism, name in ((three_legs("RPS"), "2R1T"), (planar_3rrr(), "2T1R")):
         (platform,) = rg.check(moved(mechanism, T)).as_dict()["platforms"]
         assert (platform["body"], platform["legs"], platform["motion"]) == ("plate", 3, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "motions"), [("three_upu_snu", ["3T", "2R1T"]), ("wren_platform", ["2T", None])]
+)
+def test_each_branch_has_its_own_platform(name: str, motions: list[str], assets: Path) -> None:
+    """Of the second branch of Wren's platform the motion has one freedom."""
+    report = rg.check(assets / "mobility" / f"{name}.urdf")
+    assert [entry and entry["motion"] for entry in report.as_dict()["platform"]] == motions
+    assert f"{motions[0]} (" in str(report) and "on branch 1 at" in str(report)
+    branch = rg.check(report.mechanism, branch=1).as_dict()["platform"]
+    assert [entry["motion"] for entry in branch] == motions[:1]
 
 
 @pytest.mark.parametrize("name", ["planar_fourbar", "sarrus", "walker"])

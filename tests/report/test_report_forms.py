@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -244,12 +243,12 @@ def test_github_commands_are_escaped(fourbar: rg.Report) -> None:
     odd = Diagnostic(
         "REG201", "warning", "50% of\nit", source=Source("a,b:c.urdf", 7), help=("do: this",)
     )
-    text = listing.github(replace(fourbar, diagnostics=(odd,)))
+    text = listing.github([odd], None)
     assert text == (
         "::warning title=REG201 redundant-subgroup,file=a%2Cb%3Ac.urdf,line=7::"
         "50%25 of%0Ait%0Ado: this\n"
     )
-    levels = {line.split(" ")[0] for line in listing.github(fourbar).splitlines()}
+    levels = {line.split(" ")[0] for line in listing.github(fourbar.diagnostics, "m").splitlines()}
     assert levels == {"::warning", "::notice"}
 
 
@@ -276,7 +275,8 @@ def test_codes_are_unique_ordered_and_explained() -> None:
 
 def test_reports_of_models_without_a_file_name_none() -> None:
     report = rg.check(mechanisms.planar_fourbar(), configurations=0)
-    assert "::" in listing.github(report) and "file=" not in listing.github(report)
+    lines = listing.github(report.diagnostics, report.mechanism.path)
+    assert "::" in lines and "file=" not in lines
     (run,) = listing.as_sarif([report])["runs"]
     assert run["results"]
     assert not any("physicalLocation" in r["locations"][0] for r in run["results"])

@@ -115,7 +115,7 @@ def _solid(shape: Geometry, path: str | None, package_dirs: Sequence[str]) -> tu
 
 
 def _in_packages(uri: str, package_dirs: Sequence[str]) -> Path | None:
-    """Find ``package://name/rest`` in a folder of packages, or in the package itself."""
+    """Return the file of ``package://name/rest`` in folders of packages or in packages."""
     scheme, _, name = uri.partition("://")
     package, _, rest = name.partition("/")
     if scheme not in ("package", "model"):
@@ -273,19 +273,19 @@ def augment(
 
 
 def augmented(
-    own: CallersModel,
+    caller: CallersModel,
     reduction: Reduction,
     style: str = "rows",
     findings: tuple[Diagnostic, ...] = (),
     *,
     composite: bool = True,
 ) -> Robot:
-    """Return the caller's model with the rows of a reduction of its own mechanism.
+    """Return the caller's model with the rows of a reduction of the mechanism read from it.
 
     If not ``composite``, the model is another one, with joints in series and the same coordinates.
     """
-    model = own.model
-    again = partial(augmented, own, reduction, style, findings, composite=composite)
+    model = caller.model
+    again = partial(augmented, caller, reduction, style, findings, composite=composite)
     reduction = reduction if style == "rows" else reduction.by_cuts
     graph, names = reduction.graph, body_names(model)
     inside = next((cut.edge.joint for cut in reduction.cuts if cut.edge.split), None)
@@ -305,8 +305,8 @@ def augmented(
     joints: list[TreeJoint] = []
     place: dict[NodeId, Place] = {}
     for i, name in enumerate(names):
-        at = (int(ends[i]), screw.inverse(graph.T_node_body[name]))
-        place.setdefault(graph.node_of[name], at)
+        joint_of = (int(ends[i]), screw.inverse(graph.T_node_body[name]))
+        place.setdefault(graph.node_of[name], joint_of)
         if i > 0 and i not in mimicking:
             edges = _edges(model, i, graph, names)
             joints.append(TreeJoint(int(ends[i]) - counts[i] + 1, edges, False))
@@ -315,9 +315,11 @@ def augmented(
     held = [row for part in reduction.held for row in part.rows]
     coordinates = ModelCoordinates(graph, tree, joints, mimics=True, held=held)
     closures = kept_rows(place, reduction)
-    known = (*reduction.mechanism.findings, *findings, *left_over(reduction, style))
+    names_known = (*reduction.mechanism.findings, *findings, *left_over(reduction, style))
     anchors = _anchors(model, closures, style)
-    robot = robot_of(reduction, style, coordinates, joints, place, closures, anchors, known, again)
+    robot = robot_of(
+        reduction, style, coordinates, joints, place, closures, anchors, names_known, again
+    )
     # Pinocchio's factorisations know no mimic joints.
     return replace(robot, massive=False) if mimicking else robot
 
@@ -338,7 +340,7 @@ def _anchors(model: Any, closures: Sequence[ClosureRows], style: str) -> list[An
 
 
 def _edges(model: Any, index: int, graph: Graph, names: Sequence[str]) -> tuple[Edge, ...]:
-    """Return the edges that one joint of the model became, in the order in which it moves."""
+    """Return the edges of the mechanism that one joint of the model became, in order of motion."""
     joint_to = {joint.child: joint for joint in graph.mechanism.joints if not joint.closure}
     chain: list[Joint] = []
     body = names[index]

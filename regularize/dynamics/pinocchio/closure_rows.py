@@ -34,7 +34,7 @@ class ClosureRows(Loop):
 
     @cached_property
     def _single(self) -> tuple[Array, Callable[[Array], float]] | None:
-        """Screw and coordinate of the joint, where it has a single freedom."""
+        """Screw of a closing joint and its coordinate by pose; None with several freedoms."""
         edge = self.edge
         if edge is None or edge.freedoms != 1 or edge.group:
             return None
@@ -111,15 +111,17 @@ class ConstraintRows:
 
     @cached_property
     def closing_columns(self) -> list[int]:
-        """Coordinates of the mechanism that closing joints have, one after the other."""
-        return [column for each in self.closures if each.edge for column in each.edge.columns]
+        """Indices of the mechanism's coordinates that belong to closing joints, loop by loop."""
+        return [
+            column for closure in self.closures if closure.edge for column in closure.edge.columns
+        ]
 
     def __len__(self) -> int:
         return sum(len(c.covectors) for c in self.closures) + len(self.coupling)
 
 
 def _coordinate_of(along: Screw) -> Callable[[Transform], float]:
-    """Return a function of a relative pose: the nearest coordinate of a single freedom."""
+    """Return the function from a relative pose to the coordinate of a hinge, slide or screw."""
     rate = float(np.sqrt(along[3:] @ along[3:]))
     if rate == 0.0:
         direction = along[:3] / (along[:3] @ along[:3])

@@ -23,7 +23,7 @@ import numpy as np
 
 from regularize.dynamics.pinocchio.many_states import over_states
 from regularize.dynamics.pinocchio.solvers import ConstrainedTree
-from regularize.errors import ClosureLost, NotClosed, NotFinite
+from regularize.errors import ClosureLost, ModelError, NotClosed, NotFinite
 from regularize.lie.arrays import Array, Configuration, Indices
 from regularize.loops.projection import Convergence, project
 from regularize.tolerances import EXACT, NEGLIGIBLE, ROUNDING
@@ -62,7 +62,7 @@ class RobotConstraints:
         self._count = robot.rows if combined is None else len(combined)
 
     def configuration(self, x: Array) -> Array:
-        """Return the configuration of the model for one of this constraint set."""
+        """Return the model's configuration for a vector x of this constraint set."""
         if self.reference is None:
             return x
         key = x.tobytes()
@@ -82,7 +82,7 @@ class RobotConstraints:
     def _of_rows(
         self, function: Callable[[Array], Array], size: tuple[int, ...], x: Array
     ) -> Array:
-        """Return a function of the rows, or combinations of it; NaN where x is not finite."""
+        """Return a function of the rows, or of combinations of them, at x; NaN unless finite."""
         try:
             values = function(self.configuration(x))
         except NotFinite:  # a step that went much too far
@@ -112,13 +112,18 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """Return the configuration with closed loops that Newton steps reach, joints being held."""
+    """Return the configuration with closed loops that Newton steps reach, joints being held.
+
+    Of several configurations the kernel closes all; where it does not, an error is raised.
+    """
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:
         closed = robot.kernel.project(q, held, STEPS)
         if closed is not None:
             return np.asarray(closed)
+    if np.ndim(q) > 1:
+        raise ModelError("the loops of several configurations are closed one by one")
     constraints, start = RobotConstraints(robot), np.asarray(q, dtype=np.float64)[None]
     mask = held if held.any() else None
     if robot.rank < robot.rows:
@@ -147,7 +152,7 @@ def _not_closed(robot: ConstrainedTree, q: Array) -> NotClosed:
 
 @dataclass(frozen=True, eq=False)
 class LeadingJoints:
-    """Velocities of joints that lead, and what the loops make of them, as the kernel reads it."""
+    """Velocities of leading joints, and the velocities and rows of loops that follow them."""
 
     columns: Indices
     places: Indices  #: their coordinates in q
@@ -212,7 +217,7 @@ def follow(robot: ConstrainedTree, q: Configuration, targets: Mapping[str, float
 def lead_joints(
     robot: ConstrainedTree, q: Configuration, columns: Indices, change: Array
 ) -> tuple[Configuration, bool]:
-    """Change single coordinates of a closed configuration; returns the end, and if it is there."""
+    """Move single coordinates of a closed configuration; return the end, and if it is reached."""
     from regularize.loops.continuation import Continuation, drive  # where joints are led
 
     constraints = RobotConstraints(robot, reference=q)
@@ -224,8 +229,8 @@ def lead_joints(
 class ClosingTree(ConstrainedTree):
     """A tree whose loops can be closed, and whose joints can be led to values."""
 
-    @over_states()
-    @validated(q=STATE, hold=NAMES)
+    @over_states(at_once=True)
+    @validated(hold=NAMES)
     def project(self, q: Array, hold: Sequence[str] = ()) -> Array:
         """The configuration with closed loops that Newton steps reach from q, shape (nq,).
 
@@ -234,7 +239,7 @@ class ClosingTree(ConstrainedTree):
         Raises:
             NotClosed: The steps do not converge; the loop that is farthest from closed is named.
         """
-        return close_loops(self, q, hold=hold)
+        return close_loops(self, q if np.ndim(q) > 1 else self._checked(q=q)[0], hold=hold)
 
     @over_states()
     @validated(q=STATE, targets=named(NUMBER))

@@ -46,7 +46,7 @@ class ModelCoordinates:
         ]
         self.velocities: Array = np.zeros((tree.nv, graph.freedoms))
         for joint in joints:
-            at = tree.idx_vs[joint.index]
+            first = tree.idx_vs[joint.index]
             for edge in joint.edges:
                 block = np.eye(edge.freedoms)
                 if edge.group:
@@ -54,8 +54,8 @@ class ModelCoordinates:
                     block = edge.screws[-edge.freedoms :] * (-1.0 if joint.reversed else 1.0)
                 elif joint.reversed:
                     block = block[::-1]
-                self.velocities[at : at + edge.freedoms, list(edge.columns)] = block
-                at += edge.freedoms
+                self.velocities[first : first + edge.freedoms, list(edge.columns)] = block
+                first += edge.freedoms
         nearest = np.argmax(np.abs(self.velocities), axis=1) if graph.freedoms else np.zeros(0, int)
         self.columns = np.where(np.any(self.velocities, axis=1), nearest, -1)
         self._planar = [(p.coordinate, p.rate) for p in tree.links if p.kind == "planar"]
@@ -188,11 +188,16 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
     springs = [j for j in joints if np.any(j.dynamics.stiffness)]
     held = [j for j in cut if any(np.any(getattr(j.dynamics, key)) for key in HELD)]
     bounded = [j for j in cut if j.limits is not None]
-    known = "the robot's passive_forces and simulations count them"
+    counted = "the robot's passive_forces and simulations count them"
     elsewhere = "choose other cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
     closing = "not in the Pinocchio model: they close loops, and have no coordinate there"
     kinds = (
-        ("REG325", "springs of {} are not in the Pinocchio model, which has none", springs, known),
+        (
+            "REG325",
+            "springs of {} are not in the Pinocchio model, which has none",
+            springs,
+            counted,
+        ),
         ("REG325", f"damping, friction and armature of {{}} are {closing}", held, elsewhere),
         ("REG324", f"limits of {{}} are {closing}", bounded, elsewhere),
     )
@@ -200,11 +205,11 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
         Diagnostic(
             code,
             "warning",
-            text.format(", ".join(f"`{joint.name}`" for joint in those)),
-            joints=tuple(joint.name for joint in those),
-            source=those[0].source,
+            text.format(", ".join(f"`{joint.name}`" for joint in named)),
+            joints=tuple(joint.name for joint in named),
+            source=named[0].source,
             help=(help_,),
         )
-        for code, text, those, help_ in kinds
-        if those
+        for code, text, named, help_ in kinds
+        if named
     ]

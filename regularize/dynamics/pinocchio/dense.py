@@ -61,7 +61,7 @@ class DenseTree:
         self.sense = self.sense_of_loop[self.loop_of]
 
     def at(self, q: Array, v: Array | None = None) -> DenseState:
-        """The equations at a configuration (nq,) and a velocity (nv,), by default at rest."""
+        """Return the equations at a configuration (nq,) and a velocity (nv,), zero by default."""
         return DenseState(self, q, np.zeros(self.multibody.nv) if v is None else v)
 
 
@@ -93,7 +93,7 @@ class DenseState:
 
     @cached_property
     def _inertias(self) -> Array:
-        """Spatial inertias of all links, shape (links, 6, 6)."""
+        """Spatial inertias of all links about one point, in ground axes, shape (links, 6, 6)."""
         to_link = screw.adjoint(screw.inverse(self._poses))
         return np.asarray(np.swapaxes(to_link, -1, -2) @ self.tree.inertias @ to_link)
 
@@ -110,7 +110,7 @@ class DenseState:
 
     @cached_property
     def _pushes(self) -> Array:
-        """Wrenches that accelerations of the columns need, shape (columns, 6)."""
+        """Wrenches on subtrees for unit accelerations of the columns, shape (columns, 6)."""
         return np.asarray((self._composite @ self.S[..., None])[..., 0])
 
     def _wrenches(self, A: Array) -> Array:
@@ -120,12 +120,12 @@ class DenseState:
         return np.asarray(self.tree.subtrees @ of_links)
 
     def _summed(self, by_columns: Array) -> Array:
-        """Turn a matrix over columns into one over velocities, shape (nv, nv)."""
+        """Sum the entries of columns that belong to one velocity, giving shape (nv, nv)."""
         return np.asarray(self.tree.to_columns.T @ by_columns @ self.tree.to_columns)
 
     @cached_property
     def _upward(self) -> Array:
-        """Whether the link of the second column carries that of the first one, or is it."""
+        """Mask (columns, columns): the link of the second column carries that of the first one."""
         return self.tree.carried[self.tree.owner]
 
     @cached_property
@@ -138,7 +138,7 @@ class DenseState:
 
     @cached_property
     def needed(self) -> Array:
-        """Joint forces that no acceleration needs, shape (nv,)."""
+        """Joint forces of inverse dynamics at zero acceleration, shape (nv,)."""
         forces = (self.S * self._wrenches(self.A)[self.tree.owner]).sum(axis=1)
         return np.asarray(self.tree.to_columns.T @ forces)
 
@@ -157,7 +157,7 @@ class DenseState:
         return np.vstack([rows, couplings * self.tree.multibody.couplings])
 
     def _with_curves(self, rows: Array, values: Callable[[float, list[float]], float]) -> Array:
-        """Rows on velocities with values of a curve's rate and derivatives in its places."""
+        """Return rows with entries of curved couplings replaced by values of their slopes."""
         for row, velocity, rate, slopes in self._curves:
             rows[row, velocity] = values(rate, slopes)
         return rows
@@ -171,8 +171,10 @@ class DenseState:
     @cached_property
     def bias(self) -> Array:
         """Rates of the rows while no velocity changes, shape (rows,)."""
-        one, two = self.tree.first, self.tree.second
-        drifts = self.A[two] - self.A[one] - screw.bracket(self.V[one], self.V[two])
+        first, second_link = self.tree.first, self.tree.second
+        drifts = (
+            self.A[second_link] - self.A[first] - screw.bracket(self.V[first], self.V[second_link])
+        )
         rates = (self._covectors * drifts[self.tree.loop_of]).sum(axis=1)
         rates = np.concatenate([rates, np.zeros(len(self.tree.multibody.couplings))])
         for row, _, rate, (_, second, _) in self._curves:
@@ -217,9 +219,9 @@ class DenseState:
     def _row_changes(self, A: Array, bent: Array, twice: Array, a: Array) -> Array:
         """Derivatives of the rows' rates by q and v, shape (rows, 2 nv)."""
         tree, W, S = self.tree, self._covectors, self.S
-        one, two = (self.V[each][tree.loop_of] for each in (tree.first, tree.second))
-        both = _before(W, one + two)
-        along = _before(_before(W, one), two) - _before(W, A[tree.second][tree.loop_of])
+        first, second_link = (self.V[each][tree.loop_of] for each in (tree.first, tree.second))
+        both = _before(W, first + second_link)
+        along = _before(_before(W, first), second_link) - _before(W, A[tree.second][tree.loop_of])
         by_q = W @ bent.T - both @ self.swept.T + along @ S.T
         rows = [self._on_velocities(x) for x in (by_q, W @ twice.T - both @ S.T)]
         for row, velocity, rate, (_, second, third) in self._curves:
@@ -246,12 +248,12 @@ class DenseState:
 
 
 def _before(wrenches: Array, x: Array) -> Array:
-    """The wrenches y with y . z = wrench . (x × z) for all twists z, shape (N, 6)."""
+    """Return wrenches y with y . z = wrench . (x × z) for all twists z, shape (N, 6)."""
     return np.asarray((wrenches[:, None] @ screw.ad(x))[:, 0])
 
 
 def _carry(x: Array, wrenches: Array) -> Array:
-    """Rates of wrenches that twists carry along, shape (N, 6)."""
+    """Return rates of wrenches that are fixed in bodies with twists x, shape (N, 6)."""
     return -_before(wrenches, x)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,16 +17,21 @@ from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
 if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.generated import Coder
     from regularize.dynamics.pinocchio.solvers import ConstrainedTree
     from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
+    from regularize.dynamics.tape.jit import Code
 
 #: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
 #: step may leave.
 CLOSED, BORNE = 1e-13, 1e-9
+#: States of a call and numbers of calls from which code for a robot pays, as in ``module.c``, and
+#: steps of a call.
+MANY, HUNDREDTH, LONG = 64, 100, 20_000
 #: Lengths of ``WRENCH_NUMBERS`` in ``loads.c``.
 _WRENCH = 21
 #: Configurations (N, nq), velocities (N, nv), joint forces (N, 1 or steps, nv).
-Given: TypeAlias = tuple[Array, Array, Array]
+Inputs: TypeAlias = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +81,14 @@ class Environments:
     joints: Sequence[TreeJoint] = field(repr=False)
     passive: bool  #: whether damping, springs and dry friction of joints act
     drives: tuple[str, ...] = ()
-    #: Whether a step's beginning has to be recorded, too.
-    _begins: ClassVar[bool] = False
+    coder: Coder | None = None  #: what makes code of the steps, where some is wanted
+    #: Calls so far, and the code of one step and of several side by side.
+    _calls: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
+    _codes: dict[bool, Code | None] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def _kernel(self) -> Any:
-        """The kernel, with a row for every drive; refused where joints cannot be driven so."""
+        """The kernel with a row for every drive; raises where a joint cannot be driven."""
         robot = self.robot
         if not self.drives:
             return robot.kernel
@@ -105,7 +113,7 @@ class Environments:
 
     @cached_property
     def _laws(self) -> tuple[Array, Array, Array] | None:
-        """Forces within joints as the kernel reads them; None where it cannot."""
+        """Laws of damping, friction and springs that the kernel reads; None where it cannot."""
         robot = self.robot
         if self._kernel is None or not robot.stepped:
             return None
@@ -123,7 +131,7 @@ class Environments:
 
     @cached_property
     def _options(self) -> Array:
-        """Options of all steps but their length; see ``environments.c``."""
+        """Options of a step in the order of ``environments.c``, its length still 0."""
         laws, closing, _ = self._laws or (np.zeros(0),) * 3
         acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
         return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
@@ -140,22 +148,22 @@ class Environments:
         first: bool = True,
     ) -> SteppedStates:
         """Return states after every step and, with ``first``, before; see ``Robot.rollout``."""
-        robot, one = self.robot, np.ndim(q) == np.ndim(v) == 1
+        robot, single_state = self.robot, np.ndim(q) == np.ndim(v) == 1
         # Of a single robot, rows of joint forces are those of its steps.
-        of_steps = one and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
-        single = one and (np.ndim(tau) == 1 or of_steps)
-        given = self._given(q, v, [tau] if of_steps else tau, steps)
-        count = len(given[0])
-        both = count, steps + (first or self._begins)
+        of_steps = single_state and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
+        single = single_state and (np.ndim(tau) == 1 or of_steps)
+        inputs = self._inputs(q, v, [tau] if of_steps else tau, steps)
+        count = len(inputs[0])
+        both = count, steps + first
         states = np.empty((*both, robot.nq)), np.empty((*both, robot.nv))
         result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.empty(both))
-        self._move(given, result, h, threads, self._targets(drive, count, steps, single))
+        self._move(inputs, result, h, threads, self._targets(drive, count, steps, single))
         if not single:
             return result
         return SteppedStates(result.q[0], result.v[0], result.ok[0], result.residual[0])
 
-    def _given(self, q: Any, v: Any, tau: Any, steps: int) -> Given:
-        """Return states (N, nq) and (N, nv), and joint forces (N, 1 or steps, nv)."""
+    def _inputs(self, q: Any, v: Any, tau: Any, steps: int) -> Inputs:
+        """Return states (N, nq), (N, nv) and joint forces (N, 1 or steps, nv), checked."""
         robot = self.robot
         q, v, tau = (x if x.ndim > 1 else np.atleast_2d(x) for x in map(numbers, (q, v, tau)))
         tau = tau[:, None] if tau.ndim == 2 else tau
@@ -168,26 +176,26 @@ class Environments:
                 f"states are q (N, {robot.nq}), v (N, {robot.nv}) and tau (N, {robot.nv}), or of "
                 f"every step tau (N, {steps}, {robot.nv}); got {q.shape}, {v.shape} and {tau.shape}"
             )
-        given = [x if len(x) == count else np.repeat(x, count, axis=0) for x in (q, v, tau)]
-        return given[0], given[1], given[2]
+        inputs = [x if len(x) == count else np.repeat(x, count, axis=0) for x in (q, v, tau)]
+        return inputs[0], inputs[1], inputs[2]
 
     def _targets(self, drive: Mapping[str, Any], count: int, steps: int, single: bool) -> Array:
         """Return coordinates of the drives after every step, shape (N, steps, drives)."""
         result = np.empty((count, steps, len(drive)))
-        for k, (name, given) in enumerate(drive.items()):
-            x = numbers(given)
+        for k, (name, values) in enumerate(drive.items()):
+            x = numbers(values)
             x = x[:, None] if x.ndim == 1 and not single else x
             try:
                 result[:, :, k] = x
             except ValueError:
                 raise ModelError(
                     f"coordinates of the drive {name!r} are a number, (N,) or of every step "
-                    f"(N, steps); got shape {np.shape(given)}"
+                    f"(N, steps); got shape {np.shape(values)}"
                 ) from None
         return result
 
     def _move(
-        self, given: Given, states: SteppedStates, h: float, threads: int, targets: Array
+        self, inputs: Inputs, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
         """Fill in the states after every step, and before where there is room for these."""
         laws = self._laws
@@ -197,20 +205,49 @@ class Environments:
                     "steps with drives need forces in joints that the compiled kernel knows; pass "
                     "passive=False"
                 )
-            self._move_one_by_one(given, states, h, targets.shape[1])
+            self._move_one_by_one(inputs, states, h, targets.shape[1])
             return
-        options, (q, v, tau) = self._options.copy(), given
+        options, (q, v, tau) = self._options.copy(), inputs
         options[0] = h
         records = (states.q, states.v, states.residual, states.ok)
-        _, steps, drives = targets.shape
+        count, steps, drives = targets.shape
+        code = self._code(count, steps)
         self._kernel.rollout(
-            tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)
+            *(tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)),
+            *(() if code is None else (code.address, code.lanes)),
         )
 
-    def _move_one_by_one(self, given: Given, states: SteppedStates, h: float, steps: int) -> None:
-        """Fill in the states without the compiled kernel."""
+    def _code(self, count: int, steps: int) -> Code | None:
+        """Return code of so many robots' steps, made once that pays; None without any."""
+        if self.coder is None or self.drives or not count * steps:
+            return None
+        self._calls[0] += 1
+        pays = count >= MANY or count * steps >= LONG or self._calls[0] > HUNDREDTH
+        many = count > 1
+        if many not in self._codes and (pays or self.coder.eager):
+            self._codes[many] = None
+            with suppress(UnsupportedExport):
+                programs = self.coder.programs(self._joint_values())
+                self._codes[many] = self.coder.code(programs.step, self.coder.lanes if many else 1)
+        return self._codes.get(many)
+
+    def _joint_values(self) -> Array:
+        """Return damping, stiffness and rest of springs (3, nv); raise where more acts."""
+        from regularize.dynamics.tape.robot_programs import joints_of  # loaded where wanted
+
+        assert self._laws is not None
+        laws, closing, _ = self._laws
+        return joints_of(laws.reshape(7, -1), closing.reshape(4, -1), self.robot.multibody[0])
+
+    @property
+    def coded(self) -> bool:
+        """Whether there is code of steps."""
+        return any(code is not None for code in self._codes.values())
+
+    def _move_one_by_one(self, inputs: Inputs, states: SteppedStates, h: float, steps: int) -> None:
+        """Fill in the states after every step by dense algebra, one robot after the other."""
         records = states.ok.shape[1]
-        for n, (q, v, forces) in enumerate(zip(*given, strict=True)):
+        for n, (q, v, forces) in enumerate(zip(*inputs, strict=True)):
             state: tuple[Any, Any, float] = (q, v, 0.0)
             ok = bool(np.isfinite(q).all() and np.isfinite(v).all())
             for k in range(records):

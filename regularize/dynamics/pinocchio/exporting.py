@@ -140,11 +140,11 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
     """
     if not rows.nv:  # nothing moves
         return []
-    one, other = legacy.joint_map, rows.joint_map
+    first, second = legacy.joint_map, rows.joint_map
     rng, free = np.random.default_rng(0), legacy.split(legacy.q0).free
     worst, most, joint = 0.0, 1.0, ""
     for velocity in (np.zeros(legacy.model.nv), free @ rng.normal(size=free.shape[1])):
-        states = (velocity, other @ one.T @ velocity)
+        states = (velocity, second @ first.T @ velocity)
         try:
             a, exact = (
                 robot.forward_dynamics(robot.q0, v, np.zeros(robot.nv))
@@ -152,12 +152,12 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
             )
         except NoInertia:  # nothing can be compared
             return []
-        difference = np.abs(other @ one.T @ a - exact)
+        difference = np.abs(second @ first.T @ a - exact)
         scale = max(float(np.max(np.abs(exact), initial=0.0)), TINY)
         k = int(np.argmax(np.nan_to_num(difference, nan=np.inf)))
         if not difference[k] <= worst * scale:
             worst, most = float(difference[k]) / scale, scale
-            column = int(np.argmax(np.abs(other[k])))
+            column = int(np.argmax(np.abs(second[k])))
             joint = next(e.joint.name for e in rows.reduction.graph.edges if column in e.columns)
     if worst <= tolerance:
         return []

@@ -210,7 +210,7 @@ class Actuation:
 
 @dataclass(frozen=True, eq=False)
 class ActuatorSplit:
-    """Free velocities, split into those that actuators drive and those that they do not see."""
+    """Velocities that keep loops closed, split by whether they move an actuator."""
 
     forces: Array  #: of actuators that do unit work on the driven velocities, shape (k, r)
     driven: Array  #: orthonormal velocities that the actuators drive, shape (nv, r)
@@ -281,10 +281,10 @@ class AccelerationDerivatives:
     @classmethod
     def of(cls, parts: Iterable[Array]) -> AccelerationDerivatives:
         """Make the arrays read-only."""
-        whole = cls(*parts)
-        for part in (whole.a, *whole):
-            part.setflags(write=False)
-        return whole
+        arrays = tuple(parts)
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(*arrays)
 
     def __iter__(self) -> Iterator[Array]:
         """The three derivatives, so that they can be unpacked."""
@@ -315,24 +315,23 @@ def acceleration_derivatives(
     kernel, nv = tree.kernel, tree.nv
     if kernel is not None:
         if terms is None:
-            found = kernel.dynamics_derivatives(q, v, tau)
+            compiled = kernel.dynamics_derivatives(q, v, tau)
         else:
-            factors = np.array([terms.rate, terms.frequency**2])
-            found = kernel.stabilized_derivatives(q, v, tau, terms.residual, factors)
-        if found is not None:
-            return AccelerationDerivatives.of(found)
+            compiled = kernel.decaying_derivatives(q, v, tau, terms.factors)
+        if compiled is not None:
+            return AccelerationDerivatives.of(compiled)
     q, v, tau = tree._checked(q=q, v=v, tau=tau)
     with tree.massive_motion():
-        at = tree.states.dense(q, v)
-        M, jacobian, bias = at.mass_matrix, at.jacobian, at.bias
+        state = tree.states.dense(q, v)
+        M, jacobian, bias = state.mass_matrix, state.jacobian, state.bias
         if terms is not None:
-            bias = bias + terms.of(jacobian @ v)
-        force, parts = tau - at.needed, Split.of(jacobian, tree.rank)
+            bias = bias + terms.of(jacobian @ v, tree.residual(q))
+        force, parts = tau - state.needed, Split.of(jacobian, tree.rank)
         answer, taken = parts.inverse(M)
     a = answer @ force - taken @ bias
-    forces, rates = at.changes(a, parts.solve_transposed(M @ a - force))
+    forces, rates = state.changes(a, parts.solve_transposed(M @ a - force))
     if terms is not None:
-        rates[:, :nv] += terms.by_q(at.values_by_q(), jacobian)
+        rates[:, :nv] += terms.by_q(state.values_by_q(), jacobian)
         rates[:, nv:] += terms.rate * jacobian
     by_state = -answer @ forces - taken @ rates
     return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))
@@ -348,9 +347,9 @@ def inverse_dynamics_derivatives(
     elif len(index) >= nv - tree.rank:
         cost = np.zeros(nv)
         cost[index] = 1.0 / actuation.weights
-        found = kernel.actuated_derivatives(q, v, a, cost)
-        if found is not None:  # the actuators leave no motion
-            z, by_q, by_v, by_force, M = found
+        compiled = kernel.actuated_derivatives(q, v, a, cost)
+        if compiled is not None:  # the actuators leave no motion
+            z, by_q, by_v, by_force, M = compiled
             return _of_actuators(actuation, z, [by_q[index], by_v[index], by_force[index] @ M])
     states = tree.states
     M, still, jacobian, _ = states.terms(q, v)
@@ -377,7 +376,7 @@ def inverse_dynamics_derivatives(
 def _of_actuators(
     actuation: Actuation, z: Array, changes: Sequence[Array]
 ) -> InverseDynamicsDerivatives:
-    """Return forces of the actuators from z, and derivatives from those of its actuated entries."""
+    """Return the actuated entries of z by their costs, and derivatives by theirs."""
     cost = actuation.weights
     parts = [read_only(change / cost[:, None]) for change in changes]
     return InverseDynamicsDerivatives(read_only(z[actuation.index] / cost), *parts)

@@ -23,6 +23,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Configuration
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.body import Body, Inertia
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.joint_kinds import KINDS, joint_screws, kind_of
 from regularize.mechanism.mechanism import Coupling, Mechanism
@@ -168,8 +169,24 @@ def from_pinocchio(
         couplings=tuple(couplings),
         ground=names[0],
         gravity=np.array(model.gravity.linear),
+        findings=tuple(_unread(model)),
         format="pinocchio",
     )
+
+
+def _unread(model: Any) -> Iterator[Diagnostic]:
+    """Yield findings on what the model says of joints that a mechanism has no place for."""
+    unread = {
+        "rotorInertia and rotorGearRatio (put rotors into armature)": model.rotorInertia != 0.0
+    }
+    for word in ("EffortLimit", "VelocityLimit", "DryFrictionLimit"):
+        lower, upper = (np.array(getattr(model, side + word)) for side in ("lower", "upper"))
+        unread[f"lower{word} where it is not -upper{word}"] = np.isfinite(lower) & (
+            abs(lower) != abs(upper)
+        )
+    for words, places in unread.items():
+        if np.any(places):
+            yield Diagnostic("REG013", "note", f"not read: {words}")
 
 
 def body_names(model: Any) -> list[str]:
@@ -184,7 +201,7 @@ def body_names(model: Any) -> list[str]:
 
 
 def _unique(joints: Iterable[Joint]) -> list[Joint]:
-    """Number joints of one name."""
+    """Return joints with numbers appended to names that occur twice."""
     taken: set[str] = set()
     result = []
     for joint in joints:
@@ -248,7 +265,7 @@ def _mimicking(
 
 
 def _values(model: Any, joint: JointPart) -> dict[str, Any]:
-    """Return limits and dynamics of a joint; quaternions and cosines have no bounds."""
+    """Return limits, damping and friction of a joint; quaternions have no limits."""
     nq, nv = int(joint.model.nq), int(joint.model.nv)
     q, v = slice(joint.idx_q, joint.idx_q + nq), slice(joint.idx_v, joint.idx_v + nv)
     lower, upper = np.full((2, nv), [[-np.inf], [np.inf]])
@@ -258,17 +275,18 @@ def _values(model: Any, joint: JointPart) -> dict[str, Any]:
     rated = {key: bounds for key, bounds in rated.items() if np.any(np.isfinite(bounds))}
     limits = JointLimits(lower, upper, **rated)
     values = {key: np.array(getattr(model, key)[v]) for key in HELD}
-    dynamics = JointDynamics(**{key: each for key, each in values.items() if np.any(each)})
+    dynamics = JointDynamics(**{key: value for key, value in values.items() if np.any(value)})
     return {"limits": limits if limits.bounded or rated else None, "dynamics": dynamics}
 
 
 def _open(bounds: Array) -> Array:
-    """Return bounds with infinity for the largest number, by which Pinocchio means none."""
+    """Return bounds with infinity in place of the largest float, Pinocchio's sign for no bound."""
     largest = np.finfo(np.float64).max
     return np.where(np.abs(bounds) >= largest, np.copysign(np.inf, bounds), bounds)
 
 
 def _closure(model: Any, constraint: Any, number: int, names: list[str]) -> Joint:
+    """Return the closure that one of Pinocchio's constraint models stands for."""
     if isinstance(constraint, Closure):
         return constraint.joint(model, names, number)
     inner = inner_of(constraint)
@@ -303,7 +321,7 @@ STOPS = ("JointLimitConstraintModel", "JointFrictionConstraintModel")
 
 
 def inner_of(constraint: Any) -> Any:
-    """Return a constraint model, or the one inside where it is of no particular type."""
+    """Return the constraint model of its particular type, unwrapped from the variant."""
     extract = getattr(constraint, "extract", None)
     return constraint if extract is None else extract()
 
@@ -315,7 +333,7 @@ def is_stop(constraint: Any) -> bool:
 
 def with_stops(model: Any, constraints: Sequence[Any]) -> Any:
     """Return a copy of a model with the bounds and dry friction that constraint models set."""
-    stops = [(k, inner_of(each)) for k, each in enumerate(constraints) if is_stop(each)]
+    stops = [(k, inner_of(x)) for k, x in enumerate(constraints) if is_stop(x)]
     model = pin.Model(model) if stops else model
     for k, stop in stops:
         name = stop.name or k
@@ -330,13 +348,15 @@ def with_stops(model: Any, constraints: Sequence[Any]) -> Any:
             model.friction[[*stop.getActiveDofs()]] = most
             continue
         joints = [int(i) for i in stop.getSelectedJoints()]
-        places = [int(model.idx_qs[i]) + np.arange(int(model.nqs[i])) for i in joints]
-        at = np.concatenate([np.zeros(0, dtype=int), *places])
+        parts = (int(model.idx_qs[i]) + np.arange(int(model.nqs[i])) for i in joints)
+        places = np.concatenate([np.zeros(0, dtype=int), *parts])
         bounds = np.array([*stop.getActivablePositionLimit()])
-        stated = np.concatenate([model.lowerPositionLimit[at], model.upperPositionLimit[at]])
+        stated = np.concatenate(
+            [model.lowerPositionLimit[places], model.upperPositionLimit[places]]
+        )
         stated = stated[np.abs(stated) < np.finfo(np.float64).max]
-        if len(bounds) == 2 * len(at):
-            model.lowerPositionLimit[at], model.upperPositionLimit[at] = np.split(bounds, 2)
+        if len(bounds) == 2 * len(places):
+            model.lowerPositionLimit[places], model.upperPositionLimit[places] = np.split(bounds, 2)
         elif not np.array_equal(bounds, stated):
             raise ModelError(
                 f"constraint {name!r}: which of its {len(bounds)} bounds are of which "

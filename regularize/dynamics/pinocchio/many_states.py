@@ -124,7 +124,7 @@ def where_finite(function: Callable[..., Array], *states: Any) -> Array:
 
 
 def _without_numbers(result: Any) -> Any:
-    """Return a result of the same form with NaN for all numbers."""
+    """Return a copy of a result with NaN in place of every number."""
     if isinstance(result, (float, np.ndarray)):
         return np.full(np.shape(result), np.nan)
     if isinstance(result, tuple):
@@ -136,7 +136,7 @@ def _without_numbers(result: Any) -> Any:
 
 
 def _stacked(results: Sequence[Any]) -> Any:
-    """Return results of one form as one of that form whose arrays have a leading axis."""
+    """Return results of single states as one result whose arrays have a leading axis."""
     first = results[0]
     if isinstance(first, (float, np.ndarray)):
         return np.stack([np.asarray(each) for each in results])

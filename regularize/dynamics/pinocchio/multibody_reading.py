@@ -161,6 +161,7 @@ def parts_of(joint: Any) -> list[JointPart]:
 
 
 def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[JointPart]:
+    """Yield the single joints of a composite joint with their placements and indices."""
     if joint.shortname() != "JointModelComposite":
         yield JointPart(joint, placement, idx_q, idx_v)
         return
@@ -171,7 +172,7 @@ def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[Joi
 
 
 def series_of(joint: Any) -> list[JointPart]:
-    """Return the motion as joints whose axes do not depend on their own coordinates.
+    """Return a joint as a series of joints whose axes do not depend on their own coordinates.
 
     Pinocchio's derivatives are right for those only.
     """
@@ -179,7 +180,7 @@ def series_of(joint: Any) -> list[JointPart]:
 
 
 def _single(part: JointPart) -> list[JointPart]:
-    """Return a part as hinges in series where it is made of such."""
+    """Return a universal or Euler-angle joint as hinges in series, any other part unchanged."""
     if part.short == "SphericalZYX":
         hinges = [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()]
     elif part.short == "Universal":
@@ -224,7 +225,7 @@ def axial_motion(
 
 
 def movement(part: JointPart, name: str, q: Array) -> tuple[str, Array, Array]:
-    """Return kind, screws and coordinates of a part at a configuration of the model."""
+    """Return kind, screws and coordinates of a joint at a configuration of the model."""
     short, joint = part.short, part.model
     whole, q = q, q[part.idx_q : part.idx_q + joint.nq]
     axial = axial_motion(part, name, whole)
@@ -268,7 +269,7 @@ class MimicJoint:
 
 
 def mimic_of(model: Any, index: int) -> MimicJoint:
-    """Find primary, factors and screw of a mimic joint from its motion, as its kind is hidden."""
+    """Return primary joint, factors and screw of a mimic joint, found from its motion."""
     inner = model.joints[index].extract()
     # Pinocchio's lists of joints that mimic and that are mimicked are not in the same order.
     driven = zip(range(model.njoints), model.idx_vs, model.nvs, strict=True)

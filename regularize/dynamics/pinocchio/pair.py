@@ -86,7 +86,7 @@ class PairPatcher(Patcher):
         return ("spherical",) if joint.kind == "fixed" else ()
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
-        """Refuse, as there is no file."""
+        """Raise the error that an object in memory has no file to edit."""
         raise ModelError("a Pinocchio model stands in no file that could be edited")
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
@@ -127,27 +127,27 @@ class PairPatcher(Patcher):
         if type(inner).__name__ == "RigidConstraintModel":
             point = joint.kind == "spherical"
             kind = pin.ContactType.CONTACT_3D if point else pin.ContactType.CONTACT_6D
-            made = pin.RigidConstraintModel(kind, model, *places, inner.reference_frame)
+            replacement = pin.RigidConstraintModel(kind, model, *places, inner.reference_frame)
         else:
             anchor = "Point" if joint.kind == "spherical" else "Frame"
-            made = getattr(pin, f"{anchor}AnchorConstraintModel")(model, *places)
-        made.name = inner.name
+            replacement = getattr(pin, f"{anchor}AnchorConstraintModel")(model, *places)
+        replacement.name = inner.name
         # Compliances cannot be set from Python: the new one is rigid, as they are made.
         stabilized = "baumgarte_corrector_parameters"
         stabilized = stabilized if hasattr(inner, stabilized) else "m_baumgarte_parameters"
-        made.setBaumgarteCorrectorParameters(getattr(inner, stabilized))
-        return made if inner is old else type(old)(made)
+        replacement.setBaumgarteCorrectorParameters(getattr(inner, stabilized))
+        return replacement if inner is old else type(old)(replacement)
 
 
 def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array]]:
-    """Return a copy of a model with some joints replaced, and how frames behind these shift.
+    """Return a copy of a model with some joints replaced, and how frames behind them move.
 
     Shifts are seen from the joints' frames, by the index of the joint, which stays.
     """
     if not new:
         return pin.Model(model), {}
-    made, shifts = pin.Model(), dict[int, Array]()
-    made.name, made.gravity = model.name, model.gravity
+    copy, shifts = pin.Model(), dict[int, Array]()
+    copy.name, copy.gravity = model.name, model.gravity
     for i in range(1, model.njoints):
         name, parent = str(model.names[i]), int(model.parents[i])
         joint, T = model.joints[i], model.jointPlacements[i].homogeneous
@@ -156,20 +156,20 @@ def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array
             T = new[name].T_parent_joint
             shifts[i] = end @ screw.inverse(new[name].T_child_joint)
         T = shifts.get(parent, IDENTITY) @ T
-        made.addJoint(parent, joint, pin.SE3(T), name)
-        made.inertias[i] = pin.SE3(shifts.get(i, IDENTITY)).act(model.inertias[i])
+        copy.addJoint(parent, joint, pin.SE3(T), name)
+        copy.inertias[i] = pin.SE3(shifts.get(i, IDENTITY)).act(model.inertias[i])
     for frame in [*model.frames][1:]:
         T = shifts.get(int(frame.parentJoint), IDENTITY) @ frame.placement.homogeneous
         again = pin.Frame(
             frame.name, frame.parentJoint, frame.parentFrame, pin.SE3(T), frame.type, frame.inertia
         )
-        made.addFrame(again, False)
-    _copy_values(model, made, {i for i in range(model.njoints) if str(model.names[i]) in new})
-    return made, shifts
+        copy.addFrame(again, False)
+    _copy_values(model, copy, {i for i in range(model.njoints) if str(model.names[i]) in new})
+    return copy, shifts
 
 
 def _joint_model(joint: Joint) -> tuple[Any, Array]:
-    """Return Pinocchio's joint model, and the placement that is left over behind it."""
+    """Return Pinocchio's model of a joint and the placement of the body behind it."""
     if joint.kind == "spherical":
         return pin.JointModelSpherical(), IDENTITY
     composite, before = pin.JointModelComposite(), IDENTITY

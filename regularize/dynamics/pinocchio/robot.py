@@ -17,11 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.dynamics.pinocchio.environments import Environments
-from regularize.dynamics.pinocchio.generated import (
-    GeneratedCode,
-    GeneratedEnvironments,
-    GeneratedTree,
-)
+from regularize.dynamics.pinocchio.generated import GeneratedTree
 from regularize.dynamics.pinocchio.many_states import batch, over_states, where_finite
 from regularize.dynamics.pinocchio.multibody_reading import series_of
 from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
@@ -81,10 +77,8 @@ class Robot(GeneratedTree):
     places: Mapping[str, tuple[int, Array]] = field(repr=False)
     visual_model: Any = field(default=None, repr=False)
     collision_model: Any = field(default=None, repr=False)
-    #: Generated code that computes, where there is some.
-    _code: GeneratedCode | None = field(default=None, repr=False)
     #: What was made for earlier calls, by their arguments.
-    _steppers: dict[tuple[bool, tuple[str, ...]], Environments] = field(
+    _steppers: dict[tuple[bool, tuple[str, ...], bool], Environments] = field(
         default_factory=dict, init=False, repr=False
     )
     _known_actuators: dict[tuple[str, ...] | None, Actuation] = field(
@@ -93,8 +87,8 @@ class Robot(GeneratedTree):
 
     def __reduce__(self) -> tuple[Callable[..., Robot], tuple[Any, ...]]:
         """Copies are made anew, each with its own data."""
-        code = self._code
-        return (self._made, ()) if code is None else (_compiled_again, (self._made, code.lanes))
+        lanes = self._lanes
+        return (self._made, ()) if lanes is None else (_compiled_again, (self._made, lanes))
 
     def __repr__(self) -> str:
         return (
@@ -114,7 +108,14 @@ class Robot(GeneratedTree):
         return self if plain and not mimics else self._made(composite=False)
 
     def forward_dynamics(
-        self, q: Array, v: Array, tau: Array, *, executor: Executor | None = None, threads: int = 1
+        self,
+        q: Array,
+        v: Array,
+        tau: Array,
+        *,
+        executor: Executor | None = None,
+        threads: int = 1,
+        compile: bool = True,
     ) -> Array:
         """Acceleration under the constraints, shape (nv,) or (N, nv).
 
@@ -125,6 +126,9 @@ class Robot(GeneratedTree):
             executor: Where a batch is computed: anything with the interface of
                 ``concurrent.futures.Executor``; by default here.
             threads: How many threads of the compiled kernel compute a batch.
+            compile: Whether code for this robot computes 64 and more states, and single ones after
+                the hundredth call, where llvmlite is installed (the extra ``jit``): compiled in a
+                second at most, and kept for later processes. Else tables do.
 
         In the styles ``rows``, ``anchors`` and ``slack`` the result is exact, without damping or
         iteration; in ``legacy`` it is what ``pinocchio.constraintDynamics`` settles at.
@@ -133,20 +137,23 @@ class Robot(GeneratedTree):
         """
         step = self._step
         if step is not None and executor is None:
+            if not compile:
+                step = self._table_kernel.forward_dynamics
             try:
-                accelerations = step(q, v, tau, threads)
+                accelerations = step(q, v, tau) if threads == 1 else step(q, v, tau, threads)
+                if accelerations is not None:
+                    return accelerations
             except NotFinite:
                 if max(np.ndim(q), np.ndim(v), np.ndim(tau)) < 2:
                     raise
-                return where_finite(partial(self.forward_dynamics, threads=threads), q, v, tau)
-            if accelerations is not None:
-                return accelerations
+                again = partial(self.forward_dynamics, threads=threads, compile=compile)
+                return where_finite(again, q, v, tau)
         with self.massive_motion():
             if np.ndim(q) == np.ndim(v) == np.ndim(tau) == 1:
                 return self._accelerate(*self._checked(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
-    @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
+    @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE, compile=FLAG)
     def step(
         self,
         q: Array,
@@ -157,6 +164,7 @@ class Robot(GeneratedTree):
         passive: bool = True,
         drive: Mapping[str, float | Array] | None = None,
         threads: int = 1,
+        compile: bool = True,
     ) -> SteppedStates:
         r"""States after a step of fixed length: semi-implicit Euler, then onto the closed loops.
 
@@ -176,15 +184,24 @@ class Robot(GeneratedTree):
             drive: Coordinates of joints after the step by the joints' names, rad and m, of each
                 state one or (N,): whatever force that takes acts, and the rate is the mean one.
             threads: How many threads of the compiled kernel share the states.
+            compile: As of ``forward_dynamics``. Where friction acts, a joint is driven, or one of
+                several kinds of freedoms closes a loop, tables make the steps.
 
         Raises:
             ModelError: A driven joint has not one coordinate, or drives follow from each other.
             UnsupportedExport: A driven joint is a cut, or there is no compiled kernel for drives.
         """
-        stepper = self._environments(passive, tuple(drive or ()))
+        stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, 1, threads, drive or {}, first=False).last()
 
-    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE)
+    @validated(
+        h=POSITIVE,
+        steps=WHOLE,
+        passive=FLAG,
+        drive=named(NUMBER | ARRAY),
+        threads=WHOLE,
+        compile=FLAG,
+    )
     def rollout(
         self,
         q: Array,
@@ -196,15 +213,11 @@ class Robot(GeneratedTree):
         passive: bool = True,
         drive: Mapping[str, float | Array] | None = None,
         threads: int = 1,
+        compile: bool = True,
         contacts: Any = None,
         limits: Any = None,
     ) -> SteppedStates:
         """States before the first of some steps and after every one, as ``step`` makes them.
-
-        Here the compiled kernel goes through tables; ``robot.compiled().rollout(...)`` makes the
-        same steps in code for this robot, four to nine times as quickly. It is not taken by itself,
-        as the C compiler takes seconds the first time, and as last digits would depend on how many
-        states are moved at once.
 
         Args:
             q: First configurations.
@@ -215,8 +228,9 @@ class Robot(GeneratedTree):
             steps: How many are made.
             passive: As of ``step``.
             drive: Coordinates after every step, (N, steps), of a single robot (steps,), or the same
-                after all, as of ``step``. The table kernel computes, of ``compiled`` robots too.
+                after all, as of ``step``.
             threads: As of ``step``.
+            compile: As of ``step``.
             contacts: Not known here, like ``limits``; see ``simulate``.
             limits: The same.
 
@@ -229,39 +243,34 @@ class Robot(GeneratedTree):
                 "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
                 "duration=..., h=..., contacts=..., limits=True)"
             )
-        stepper = self._environments(passive, tuple(drive or ()))
+        stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})
 
-    def _environments(self, passive: bool, drives: tuple[str, ...] = ()) -> Environments:
+    def _environments(self, passive: bool, drives: tuple[str, ...], compile: bool) -> Environments:
         """Return the stepper of many copies of the robot, cached by its options."""
-        key = passive, drives
+        key = passive, drives, compile
         if key not in self._steppers:
-            code = None if drives else self._code
-            self._steppers[key] = (
-                Environments(self, self.joints, passive, drives)
-                if code is None
-                else GeneratedEnvironments(self, self.joints, passive, code=code)
-            )
+            coder = self._coder if compile and self.stepped else None
+            self._steppers[key] = Environments(self, self.joints, passive, drives, coder)
         return self._steppers[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
-        """The same robot, its ``step``, ``rollout`` and ``forward_dynamics`` in generated code.
+        """The same robot, whose ``step``, ``rollout`` and ``forward_dynamics`` are code at once.
 
-        The code is written for this robot alone, for several states side by side, and compiled by
-        the C compiler of the machine, which takes seconds; what was compiled once is kept in the
-        user's cache. A state at which its pivots are in doubt is computed by the table kernel, and
-        so is a single state. Accelerations of many states are NaN where none is found. Where there
-        is no such code for steps (dry friction, loops closed by joints of several kinds of
-        freedoms), the table kernel makes them; ``computed_by`` says what computes.
+        Of others they become code where that pays. It is written for this robot alone, for several
+        states side by side, and compiled in this process by llvmlite (the extra ``jit``): a second
+        for 10,000 operations, and kept for later processes. Beyond 30,000 operations code is about
+        as quick as tables. A state at which its pivots are in doubt is computed by tables. Where
+        there is no such code for steps (see ``step``), these make them.
 
         Args:
             lanes: How many states side by side: 1, 2, 4, 8 or 16, or as the processor has them.
 
         Raises:
-            UnsupportedExport: There is no C compiler, rows depend on each other, or the code would
-                take minutes to compile.
+            UnsupportedExport: There is no llvmlite, rows depend on each other, or the code would be
+                too long.
         """
-        from regularize.dynamics.tape.backends import native_lanes  # loaded where wanted
+        from regularize.dynamics.tape.jit import native_lanes  # loaded where wanted
 
         if isinstance(lanes, str) and lanes == "auto":
             lanes = native_lanes()
@@ -272,21 +281,16 @@ class Robot(GeneratedTree):
                 "generated code needs the compiled kernel for states in doubt: install the package "
                 "with compiled code, and choose the style 'rows', 'anchors' or 'slack'"
             )
-        return replace(self, _code=GeneratedCode.of(self, self.programs, int(lanes)))
-
-    @cached_property
-    def _step(self) -> Callable[..., Array | None] | None:
-        """The compiled function from many states to accelerations; None without compiled code."""
-        return super()._step if self._code is None else self._code.forward_dynamics
+        robot = replace(self, _lanes=int(lanes))
+        _ = robot.kernel  # raises where there is no code
+        return robot
 
     @property
     def computed_by(self) -> str:
-        """What computes: ``compiled`` or generated code, or ``Python``."""
-        code = self._code
-        if code is None:
-            return super().computed_by
-        steps = "" if code.has_steps else ", steps compiled"
-        return f"generated code of {code.lanes} lanes{steps}"
+        """What computes: ``llvm``, code of this robot alone; ``compiled`` tables; or ``Python``."""
+        coded = self._coder is not None and self.kernel.coded()
+        coded = coded or any(stepper.coded for stepper in self._steppers.values())
+        return "llvm" if coded else super().computed_by
 
     @over_states()
     @validated(q=STATE, v=STATE, tau=STATE)
@@ -435,10 +439,10 @@ class Robot(GeneratedTree):
         """
         from regularize.dynamics.pinocchio import forces  # loaded where wanted
 
-        terms = Stabilization(self.residual(q), frequency, damping) if frequency else None
+        terms = Stabilization(frequency, damping) if frequency else None
         return forces.acceleration_derivatives(self, q, v, tau, terms)
 
 
 def _compiled_again(made: Callable[..., Robot], lanes: int) -> Robot:
-    """A copy of a robot with generated code."""
+    """Return a copy of a robot that had generated code, compiled again."""
     return made().compiled(lanes)

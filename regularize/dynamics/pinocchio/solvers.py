@@ -36,7 +36,7 @@ from regularize.dynamics.pinocchio.tree_states import (
     TreeStates,
     require_mass,
 )
-from regularize.dynamics.step.compiled import Tables, compiled, which
+from regularize.dynamics.step.compiled import Tables, compiled
 from regularize.dynamics.step.elimination import tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.errors import ModelError
@@ -130,6 +130,7 @@ class ConstrainedTree:
 
     @cached_property
     def _workspace(self) -> Workspace:
+        """Pinocchio's data of the tree, one for each thread."""
         return Workspace(self.tree)
 
     @cached_property
@@ -146,7 +147,12 @@ class ConstrainedTree:
     @cached_property
     def kernel(self) -> Any:
         """The compiled step; None where there is none."""
-        return None if which() == "Python" else compiled(self.tables)
+        return self._table_kernel
+
+    @cached_property
+    def _table_kernel(self) -> Any:
+        """The compiled step that goes through tables; None where there is none."""
+        return compiled(self.tables)
 
     @cached_property
     def states(self) -> TreeStates:
@@ -183,7 +189,7 @@ class ConstrainedTree:
 
     @cached_property
     def _step(self) -> Callable[..., Array | None] | None:
-        """The compiled step; the style ``legacy`` is Pinocchio's own."""
+        """The compiled acceleration of states; None without a kernel and in style ``legacy``."""
         return (
             None if self.style == "legacy" or self.kernel is None else self.kernel.forward_dynamics
         )
@@ -229,7 +235,7 @@ class ConstrainedTree:
         """Pinocchio's data of the model, of each thread its own."""
         return self._workspace.data
 
-    @over_states()
+    @over_states(at_once=True)
     @validated(frequency=POSITIVE, damping=NUMBER)
     def stabilized_dynamics(
         self, q: Array, v: Array, tau: Array, *, frequency: float, damping: float = 1.0
@@ -241,13 +247,17 @@ class ConstrainedTree:
         The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
         decay without oscillation.
         """
-        decay = Stabilization(self.residual(q), frequency, damping)
-        (v,) = self._checked(v=v)
-        wanted = decay.of(self.jacobian(q) @ v)
-        compiled = self.kernel and self.kernel.stabilized_dynamics(q, v, tau, wanted)
+        return self.accelerations_with_decay(q, v, tau, Stabilization(frequency, damping))
+
+    def accelerations_with_decay(
+        self, q: Array, v: Array, tau: Array, decay: Stabilization
+    ) -> Array:
+        """Return ``stabilized_dynamics`` of arrays that need no check."""
+        compiled = self.kernel and self.kernel.decaying_dynamics(q, v, tau, decay.factors)
         if compiled is not None:
             return np.asarray(compiled)
-        q, tau = self._checked(q=q, tau=tau)
+        q, v, tau = self._checked(q=q, v=v, tau=tau)
+        wanted = decay.of(self.jacobian(q) @ v, self.residual(q))
         with self.massive_motion():
             return self._dense_acceleration(q, v, tau, wanted)
 
@@ -256,7 +266,7 @@ class ConstrainedTree:
         return tuple(state(self, name, value) for name, value in states.items())
 
     def _place(self, data: Any, q: Array, *v: Array) -> None:
-        """Leave the places of the bodies in the caller's ``pinocchio.Data``."""
+        """Compute the places of bodies into the caller's ``pinocchio.Data``."""
         if not isinstance(data, pin.Data):
             raise TypeError(f"data is a pinocchio.Data of the model; got {data!r:.60}")
         pin.forwardKinematics(self.model, data, *self._checked(q=q), *v)
@@ -375,7 +385,7 @@ class ConstrainedTree:
 
     @contextmanager
     def massive_motion(self) -> Iterator[None]:
-        """``NoInertia`` with names in place of ``MasslessMotion``."""
+        """Turn ``MasslessMotion`` into ``NoInertia`` with the names of joints that move no mass."""
         try:
             yield
         except MasslessMotion as error:

@@ -78,7 +78,7 @@ class SpanningTree:
         return ConfigurationSpace(self.links, self.nq, self.nv)
 
     def weighed(self) -> list[Link]:
-        """Return all links with the inertia behind them."""
+        """Return all links, each with the total inertia of its bodies."""
         inertias: Array = np.zeros((len(self.links) + 1, 6, 6))
         for joint, inertia, T in self.bodies:
             inertias[self.link_of[joint]] += inertia.transformed(T).spatial
@@ -242,7 +242,7 @@ class TreeBuilder:
         self.tree.frames.append((name, "OP_FRAME", place[0], place[1] @ T_node_frame))
 
     def _descend(self, root: NodeId) -> None:
-        """Visit nodes depth-first: Pinocchio's algorithms rely on that order."""
+        """Add joints and bodies depth-first, the order that Pinocchio's algorithms rely on."""
         stack = [(root, iter(self._downward(root)))]
         while stack:
             node, edges = stack[-1]
@@ -255,6 +255,7 @@ class TreeBuilder:
             stack.append((child, iter(self._downward(child))))
 
     def _downward(self, node: NodeId) -> list[Edge]:
+        """Return edges from a node to nodes not yet visited."""
         edges = [
             self.graph.edges[e]
             for e in self.graph.adjacency[node]
@@ -277,7 +278,7 @@ class TreeBuilder:
             series.append(following[0])
 
     def _add_edges(self, node: NodeId, series: Sequence[Edge]) -> NodeId:
-        """Add one joint for a series of edges; returns the node at its end."""
+        """Add one joint for a series of edges; return the node at its end."""
         backwards = node == series[0].child
         place = self._add_joint(self.place[node], series, backwards)
         for edge in series:
@@ -342,7 +343,7 @@ class TreeBuilder:
             self.tree.bodies.append((place[0], self._copy_inertia(node), place[1]))
 
     def _moves(self, weld: Weld) -> bool:
-        """Say whether the joint before a body copy has freedoms, so that the copy needs mass."""
+        """Return whether the joint before a body's copy has freedoms, so that it needs mass."""
         return bool(weld.cut.edge.freedoms or (self._slack and weld.implied))
 
     def _massive_copies(self, node: NodeId) -> int:
@@ -360,7 +361,7 @@ class TreeBuilder:
         return stated[0] if len(stated) == 1 else Inertia.total([_NOTHING, *stated])
 
     def _shared(self, node: NodeId, inertia: Inertia) -> bool:
-        """Say whether a node's inertia can be shared out equally among its copies."""
+        """Return whether a node's inertia can be shared out equally among its copies."""
         if node == self.graph.ground:
             return False
         principal = np.linalg.eigvalsh(inertia.matrix)
@@ -398,7 +399,7 @@ class TreeBuilder:
 
 
 def alphabetical(mechanism: Mechanism) -> dict[str, int]:
-    """Return the rank of every joint of a URDF model in the order of Pinocchio's reader.
+    """Return the rank of every URDF joint in the order in which Pinocchio's reader adds them.
 
     It goes down from the root, at every link in the alphabetical order of the joints there; models
     of other formats keep the order of their files, and have no ranks.

@@ -106,12 +106,12 @@ def weld_closures(
             second = closure.second_frame @ screw.inverse(closure.first_frame) @ closure.row_frame
         else:
             body, copy = builder.place[cut.node], builder.copy_place[cut.edge.index]
-            one, second = (place[1] @ weld.T_node_frame for place in (body, copy))
+            single, second = (place[1] @ weld.T_node_frame for place in (body, copy))
             closure = ClosureRows(
                 first=body[0],
                 second=copy[0],
-                row_frame=one,
-                first_frame=one,
+                row_frame=single,
+                first_frame=single,
                 second_frame=second,
                 closing="fixed",
                 screws=np.zeros((6, 0)),
@@ -144,29 +144,29 @@ class Anchor:
         return len(self.compliance) == 3
 
     def closed(self, poses: Sequence[Transform]) -> Anchor:
-        """Return the anchor with its second frame where the first one is at poses of all joints."""
-        first, one, second, two = self.ends
-        met = screw.inverse(poses[second]) @ poses[first] @ one
+        """Return the anchor with its second frame moved onto the first at poses of all joints."""
+        first, first_frame, second, second_frame = self.ends
+        met = screw.inverse(poses[second]) @ poses[first] @ first_frame
         if self.point:  # its axes mean nothing, and stay
-            met[:3, :3] = two[:3, :3]
-        return replace(self, ends=(first, one, second, met))
+            met[:3, :3] = second_frame[:3, :3]
+        return replace(self, ends=(first, first_frame, second, met))
 
 
 def constraint_models(model: Any, anchors: Iterable[Anchor], *, rigid: bool) -> Any:
     """Return ``RigidConstraintModel`` entries, or ``ConstraintModel`` entries with compliances."""
     models = pin.StdVec_RigidConstraintModel() if rigid else pin.StdVec_ConstraintModel()
     for anchor in anchors:
-        first, one, second, two = anchor.ends
-        ends = model, first, pin.SE3(one), second, pin.SE3(two)
+        first, first_frame, second, second_frame = anchor.ends
+        ends = model, first, pin.SE3(first_frame), second, pin.SE3(second_frame)
         if rigid:
             kind = pin.ContactType.CONTACT_3D if anchor.point else pin.ContactType.CONTACT_6D
-            made = pin.RigidConstraintModel(kind, *ends, pin.ReferenceFrame.LOCAL)
+            model_of_anchor = pin.RigidConstraintModel(kind, *ends, pin.ReferenceFrame.LOCAL)
         else:
             kind = "Point" if anchor.point else "Frame"
             inner = getattr(pin, f"{kind}AnchorConstraintModel")(*ends)
             inner.setCompliance(anchor.compliance)
-            made = pin.ConstraintModel(inner)
-        models.append(made)
+            model_of_anchor = pin.ConstraintModel(inner)
+        models.append(model_of_anchor)
         models[-1].name = anchor.name
     return models
 
@@ -262,7 +262,7 @@ def anchors_of(closure: ClosureRows, rigid: bool) -> list[Anchor]:
 
 
 def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Transform, int]]]:
-    """Yield sets of frames, with 3 or 6 rows each, that may hold a cut; small sets first."""
+    """Yield sets of anchor frames that may hold a cut joint, those with fewest rows first."""
     from regularize.repair.statics.welds import coordinate_frame, point_frame  # as above
 
     cut, joint = closure.cut, closure.cut.edge.joint
@@ -283,7 +283,7 @@ def _candidates(closure: ClosureRows) -> Iterator[list[tuple[Transform, int]]]:
 
 
 def _compliance(cut: Cut, frames: Sequence[tuple[Transform, int]]) -> Array | None:
-    """Return compliances of anchor rows; None where they hold more or less than the kept rows."""
+    """Return compliances of anchor rows; None where the frames do not hold the kept rows."""
     from regularize.repair.statics.welds import seen_from  # as above
 
     rows, work = [], []

@@ -20,7 +20,7 @@ from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
 from regularize.dynamics.step.multibody import MultibodyTree
 from regularize.dynamics.step.posing import columns_of, moved, poses_of
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Jacobian, MassMatrix, Residual, Torque
+from regularize.lie.arrays import Array, Jacobian, MassMatrix, Torque
 from regularize.mechanism.graph import ColumnId
 from regularize.repair.statics.passive_joints import PassiveJoints
 
@@ -86,7 +86,7 @@ class Split:
             return np.asarray(self.right @ ((self.left.T @ values).T / self.values).T)
 
     def solve_transposed(self, forces: Array) -> Array:
-        """Return the smallest multipliers that make joint forces, as far as there are any."""
+        """Return the smallest multipliers whose joint forces come nearest to the given ones."""
         return np.asarray(self.left @ ((self.right.T @ forces).T / self.values).T)
 
     def response(self, M: Array, forces: Array, values: Array) -> Array:
@@ -122,7 +122,6 @@ class Split:
 class Stabilization:
     r"""Baumgarte's terms :math:`2 \zeta \omega J v + \omega^2 r(q)`, added to the bias."""
 
-    residual: Residual
     frequency: float
     damping: float
 
@@ -131,9 +130,14 @@ class Stabilization:
         r"""The factor of the rows' rates, :math:`2 \zeta \omega`."""
         return 2.0 * self.damping * self.frequency
 
-    def of(self, rates: Array) -> Array:
-        """Return the terms at given rates of the rows, shape (m,)."""
-        return np.asarray(self.rate * rates + self.frequency**2 * self.residual)
+    @cached_property
+    def factors(self) -> Array:
+        """The factors of the rows' rates and of their errors."""
+        return np.array([self.rate, self.frequency**2])
+
+    def of(self, rates: Array, errors: Array) -> Array:
+        """Return the terms at given rates and errors of the rows, shape (m,)."""
+        return np.asarray(self.rate * rates + self.frequency**2 * errors)
 
     def by_q(self, rates: Array, jacobian: Array) -> Array:
         """Return the derivative of these terms by q on closed loops, shape (m, nv)."""
@@ -151,6 +155,7 @@ class TreeStates:
 
     @cached_property
     def _dense(self) -> DenseTree:
+        """The tree's equations by dense algebra, made when first used."""
         return DenseTree(self.multibody)
 
     def dense(self, q: Array, v: Array | None = None) -> DenseState:
@@ -163,7 +168,7 @@ class TreeStates:
         return screw.inverse(np.array([self.multibody.turned(b) for b in range(self._links)]))
 
     def _link_poses(self, q: Array) -> Array:
-        """Return poses of the ground and of all links, shape (..., links, 4, 4)."""
+        """Return poses of ground and links at configurations (..., nq), (..., links, 4, 4)."""
         if self.kernel is None:
             links, states = self.multibody.links, np.reshape(q, (-1, self.multibody.nq))
             poses = np.array([poses_of(links, x) for x in states])
@@ -308,7 +313,7 @@ class PassiveForces:
         return x
 
     def rates(self, q: Array, wanted: Array) -> Array:
-        """Return rates of joint coordinates by velocities, of closing joints the wanted ones."""
+        """Return rates of joint coordinates by velocities, of closing joints those ``wanted``."""
         rates, tree = self.coordinates.rates.copy(), self.coordinates.tree
         for j, columns in self.coordinates.backwards:
             if np.any(wanted[columns]):
@@ -322,7 +327,7 @@ class PassiveForces:
         return rates
 
     def _closing(self, q: Array, wanted: Array) -> list[tuple[ClosureRows, list[ColumnId], Array]]:
-        """Return closures whose joints have a wanted value, their columns, and poses of bodies."""
+        """Return closures whose joints are ``wanted``, their columns, and poses of all bodies."""
         closures = [(c, [*c.edge.columns]) for c in self.states.rows.closures if c.edge]
         chosen = [(closure, columns) for closure, columns in closures if np.any(wanted[columns])]
         poses = self.states.poses(q) if chosen else np.zeros((0, 4, 4))

@@ -117,7 +117,7 @@ class CompiledMotion(_Compiled):
 
 
 class _Callback:
-    """A Python function that C code calls; ``error`` is what it raised, or None."""
+    """A Python function that C code calls; ``error`` keeps the exception that it raised."""
 
     def __init__(self, signature: str, function: Callable[..., None]) -> None:
         self.error: BaseException | None = None
@@ -163,7 +163,7 @@ class CalledBack(_Callback):
 def compiled_or_python(
     function: Any, what: str, make: Callable[[LowLevelCallable, str], Any]
 ) -> Any:
-    """Return a Python function as it is, a ``LowLevelCallable`` as ``make`` wraps it."""
+    """Return a Python function unchanged, and a ``LowLevelCallable`` wrapped by ``make``."""
     if isinstance(function, tuple):  # as a LowLevelCallable is: SciPy is not loaded for others
         from scipy import LowLevelCallable
 

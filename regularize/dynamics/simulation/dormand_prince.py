@@ -124,7 +124,7 @@ _DENSE = np.concatenate([A_EXTRA.ravel(), D.ravel()])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LastStep:
-    """Where the kernel's steps have led, and the last one of them, as ``motion.c`` writes it."""
+    """The last step that the kernel made and the state that it reached, as ``motion.c`` writes."""
 
     end: Sample
     length: float  #: proposed for the next step, in seconds
@@ -234,7 +234,7 @@ class CompiledSteps:
         )
         self._raise()
         time, work, length, usual, self._total, *best, steps = standing[:8].tolist()
-        rejected, evaluations, correction, began, made, careful, stuck = standing[8:].tolist()
+        rejected, evaluations, correction, began, last, careful, stuck = standing[8:].tolist()
         self._best = (best[0], best[1])
         self.careful, self.stuck = careful, bool(stuck)
         counters.steps += int(steps)
@@ -244,7 +244,7 @@ class CompiledSteps:
         if not steps:
             return None
         end = Sample(time, q, v, work)
-        return LastStep(end, length, usual, began, made, q_began, values, slopes, standing)
+        return LastStep(end, length, usual, began, last, q_began, values, slopes, standing)
 
     def sample(self, step: LastStep, t: float, counters: Counters) -> Sample | None:
         """Return the motion within the last step made; None where the kernel cannot compute it."""

@@ -60,7 +60,7 @@ class AllCoordinates:
         self.drives = Drives.of(robot, {}) if drives is None else drives
         held = self.drives.held(robot)
         self._held = held if held.any() else None
-        self._given, self._rest = self.drives.velocities, np.flatnonzero(~held)
+        self._driven_columns, self._other_columns = self.drives.velocities, np.flatnonzero(~held)
         self._constraints = self._near = RobotConstraints(robot)
         self._accelerate: AccelerationFunction = robot.forward_dynamics
         self.closed = 0.1 * min(robot.tolerances.closed, EXACT.closed)
@@ -74,7 +74,7 @@ class AllCoordinates:
         if rank == 0:
             self.careful = False
             return False
-        rows = self.robot.jacobian(q)[:, self._rest]
+        rows = self.robot.jacobian(q)[:, self._other_columns]
         left, values, _ = np.linalg.svd(rows, full_matrices=False)
         ratio = float(values[rank - 1] / values[0]) if len(values) >= rank else 0.0
         self._accelerate = acceleration_near(self.robot, left)
@@ -87,7 +87,7 @@ class AllCoordinates:
         return False
 
     def set_leaping(self, over: bool) -> None:
-        """Begin or end to be careful whatever the configuration."""
+        """Switch the careful form of the acceleration on or off, whatever the configuration."""
         self._leaping = over
         self.careful = over or self._dependent
 
@@ -96,7 +96,7 @@ class AllCoordinates:
         q, v = self.with_drives(t, q, v)
         if self.robot.rows == 0 or not (np.isfinite(q).all() and np.isfinite(v).all()):
             return q, v  # numbers that are none are those of a step that went much too far
-        driven = tuple(self._given.tolist())
+        driven = tuple(self._driven_columns.tolist())
         kernel = self.robot.driven_kernel(driven) if self.robot.stepped else None
         if kernel is not None:
             limits = (0.0 if self._leaping else self.closed, self.robot.tolerances.singular)
@@ -114,14 +114,14 @@ class AllCoordinates:
             steps=4,
         ).q[0]
         rows = constraints.jacobian(q[None])[0]
-        opening, rest = rows @ v, self._rest
-        rows = rows if self._held is None else rows[:, rest]
+        opening, others = rows @ v, self._other_columns
+        rows = rows if self._held is None else rows[:, others]
         if self.careful:
             change = np.linalg.pinv(rows, rcond=self.robot.tolerances.singular) @ opening
         else:
             change = rows.T @ np.linalg.solve(rows @ rows.T, opening)
         v = np.array(v)
-        v[rest] -= change
+        v[others] -= change
         return q, v
 
     def with_drives(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
@@ -129,13 +129,13 @@ class AllCoordinates:
         if self._held is not None:
             position, rate, _ = self.drives.at(t)
             q, v = np.array(q), np.array(v)
-            q[self.drives.positions], v[self._given] = position, rate
+            q[self.drives.positions], v[self._driven_columns] = position, rate
         return q, v
 
     def drive_error(self, t: float, q: Array, v: Array) -> float:
         """Return the relative distance of driven coordinates and rates from prescribed ones."""
         wanted = np.concatenate(self.drives.at(t)[:2])
-        off = np.concatenate([q[self.drives.positions], v[self._given]]) - wanted
+        off = np.concatenate([q[self.drives.positions], v[self._driven_columns]]) - wanted
         return float(np.max(np.abs(off) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
 
     def acceleration(self, t: float, q: Array, v: Array) -> tuple[Array, float]:
@@ -148,7 +148,7 @@ class AllCoordinates:
             a, needed = self._driven(t, q, v, tau)
         except NotFinite:  # a step that went much too far
             return np.full(len(v), np.nan), np.nan
-        return a, float(working @ v + needed @ v[self._given])
+        return a, float(working @ v + needed @ v[self._driven_columns])
 
     def drive_forces(self, t: float, q: Array, v: Array) -> Array:
         """Return forces and torques of the drives beyond the joint forces, shape (k,)."""
@@ -158,28 +158,30 @@ class AllCoordinates:
 
     def _driven(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
         """Return the acceleration, and the forces of the drives."""
-        robot, rest, given = self.robot, self._rest, self._given
+        robot, others, driven = self.robot, self._other_columns, self._driven_columns
         M, still, jacobian, bias = robot.states.terms(q, v)
-        rows = jacobian[:, rest]
+        rows = jacobian[:, others]
         if not np.isfinite(rows).all():  # a step that went much too far
-            return np.full(len(v), np.nan), np.full(len(given), np.nan)
+            return np.full(len(v), np.nan), np.full(len(driven), np.nan)
         parts = Split.of(rows, robot.rank)
         a = np.zeros(len(v))
-        a[given] = self.drives.at(t)[2]
+        a[driven] = self.drives.at(t)[2]
         force = tau - still - M @ a
         try:
-            a[rest] = parts.response(M[np.ix_(rest, rest)], force[rest], -bias - jacobian @ a)
+            a[others] = parts.response(
+                M[np.ix_(others, others)], force[others], -bias - jacobian @ a
+            )
         except MasslessMotion as error:
             velocity = np.zeros(len(v))
-            velocity[rest] = error.velocity
+            velocity[others] = error.velocity
             with robot.massive_motion():
                 raise MasslessMotion(velocity) from error
         needed = M @ a + still - tau
-        multipliers = parts.solve_transposed(needed[rest])
-        return a, np.asarray(needed[given] - jacobian[:, given].T @ multipliers)
+        multipliers = parts.solve_transposed(needed[others])
+        return a, np.asarray(needed[driven] - jacobian[:, driven].T @ multipliers)
 
     def balanced(self, q: Array, v: Array, total: float, most: float) -> tuple[Array, float]:
-        """Return the velocity scaled so that the energy has a value, and the energy added, in J.
+        """Return the velocity scaled to a total energy in J, and the energy that this adds.
 
         It stays where that would take more than the part ``most`` of the kinetic energy, as next to
         standstill, and where motions are prescribed.
@@ -193,7 +195,7 @@ class AllCoordinates:
 
 
 def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
-    """Return ``forward_dynamics`` in a form that is quick near a configuration.
+    """Return an acceleration function for the neighbourhood of a configuration.
 
     Where rows depend on each other, as many combinations of them as are independent, chosen by the
     left singular vectors of the Jacobian there, stand for all rows.

@@ -30,7 +30,7 @@ from regularize.tolerances import PARALLEL
 
 
 def with_rigid_coordinates_fixed(reduction: Reduction) -> Reduction:
-    """The reduction itself, or that of the mechanism with coordinates held that can never move."""
+    """Return a reduction in which coordinates that can never move are held."""
     columns = [c for cell in reduction.cells for c in _still(reduction, cell)]
     if not columns or not reduction.assembly.closed:
         return reduction
@@ -63,7 +63,7 @@ def with_rigid_coordinates_fixed(reduction: Reduction) -> Reduction:
 
 
 def _still(reduction: Reduction, cell: CellMobility) -> Iterator[ColumnId]:
-    """Coordinates that no motion changes, as many as take velocities away that are not followed."""
+    """Yield coordinates that no motion changes, one for each velocity that leads nowhere."""
     if cell.finite is None or cell.finite == cell.actual:
         return
     graph, local = reduction.graph, cell.local

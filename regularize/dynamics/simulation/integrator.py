@@ -104,7 +104,7 @@ class Integrator:
 
     @property
     def explained(self) -> float:
-        """Relative energy error to expect; it grows with the steps unless each is corrected."""
+        """Relative energy error that tolerances explain; grows by steps without correction."""
         corrected = self.conserve and not len(self.equations.drives)
         return explained(self.rtol, 0 if corrected else self.counters.steps)
 
@@ -262,7 +262,7 @@ class Integrator:
         return Sample(t, q, v, float(y[-1])) if moves else None
 
     def _leap(self, left: float) -> tuple[Any, Sample] | None:
-        """Step over a configuration in which the rows depend on each other.
+        """Step across a configuration in which the rows depend on each other.
 
         The motion is smooth there but the acceleration cannot be computed close by, so steps of
         several lengths are tried. Of those that end on closed loops with the energy that they

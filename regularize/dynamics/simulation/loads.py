@@ -111,8 +111,8 @@ class Loads:
                 raise ModelError(
                     f"joint {name!r} has {len(index)} freedoms; actuate joints with one"
                 )
-            what = f"the torque of joint {name!r}"
-            value = compiled_or_python(torque, what, CompiledTorque)
+            title = f"the torque of joint {name!r}"
+            value = compiled_or_python(torque, title, CompiledTorque)
             if callable(value):
                 varying.append((int(index[0]), name, value))
             else:

@@ -175,7 +175,7 @@ class MinimalDynamics(ShortRepr):
 
     @property
     def _listed(self) -> str:
-        """Names of the independent coordinates, for messages."""
+        """Names of the independent coordinates as a text for messages."""
         return ", ".join(self.independent) or "coordinates"
 
     def pose_of(self, x: Velocity) -> Pose:
@@ -199,7 +199,7 @@ class MinimalDynamics(ShortRepr):
         return Pose(x, q, transmission, float(condition) / len(units), inverse)
 
     def begun(self, q: Configuration, time: float) -> MinimalDynamics:
-        """Return the best choice near ``q`` with the forced joints where they have to be."""
+        """Return a choice of coordinates near ``q``, driven joints at their first position."""
         columns = [self.known[i] for i in self.driven]
         target = np.array([self.forced[self.names[c]](time)[0] for c in columns])
         places = [self.robot.position_index(column) for column in columns]
@@ -265,8 +265,8 @@ class MinimalDynamics(ShortRepr):
         if idle is not None:
             moving = [self.names[self.known[k]] for k in np.flatnonzero(idle)]
             raise no_inertia(self.robot.reduction.mechanism, moving)
-        rest = F[free] + M[np.ix_(free, driven)] @ known[driven]
-        known[free] = np.linalg.solve(M[np.ix_(free, free)], -rest)
+        forces = F[free] + M[np.ix_(free, driven)] @ known[driven]
+        known[free] = np.linalg.solve(M[np.ix_(free, free)], -forces)
         needed = (M @ known + F)[driven]
         return pose.transmission @ known + bias, needed
 
@@ -302,7 +302,7 @@ def choice_at(
     locked: Iterable[str],
     rtol: float,
 ) -> Choice:
-    """Return the best choice at a closed configuration, refused where it would not do elsewhere."""
+    """Return the best choice at a closed configuration; raise where it fails elsewhere."""
     mobility = robot.reduction.mobility
     choice = choose(robot.jacobian(q) * units, names, columns_of(names, locked), rtol)
     if len(choice.dependent) < robot.nv - mobility:

@@ -74,11 +74,13 @@ def mujoco_model(robot: Robot, step: float) -> Any:
 
 
 def _quaternion(pose: Any) -> Array:
+    """Return the quaternion (w x y z) of a pose."""
     x, y, z, w = pin.Quaternion(pose.rotation).coeffs()
     return np.array([w, x, y, z])
 
 
 def _add_joint(body: Any, model: Any, index: int, T_body_joint: Any) -> Any:
+    """Add a joint of the robot to a body of the MuJoCo model."""
     import mujoco
 
     kinds = mujoco.mjtJoint
@@ -111,6 +113,7 @@ def _set_values(joint: Any, robot: Robot, index: int) -> None:
 
 
 def _set_inertia(body: Any, inertia: Any) -> None:
+    """Give a body of the MuJoCo model its mass properties."""
     moments, axes = np.linalg.eigh(np.array(inertia.inertia))
     axes = axes * np.sign(np.linalg.det(axes))
     body.explicitinertial = True
@@ -120,6 +123,7 @@ def _set_inertia(body: Any, inertia: Any) -> None:
 
 
 def _add_weld(spec: Any, closure: Any, step: float) -> None:
+    """Add a weld between the two bodies of a cut, as stiff as the step allows."""
     import mujoco
 
     names = [f"body {i}" if i else "world" for i in (closure.first, closure.second)]

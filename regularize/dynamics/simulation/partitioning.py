@@ -77,18 +77,18 @@ def complete_pivoting(
     values: list[float] = []
     while len(values) < min(work.shape):
         k = len(values)
-        rest = np.abs(work[k:, k:])
-        others = [c not in early for c in columns[k:].tolist()]
-        if np.where(others, 0.0, rest).max() > rtol * max([TINY, *values]):
-            rest = np.where(others, 0.0, rest)
-        i, j = np.unravel_index(int(np.argmax(rest)), rest.shape)
-        value = float(rest[i, j])
+        remaining = np.abs(work[k:, k:])
+        late = [c not in early for c in columns[k:].tolist()]
+        if np.where(late, 0.0, remaining).max() > rtol * max([TINY, *values]):
+            remaining = np.where(late, 0.0, remaining)
+        i, j = np.unravel_index(int(np.argmax(remaining)), remaining.shape)
+        value = float(remaining[i, j])
         if value <= rtol * (values[0] if values else TINY):
             break
-        for order, axis, at in ((rows, 0, k + int(i)), (columns, 1, k + int(j))):
-            order[[k, at]] = order[[at, k]]
+        for order, axis, pivot in ((rows, 0, k + int(i)), (columns, 1, k + int(j))):
+            order[[k, pivot]] = order[[pivot, k]]
             swapped = np.swapaxes(work, 0, axis)
-            swapped[[k, at]] = swapped[[at, k]]
+            swapped[[k, pivot]] = swapped[[pivot, k]]
         work[k + 1 :, k:] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k:])
         values.append(value)
     return Pivots(
@@ -221,9 +221,9 @@ def partition(
     """
     reduction = model if isinstance(model, Reduction) else None
     graph = as_graph(model) if reduction is None else reduction.graph
-    known = coordinate_names(graph.mechanism)
+    names = coordinate_names(graph.mechanism)
     wanted, prescribed = tuple(independent), tuple(forced)
-    locked = columns_of(known, (*wanted, *prescribed))
+    locked = columns_of(names, (*wanted, *prescribed))
     if q is None:
         q = graph.position if reduction is None else reduction.q
     q = np.asarray(q, dtype=np.float64)
@@ -236,18 +236,18 @@ def partition(
     tree = graph.tree if reduction is None else reduction.tree
     loops = sized_loops(graph, q, tree=tree)
     jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
-    motors = columns_of(known, actuated_coordinates(graph.mechanism))
+    motors = columns_of(names, actuated_coordinates(graph.mechanism))
     cut = graph.columns(loops.chords)
-    choice = choose(jacobian, known, locked, rtol, [c for c in motors if c not in cut], cut)
+    choice = choose(jacobian, names, locked, rtol, [c for c in motors if c not in cut], cut)
     rows = [
         f"{graph.edges[chord].joint.name}: {component}"
         for chord in loops.chords
         for component in COMPONENTS
     ] + [coupling.name for coupling in graph.couplings]
-    given = set(columns_of(known, prescribed))
+    prescribed_columns = set(columns_of(names, prescribed))
     return Partition(
-        independent=tuple(known[c] for c in choice.independent if c not in given),
-        dependent=tuple(known[c] for c in choice.dependent),
+        independent=tuple(names[c] for c in choice.independent if c not in prescribed_columns),
+        dependent=tuple(names[c] for c in choice.dependent),
         forced=prescribed,
         rank=choice.rank.rank,
         redundant_rows=tuple(rows[r] for r in choice.redundant),

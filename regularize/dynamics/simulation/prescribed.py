@@ -110,13 +110,14 @@ class Expression:
 
 
 def _on_stack(x: Number) -> Iterator[Number]:
-    """Yield operations that leave a number on a stack."""
+    """Yield the stack operations that compute a number."""
     for i in x.arguments:
         yield from _on_stack(x.recording.numbers[i])
     yield x
 
 
 def _power(a: Number, b: Number) -> Number:
+    """Return a to the power b."""
     return a if b.constant == 1.0 else a.recording.function("power", a, b)
 
 
@@ -139,6 +140,7 @@ def parse(text: str) -> Expression:
 
 
 def _body(text: str) -> ast.expr:
+    """Return the syntax tree of an expression's text."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
@@ -204,7 +206,7 @@ SECOND = np.array([1 / 90, -3 / 20, 3 / 2, -49 / 18, 3 / 2, -3 / 20, 1 / 90])
 
 
 def prescribed(joint: str, motion: Drive, duration: float) -> PrescribedMotion:
-    """Return a prescribed motion, made of what the user writes and checked over the duration."""
+    """Return the prescribed motion that a user's value describes, checked over the duration."""
     what = f"the motion of joint {joint!r}"
     written = compiled_or_python(motion, what, CompiledMotion)
     if isinstance(written, str):
@@ -247,7 +249,7 @@ class CheckedMotion:
 
 
 def _differentiated(motion: Callable[[float], Any]) -> PrescribedMotion:
-    """Return a function with rates as it is, one without them with central differences."""
+    """Return a motion with rates: its own, or central differences where it returns positions."""
 
     def with_rates(t: float) -> tuple[float, float, float]:
         value = motion(t)

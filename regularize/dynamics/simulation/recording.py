@@ -67,6 +67,7 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
 
 
 def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
+    """Return findings on joints that leave their limits or their greatest rate."""
     mechanism = robot.reduction.mechanism
     limited = [j for j in mechanism.joints if j.limits is not None]
     if not limited:
@@ -82,13 +83,13 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
             beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
         if fast > UNNOTICED:
             beyond.append(f"`{name}` is {fast:.3g} faster than it may")
-    what = f"limits of {listed((j.name for j in limited), 8)} are not enforced"
+    sentence = f"limits of {listed((j.name for j in limited), 8)} are not enforced"
     ending = "the motion keeps to those of positions and rates" if not beyond else ""
     return [
         Diagnostic(
             "REG316",
             "warning" if beyond else "note",
-            f"{what}: {ending or ', '.join(beyond[:8]) + (' …' if len(beyond) > 8 else '')}",
+            f"{sentence}: {ending or ', '.join(beyond[:8]) + (' …' if len(beyond) > 8 else '')}",
             joints=tuple(joint.name for joint in limited),
             source=limited[0].source,
             help=(
@@ -102,7 +103,7 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
 def near_limits(
     reduction: Reduction, time: Array, coordinates: Array, most: int = 500
 ) -> Iterator[Diagnostic]:
-    """Yield findings where rows that rest on groups or parallelograms near their limits (REG228).
+    """Yield findings where the proof of kept rows nearly ends, as at a group's limit (REG228).
 
     The smallest singular values of the kept rows and of all equations are compared with those at
     the assembled pose, at ``most`` samples.
@@ -134,7 +135,7 @@ def near_limits(
 
 
 def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic, ...]:
-    """Return findings on times where two motions crossed, and where one was chosen by rounding."""
+    """Return findings on times where two motions crossed, or where rounding chose the branch."""
     findings = [
         Diagnostic(
             "REG314",
@@ -149,8 +150,8 @@ def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic
         for time in leapt
     ]
     if crossed:
-        more = len(crossed) - 1
-        later = f" and {more} more time{'s' * (more > 1)}" if more else ""
+        crossing = len(crossed) - 1
+        later = f" and {crossing} more time{'s' * (crossing > 1)}" if crossing else ""
         straight = Diagnostic(
             "REG313",
             "warning",

@@ -241,24 +241,30 @@ def _check(options: Mapping[str, Any]) -> None:
             if value is not None:
                 validate("simulate", name, OPTIONS[name], value)
         elif name == "engine" or name in Solver.__annotations__:
-            what = "style=...) or rg.MuJoCo(" if name == "engine" else f"{name}=..."
-            raise TypeError(f"simulate() has no argument {name!r}: say solver=rg.Solver({what})")
+            spelling = "style=...) or rg.MuJoCo(" if name == "engine" else f"{name}=..."
+            raise TypeError(
+                f"simulate() has no argument {name!r}: say solver=rg.Solver({spelling})"
+            )
         else:
-            known = did_you_mean(name, OPTIONS)
-            raise TypeError(f"simulate() has no argument {name!r}{known}")
+            meant = did_you_mean(name, OPTIONS)
+            raise TypeError(f"simulate() has no argument {name!r}{meant}")
 
 
 def _check_stepped(options: Mapping[str, Any], solver: Solver | MuJoCo) -> None:
     """Raise ``ModelError`` for options that solvers with steps of fixed length do not have."""
     if isinstance(solver, MuJoCo) or solver.coordinates == "minimal" or solver.style == "legacy":
-        what = "go with all coordinates and exact rows; leave solver= out, or choose only its style"
+        reason = (
+            "go with all coordinates and exact rows; leave solver= out, or choose only its style"
+        )
     elif options.get("drive"):
-        what = "know no prescribed motions; hold the joints by springs or forces=, or leave drive="
+        reason = (
+            "know no prescribed motions; hold the joints by springs or forces=, or leave drive="
+        )
     elif options.get("slip") is not None:
-        what = "have dry friction as it is, which sticks; leave slip= out"
+        reason = "have dry friction as it is, which sticks; leave slip= out"
     else:
         return
-    raise ModelError(f"steps of fixed length (contacts=, limits=, h=) {what}")
+    raise ModelError(f"steps of fixed length (contacts=, limits=, h=) {reason}")
 
 
 def _motions(
@@ -276,7 +282,7 @@ def _motions(
 
 
 def _cut_elsewhere(mechanism: Mechanism, branch: int | None, named_joints: set[str]) -> Mechanism:
-    """Mark named joints as actuated, so that loops are not cut there if that can be avoided."""
+    """Mark named joints as actuated, so that loops are cut at other joints if possible."""
     if branch is not None:
         mechanism = on_branch(mechanism, branch)
     for name in named_joints:
@@ -323,8 +329,8 @@ def _start(
     q = close_loops(robot, q) if robot.rows else np.array(q)
     if drives:
         q = drives.begun(robot, q)
-        given = dict(zip(drives.names, drives.at(0.0)[1].tolist(), strict=True))
-        rates = {**rates, **given} if v is None else rates
+        driven_rates = dict(zip(drives.names, drives.at(0.0)[1].tolist(), strict=True))
+        rates = {**rates, **driven_rates} if v is None else rates
     if rates:
         v = robot.admissible_velocity(q, rates)
     return q, np.zeros(robot.nv) if v is None else np.array(state(robot, "v", v))

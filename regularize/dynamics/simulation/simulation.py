@@ -109,10 +109,16 @@ class Simulation(ShortRepr, NamedColumns):
         forces = {f"force {name}": self.drive_forces[:, i] for i, name in enumerate(self.drives)}
         forces |= {f"limit {name}": self.limit_forces[:, i] for i, name in enumerate(self.limited)}
         for body in dict.fromkeys(self.contacts):
-            of_body = [each == body for each in self.contacts]
+            of_body = [column == body for column in self.contacts]
             forces[f"ground on {body}"] = self.contact_forces[:, of_body, 2].sum(axis=1)
-        own = coordinate_columns(self.names, self.coordinates)
-        return {"time": self.time, **own, "energy": self.energy, "closure": self.closure, **forces}
+        joint_columns = coordinate_columns(self.names, self.coordinates)
+        return {
+            "time": self.time,
+            **joint_columns,
+            "energy": self.energy,
+            "closure": self.closure,
+            **forces,
+        }
 
     @property
     def axes(self) -> Sequence[str]:
@@ -222,10 +228,11 @@ def plot_file(path: str | Path) -> Path:
     return _file(path, "plots", (".svg", ".png"))
 
 
-def _file(path: str | Path, what: str, suffixes: tuple[str, str]) -> Path:
+def _file(path: str | Path, kind: str, suffixes: tuple[str, str]) -> Path:
+    """Return the path of a file to write; raise for an unknown suffix."""
     path = Path(path)
     if path.suffix not in suffixes:
-        raise UnsupportedExport(f"{path}: {what} are written as {' or '.join(suffixes)}")
+        raise UnsupportedExport(f"{path}: {kind} are written as {' or '.join(suffixes)}")
     return path
 
 

@@ -10,5 +10,6 @@ class Kernel:
         integers: NDArray[np.int32],
         reals: NDArray[np.float64],
         contiguous: Callable[[Any], Any],
+        coder: Callable[[str, int], Any] | None = None,
     ) -> Kernel: ...
     def __getattr__(self, name: str) -> Callable[..., Any]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regularize.errors import UnsupportedExport
-from regularize.escape import in_comment
+from regularize.escape import as_utf8, in_comment
 from regularize.lie.arrays import Array
 from regularize.validation import numbers
 
@@ -25,7 +25,7 @@ SOURCES = Path(__file__).parent / "c"
 
 @cache
 def names(of: str) -> tuple[str, ...]:
-    """Return names in a list of ``tables.h``: SIZES, INTEGERS, REALS or WORKSPACE."""
+    """Return the names in a list of ``tables.h``: SIZES, INTEGERS, REALS or WORKSPACE."""
     begun = _header().split(f"#define {of}(X)")[1]
     # The list goes on where a line ends with a backslash.
     listed = re.split(r"(?<!\\)\n", begun, maxsplit=1)[0]
@@ -34,6 +34,7 @@ def names(of: str) -> tuple[str, ...]:
 
 @cache
 def _header() -> str:
+    """Return the text of ``tables.h``."""
     return (SOURCES / "tables.h").read_text(encoding="utf-8")
 
 
@@ -51,9 +52,9 @@ class Tables:
     @classmethod
     def of(cls, sizes: Mapping[str, int], sections: Mapping[str, ArrayLike]) -> Tables:
         """Make tables from sections by name; those that are not given are empty."""
-        known = {*names("INTEGERS"), *names("REALS")}
-        if not {*sections} <= known or not {*sizes} <= {*names("SIZES")}:
-            wrong = ({*sections} - known) | ({*sizes} - {*names("SIZES")})
+        names_of_sections = {*names("INTEGERS"), *names("REALS")}
+        if not {*sections} <= names_of_sections or not {*sizes} <= {*names("SIZES")}:
+            wrong = ({*sections} - names_of_sections) | ({*sizes} - {*names("SIZES")})
             raise KeyError(f"not in tables.h: {wrong}")
         counts = [{"one": 1, **sizes}.get(name, 0) for name in names("SIZES")]
         every: dict[str, ArrayLike] = {"size": counts, **sections}
@@ -69,7 +70,7 @@ class Tables:
 def _joined(
     sections: Mapping[str, ArrayLike], wanted: tuple[str, ...], dtype: np.dtype[Any]
 ) -> tuple[list[int], NDArray[Any]]:
-    """Return where each section starts, and all of them, never empty."""
+    """Return the start of each wanted section and all sections joined, never empty."""
     arrays = [np.asarray(sections.get(name, ()), dtype=dtype).reshape(-1) for name in wanted]
     lengths = [len(array) for array in arrays]
     starts = np.cumsum([0, *lengths[:-1]]).tolist()
@@ -92,11 +93,15 @@ def which() -> str:
     return "Python" if Kernel is None else "compiled"
 
 
-def compiled(tables: Tables) -> Any:
-    """Return the compiled kernel on tables, or None where there is none."""
+def compiled(tables: Tables, coder: Callable[[str, int], Any] | None = None) -> Any:
+    """Return the compiled kernel on tables, or None where there is none.
+
+    Of the name of an entry, and whether it computes many states, a coder makes code for this tree
+    as ``module.c`` says, or None.
+    """
     if Kernel is None:
         return None
-    return Kernel(tables.integers, tables.reals, numbers)
+    return Kernel(tables.integers, tables.reals, numbers, *(() if coder is None else (coder,)))
 
 
 #: Functions that are offered: what goes in, what comes out, and what they do.
@@ -180,6 +185,7 @@ def write_c(
 
 
 def _prototype(name: str, function: str) -> str:
+    """Return the C prototype of one of ``FUNCTIONS`` under a robot's name."""
     ins, outs, _ = FUNCTIONS[function]
     arguments = [
         *(f"const double *{x}" for x in ins.split()),
@@ -206,7 +212,8 @@ def _table_code(tables: Tables, name: str) -> str:
 def identifier(name: str) -> str:
     """Return the name if C can have it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UnsupportedExport(f"{name!r} is no C identifier; use letters, digits and underscores")
+        words = "is no C identifier; use letters, digits and underscores"
+        raise UnsupportedExport(f"{as_utf8(name)!r} {words}")
     return name
 
 
@@ -225,7 +232,7 @@ def workspace_length(tables: Tables) -> int:
 
 
 def _with_includes(file: str, done: set[str]) -> str:
-    """Return a source with the files that it includes in their places, each once."""
+    """Return a C source with its included files put in place, each once."""
     if file in done:
         return ""
     done.add(file)
@@ -234,6 +241,7 @@ def _with_includes(file: str, done: set[str]) -> str:
 
 
 def _array(kind: str, name: str, values: ArrayLike) -> str:
+    """Return a constant array of C."""
     texts = list(c_numbers(np.asarray(values)))
     lines = [", ".join(texts[i : i + 8]) for i in range(0, len(texts), 8)]
     return f"static const {kind} {name}[{len(texts)}] = {{\n" + ",\n".join(lines) + "};\n"

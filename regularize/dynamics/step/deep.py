@@ -33,7 +33,7 @@ OPERATIONS = ("replace", "eliminate")
 
 @dataclass(eq=False, repr=False)
 class BodyProgram:
-    """What the kernel does to a cluster in body coordinates, one operation after the other.
+    """The kernel's elimination of a cluster in body coordinates, one operation after the other.
 
     ``bodies`` are cells of the links' inertias and of their parent's, -1 for the ground; ``rows``
     are cells of each row's covectors on both links, ``entries`` those of constant rows.
@@ -153,6 +153,7 @@ class BodyElimination:
             self.program.entries.append(self.entry[s][k].place)
 
     def _cell(self, value: Array) -> _Cell:
+        """Make room for an array in the kernel's cells."""
         cell = _Cell(self.program.cells, value)
         self.program.cells += value.size
         return cell
@@ -174,6 +175,7 @@ class BodyElimination:
         return self.program
 
     def _parent(self, b: int) -> int:
+        """Return the parent of a body."""
         return self.tree.links[b - 1].parent
 
     def _near(self, b: int) -> tuple[list[int], list[int]]:
@@ -182,10 +184,12 @@ class BodyElimination:
         return scalars, [j if i == b else i for i, j in self.pair if b in (i, j)]
 
     def _size(self, b: int) -> int:
-        """Return how many numbers a parent would be coupled to in place of a body."""
+        """Return how many numbers a body's parent is coupled to once it takes the body's place."""
         p = self._parent(b)
-        mine, others = self._near(b), self._near(p)
-        return len({*mine[0], *others[0]}) + 6 * len({*mine[1], *others[1]} - {b, p})
+        near_body, near_parent = self._near(b), self._near(p)
+        return len({*near_body[0], *near_parent[0]}) + 6 * len(
+            {*near_body[1], *near_parent[1]} - {b, p}
+        )
 
     def _pair(self, i: int, j: int) -> tuple[_Cell | None, bool]:
         """Return the cell of two bodies, and whether its rows belong to the first one."""
@@ -210,32 +214,37 @@ class BodyElimination:
         code = [OPERATIONS.index("replace"), b, M.place, -1 if gone else self.inertia[p].place]
         code += [-1 if both is None else both.place, rows_are_parents, len(scalars)]
         for s in scalars:
-            mine = self.vector[s].pop(b)
-            theirs = self.vector[s].get(p)
-            code += [mine.place, -1 if theirs is None or gone else theirs.place]
+            of_body = self.vector[s].pop(b)
+            of_parent = self.vector[s].get(p)
+            code += [of_body.place, -1 if of_parent is None or gone else of_parent.place]
             for k in columns:
                 cell = self._entry(s, k)
-                cell.value = cell.value + mine.value @ J[k]
+                cell.value = cell.value + of_body.value @ J[k]
                 code.append(cell.place)
-            if theirs is not None:
-                theirs.value = theirs.value + mine.value
+            if of_parent is not None:
+                of_parent.value = of_parent.value + of_body.value
             elif not gone:
-                self.vector[s][p] = mine
+                self.vector[s][p] = of_body
         code.append(len(bodies))
         for j in bodies:
-            mine_, rows_are_j = self._pair(j, b)
-            assert mine_ is not None, "they are coupled"
+            with_body, rows_are_j = self._pair(j, b)
+            assert with_body is not None, "they are coupled"
             self.pair.pop((j, b) if rows_are_j else (b, j))
-            theirs_, same = (None, True) if gone else self._pair(j, p)
-            code += [mine_.place, rows_are_j, -1 if theirs_ is None else theirs_.place, same]
-            matrix = mine_.value if rows_are_j else mine_.value.T
+            with_parent, same = (None, True) if gone else self._pair(j, p)
+            code += [
+                with_body.place,
+                rows_are_j,
+                -1 if with_parent is None else with_parent.place,
+                same,
+            ]
+            matrix = with_body.value if rows_are_j else with_body.value.T
             for k in columns:
                 self.vector[k][j] = self._cell(matrix @ J[k])
                 code.append(self.vector[k][j].place)
-            if theirs_ is not None:
-                theirs_.value = theirs_.value + (matrix if same else matrix.T)
+            if with_parent is not None:
+                with_parent.value = with_parent.value + (matrix if same else matrix.T)
             elif not gone:
-                self.pair[(j, p) if rows_are_j else (p, j)] = mine_
+                self.pair[(j, p) if rows_are_j else (p, j)] = with_body
         B = np.zeros((6, 6)) if both is None else both.value
         B = B if rows_are_parents else B.T
         for k in columns:
@@ -256,12 +265,13 @@ class BodyElimination:
         self._emit(code)
 
     def _entry(self, s: int, t: int) -> _Cell:
-        """Return the cell of two scalars."""
+        """Return the cell of the entry of two scalars, made where there is none."""
         if t not in self.entry[s]:
             self.entry[s][t] = self.entry.setdefault(t, {})[s] = self._cell(np.zeros(()))
         return self.entry[s][t]
 
     def _emit(self, code: list[int]) -> None:
+        """Append an operation to the program."""
         self.program.starts.append(len(self.program.code))
         self.program.code += [int(x) for x in code]
 
@@ -285,7 +295,7 @@ class BodyElimination:
         return float(np.max(vector**2 / scale**2))
 
     def _eliminate(self, s: int) -> None:
-        """Eliminate a scalar."""
+        """Eliminate a row or column from all scalars and bodies that it is coupled to."""
         d = float(self.pivot[s].value)
         if not (d > 0.0 if s >= 0 else d < 0.0):
             raise ArithmeticError("masses or rows are not independent at the sample")
@@ -315,12 +325,12 @@ class BodyElimination:
                 if i == j:
                     self.inertia[i].value = self.inertia[i].value - change
                     continue
-                found, rows_are_i = self._pair(i, j)
-                if found is None:
-                    found, rows_are_i = self._cell(np.zeros((6, 6))), True
-                    self.pair[i, j] = found
-                found.value = found.value - (change if rows_are_i else change.T)
-                code += [found.place, rows_are_i]
+                pair, rows_are_i = self._pair(i, j)
+                if pair is None:
+                    pair, rows_are_i = self._cell(np.zeros((6, 6))), True
+                    self.pair[i, j] = pair
+                pair.value = pair.value - (change if rows_are_i else change.T)
+                code += [pair.place, rows_are_i]
         self._emit(code)
 
 

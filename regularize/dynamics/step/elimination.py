@@ -58,8 +58,8 @@ def tables_of(tree: MultibodyTree) -> Tables:
     """Return all tables of a tree."""
     sizes, sections = step_sections(tree)
     shortest = minimum_norm_sections(tree, sections.get("deep", ()))
-    for each in (tree.sections(), loop_sections(tree), shortest):
-        sizes, sections = sizes | each[0], sections | each[1]
+    for sizes_and_sections in (tree.sections(), loop_sections(tree), shortest):
+        sizes, sections = sizes | sizes_and_sections[0], sections | sizes_and_sections[1]
     return Tables.of(sizes, sections)
 
 
@@ -79,17 +79,17 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
         "coefficient": [x for i in constants for x in rows[i].coefficients or ()],
         **curves,
     }
-    found = None
+    factored = None
     if tree.massive and tree.rank == tree.rows:
-        found = _cluster_sections(tree, rows, constants)
-    if found is None:
+        factored = _cluster_sections(tree, rows, constants)
+    if factored is None:
         return sizes, {**sections, "direct": [False], "flat": [False, False]}
-    return sizes | found[0], {**sections, "direct": [True], **found[1]}
+    return sizes | factored[0], {**sections, "direct": [True], **factored[1]}
 
 
 def curve_sections(tree: MultibodyTree, rows: Sequence[Row]) -> tuple[dict[str, Any], int]:
     """Return sections of couplings' curves, and how many entries the constant rows have."""
-    own, loops = tree.own_columns(), sum(len(loop.covectors) for loop in tree.loops)
+    columns, loops = tree.own_columns(), sum(len(loop.covectors) for loop in tree.loops)
     start = np.cumsum([0, *(len(row.columns) for row in rows)]).tolist()
     pieces = [
         (begin, origin, *coefficients)
@@ -100,7 +100,9 @@ def curve_sections(tree: MultibodyTree, rows: Sequence[Row]) -> tuple[dict[str, 
     ]
     return {
         "curve_row": [loops + row for row, _, _ in tree.curves],
-        "curve_entry": [start[row] + rows[row].columns.index(own[v]) for row, v, _ in tree.curves],
+        "curve_entry": [
+            start[row] + rows[row].columns.index(columns[v]) for row, v, _ in tree.curves
+        ],
         "curve_piece": np.cumsum([0, *(len(curve.pieces) for _, _, curve in tree.curves)]),
         "piece": np.array(pieces),
     }, start[-1]
@@ -145,7 +147,7 @@ def _cluster_sections(
             if len(cluster.rows) > 0 and len(structs) <= most:
                 ready = sampled_pivots(tree, cluster, rows, posed)
                 sooner = least_degree(*_graph(tree, cluster, rows), ready)
-                works = [least + _work(each, rooted) for each in (sooner, structs)]
+                works = [least + _work(order, rooted) for order in (sooner, structs)]
                 if works[0] <= saving * works[1] and ready.clearness > clear:
                     structs, early = sooner, True
             work = least + _work(structs, rooted)
@@ -153,19 +155,21 @@ def _cluster_sections(
                 structs, early = None, False
         earlies.append(early)
         programs.add(program if structs is None else None)
-        own = [index for index in cluster.rows if rows[index].loop < 0]
+        constant_rows = [index for index in cluster.rows if rows[index].loop < 0]
         if structs is None:
             pattern.skip(unknowns_of(tree, cluster))
         else:
             pattern.eliminate(structs)
             h_place += [pattern.place(*pair) for pair in _pairs(tree, cluster)]
             for loop in cluster.loops:
-                mine = [index for index in cluster.rows if rows[index].loop == loop]
-                j_place += [pattern.place(-1 - i, k) for k in rows[mine[0]].columns for i in mine]
-            j_place += [pattern.place(-1 - i, k) for i in own for k in rows[i].columns]
+                loop_rows = [index for index in cluster.rows if rows[index].loop == loop]
+                j_place += [
+                    pattern.place(-1 - i, k) for k in rows[loop_rows[0]].columns for i in loop_rows
+                ]
+            j_place += [pattern.place(-1 - i, k) for i in constant_rows for k in rows[i].columns]
         lists["link"] += reversed(cluster.links)
         lists["loop"] += cluster.loops
-        lists["constant"] += [constants.index(index) for index in own]
+        lists["constant"] += [constants.index(index) for index in constant_rows]
         for name, end in ends.items():
             end.append(len(pattern.order) if name == "unknown" else len(lists[name]))
     rank = {unknown: k for k, unknown in enumerate(pattern.order)}
@@ -208,7 +212,7 @@ def _cluster_sections(
 
 
 def _dense(tree: MultibodyTree, clusters: Sequence[Cluster], inner: Sequence[bool]) -> list[bool]:
-    """Return whether clusters move against each link, or against one behind it in its cluster."""
+    """Return per link whether a cluster moves against it, or against one behind it in a cluster."""
     outside = {cluster.parent for cluster in clusters}
     result = [link in outside for link in range(len(tree.links) + 1)]
     for link in range(len(tree.links), 0, -1):

@@ -29,12 +29,12 @@ from regularize.dynamics.step.posing import random_pose
 
 
 def steps_of(tree: MultibodyTree) -> list[list[tuple[int, int]]]:
-    """Return for each loop the columns that move one link alone; 1 for the second, -1 else."""
+    """Return per loop the columns that move one link alone: 1 for the second link, -1 else."""
     column = tree.columns()
 
     def path(b: int) -> list[int]:
-        way = reversed(way_up(tree, b, 0))
-        return [k for link in way for k in range(column[link], column[link + 1])]
+        chain = reversed(way_up(tree, b, 0))
+        return [k for link in chain for k in range(column[link], column[link + 1])]
 
     steps = []
     for loop in tree.loops:
@@ -91,14 +91,14 @@ def _independent_sets(
     """
     sets: list[tuple[set[int], set[int]]] = []
     for r, velocities in enumerate(touched):
-        rows, mine = {r}, set(velocities)
+        rows, its_velocities = {r}, set(velocities)
         apart = []
-        for others, theirs in sets:
-            if theirs & mine or not independent:
-                rows, mine = rows | others, mine | theirs
+        for other_rows, other_velocities in sets:
+            if other_velocities & its_velocities or not independent:
+                rows, its_velocities = rows | other_rows, its_velocities | other_velocities
             else:
-                apart.append((others, theirs))
-        sets = [*apart, (rows, mine)]
+                apart.append((other_rows, other_velocities))
+        sets = [*apart, (rows, its_velocities)]
     return sets
 
 
@@ -147,11 +147,13 @@ def minimum_norm_sections(
         velocities += [[*place]] * len(loop.covectors)
     for coupling in tree.couplings:
         velocities.append(np.flatnonzero(coupling).tolist())
-    velocities = [[] if r in done else mine for r, mine in enumerate(velocities)]
+    velocities = [
+        [] if r in done else its_velocities for r, its_velocities in enumerate(velocities)
+    ]
     entry = np.cumsum([0, *map(len, velocities)])
     on: dict[int, list[tuple[int, int]]] = {}
-    for r, mine in enumerate(velocities):
-        for n, i in enumerate(mine):
+    for r, its_velocities in enumerate(velocities):
+        for n, i in enumerate(its_velocities):
             on.setdefault(i, []).append((r, int(entry[r]) + n))
     pattern, gram = Pattern(), list[int]()
     if tree.rank == tree.rows:
@@ -174,7 +176,7 @@ def minimum_norm_sections(
     }
     return sizes, {
         "entry": entry,
-        "entry_velocity": [i for mine in velocities for i in mine],
+        "entry_velocity": [i for its_velocities in velocities for i in its_velocities],
         "slot": slot,
         "gram": gram,
         "row_rank": [rank.get(r, r) for r in range(tree.rows)],

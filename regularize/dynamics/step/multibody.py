@@ -125,7 +125,7 @@ class MultibodyTree:
         return [link.rate + k for link in self.links for k in range(link.freedoms)]
 
     def turned(self, link: int) -> Array:
-        """Return the kernel's frame of a link, seen from the link's own, (4, 4)."""
+        """Return the frame that the kernel uses for a link, seen from the link's own, (4, 4)."""
         return _z_frame(self.links[link - 1]) if link else np.eye(4)
 
     def own_columns(self) -> dict[int, int]:
@@ -199,7 +199,7 @@ class MultibodyTree:
 
 
 def _hinge(link: Link) -> int:
-    """Return 1 for a link that only turns about a point of its parent, 2 if that is the origin."""
+    """Return 1 for a link that turns about a point of its parent, 2 if at the origin, else 0."""
     if link.kind not in ("revolute", "continuous") or link.pitch:
         return 0
     return 1 if link.placement[:3, 3].any() else 2
@@ -279,16 +279,16 @@ class Cluster:
 
 
 def way_up(tree: MultibodyTree, link: int, end: int) -> list[int]:
-    """Return links from one up to, and without, one of those that it hangs on."""
-    way = []
+    """Return the links from one up to, but without, one that carries it."""
+    chain = []
     while link != end:
-        way.append(link)
+        chain.append(link)
         link = tree.links[link - 1].parent
-    return way
+    return chain
 
 
 def last_common(tree: MultibodyTree, links: Sequence[int]) -> int:
-    """Return the last link that all the given links hang on, or are."""
+    """Return the last link that carries all the given links, or is one of them."""
     common, *rest = links
     for link in rest:
         above = {common, *way_up(tree, common, 0), 0}
@@ -303,16 +303,18 @@ def rows_of(tree: MultibodyTree) -> list[Row]:
     start, rows = tree.columns(), []
     for index, loop in enumerate(tree.loops):
         end = last_common(tree, [loop.first, loop.second])
-        ways = [*way_up(tree, loop.second, end), *way_up(tree, loop.first, end)]
-        columns = tuple(k for link in ways for k in range(start[link], start[link + 1]))
+        chain = [*way_up(tree, loop.second, end), *way_up(tree, loop.first, end)]
+        columns = tuple(k for link in chain for k in range(start[link], start[link + 1]))
         rows += [Row(columns, None, index)] * len(loop.covectors)
-    own = tree.own_columns()
+    columns_of = tree.own_columns()
     for coupling in tree.couplings:
-        entries = [(own[i], float(value)) for i, value in enumerate(coupling) if value != 0.0]
+        entries = [
+            (columns_of[i], float(value)) for i, value in enumerate(coupling) if value != 0.0
+        ]
         rows.append(Row(tuple(c for c, _ in entries), tuple(x for _, x in entries), -1))
     for link, moving in enumerate(tree.links, start=1):
         if moving.follows:
-            rows.append(Row((start[link], own[moving.rate]), (1.0, -moving.scaling), -1))
+            rows.append(Row((start[link], columns_of[moving.rate]), (1.0, -moving.scaling), -1))
     return rows
 
 
@@ -322,7 +324,7 @@ def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
     owner = [b for b in range(1, count) for _ in range(start[b], start[b + 1])]
     group = list(range(count))
 
-    def found(link: int) -> int:
+    def root_of(link: int) -> int:
         while group[link] != link:
             group[link] = group[group[link]]
             link = group[link]
@@ -332,17 +334,17 @@ def clusters_of(tree: MultibodyTree, rows: Sequence[Row]) -> list[Cluster]:
     for columns in {row.columns for row in rows}:
         links = sorted({owner[k] for k in columns})
         end = last_common(tree, [parents[link] for link in links]) if links else 0
-        ways = [link for last in links for link in way_up(tree, last, end)]
-        for link in ways[1:]:
-            group[found(link)] = found(ways[0])
+        chains = [link for last in links for link in way_up(tree, last, end)]
+        for link in chains[1:]:
+            group[root_of(link)] = root_of(chains[0])
     members: dict[int, list[int]] = {}
     for link in range(1, count):
-        members.setdefault(found(link), []).append(link)
+        members.setdefault(root_of(link), []).append(link)
     inside = {root: ([], []) for root in members}  # type: dict[int, tuple[list[int], list[int]]]
     for index, row in enumerate(rows):
         if row.columns:
-            loops, mine = inside[found(owner[row.columns[0]])]
-            mine.append(index)
+            loops, rows_inside = inside[root_of(owner[row.columns[0]])]
+            rows_inside.append(index)
             if row.loop >= 0 and row.loop not in loops:
                 loops.append(row.loop)
     # The first part of a group has the lowest number, and its parent a lower one still.

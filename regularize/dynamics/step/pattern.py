@@ -38,14 +38,14 @@ class SampledPivots:
             resisting = np.linalg.lstsq(H, J.T, rcond=None)[0]
         self._enough = dict(zip(rows, share * np.einsum("ij,ji->i", J, resisting), strict=True))
 
-    def eliminate(self, unknown: int, others: Iterable[int]) -> None:
+    def eliminate(self, unknown: int, neighbours: Iterable[int]) -> None:
         """Eliminate an unknown from the entries of those that it is coupled to."""
-        K, i, at = self._matrix, self._places[unknown], [self._places[x] for x in others]
+        K, i, near = self._matrix, self._places[unknown], [self._places[x] for x in neighbours]
         if unknown < 0 or K[i, i] == 0.0:
             self._pivots.append(-float(K[i, i]))
         if K[i, i] == 0.0:  # rows that came sooner leave nothing: this order is none
             return
-        K[np.ix_(at, at)] -= np.outer(K[at, i], K[at, i] / K[i, i])
+        K[np.ix_(near, near)] -= np.outer(K[near, i], K[near, i] / K[i, i])
 
     def are_sound(self, row: int) -> bool:
         """Return whether the pivot of a row, an unknown -1 - r, is sound."""
@@ -61,7 +61,7 @@ class SampledPivots:
 def sampled_pivots(
     tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row], posed: Posed
 ) -> SampledPivots:
-    """Return a cluster's equations at a sample; links that hang on it count as rigid."""
+    """Return a cluster's equations at a sample, with links that hang on it taken as rigid."""
     start, bodies = tree.columns(), posed.inertias.copy()
     for b in range(len(tree.links), 0, -1):
         bodies[tree.links[b - 1].parent] += bodies[b]
@@ -69,18 +69,18 @@ def sampled_pivots(
     places = {x: i for i, x in enumerate([*columns, *(-1 - r for r in cluster.rows)])}
     K = np.zeros((len(places), len(places)))
     for b in cluster.links:
-        mine = range(start[b], start[b + 1])
-        forces = bodies[b] @ posed.columns[mine].T
+        columns_of_link = range(start[b], start[b + 1])
+        forces = bodies[b] @ posed.columns[columns_of_link].T
         for p in way_up(tree, b, cluster.parent):
             above = range(start[p], start[p + 1])
             block = posed.columns[above] @ forces
-            at, to = [places[k] for k in above], [places[k] for k in mine]
-            K[np.ix_(at, to)], K[np.ix_(to, at)] = block, block.T
-        for k in mine:
+            here, to = [places[k] for k in above], [places[k] for k in columns_of_link]
+            K[np.ix_(here, to)], K[np.ix_(to, here)] = block, block.T
+        for k in columns_of_link:
             K[places[k], places[k]] += tree.armature[tree.links[b - 1].rate + k - start[b]]
     passed: dict[int, int] = {}
     for r in cluster.rows:
-        row, at = rows[r], [places[k] for k in rows[r].columns]
+        row, here = rows[r], [places[k] for k in rows[r].columns]
         if row.coefficients is not None:
             entries = np.array(row.coefficients)
         else:
@@ -91,7 +91,7 @@ def sampled_pivots(
             }
             signs = np.array([1.0 if k in seconds else -1.0 for k in row.columns])
             entries = signs * (posed.columns[[*row.columns]] @ posed.covectors[row.loop][n])
-        K[places[-1 - r], at] = K[at, places[-1 - r]] = entries
+        K[places[-1 - r], here] = K[here, places[-1 - r]] = entries
     return SampledPivots(K, places)
 
 
@@ -129,14 +129,14 @@ class Pattern:
         for unknown, neighbours in structs.items():
             below = sorted(neighbours, key=rank.__getitem__)
             sorted_structs.append(below)
-            for other in (unknown, *below):
-                self._place[unknown, other] = len(self.below)
-                self.below.append(rank[other])
+            for y in (unknown, *below):
+                self._place[unknown, y] = len(self.below)
+                self.below.append(rank[y])
             self.order.append(unknown)
             self.start.append(len(self.below))
         for below in sorted_structs:
-            rows = [[self._place[one, two] for two in below[k:]] for k, one in enumerate(below)]
-            begun = (self.start[rank[one]] for one in below)
+            rows = [[self._place[x, z] for z in below[k:]] for k, x in enumerate(below)]
+            begun = (self.start[rank[x]] for x in below)
             solid = all(
                 row == [*range(at, at + len(row))] for at, row in zip(begun, rows, strict=True)
             )
@@ -144,8 +144,8 @@ class Pattern:
             self.update += [] if solid else [place for row in rows for place in row]
         behind = zip([*structs][1:], sorted_structs[1:], strict=True)
         nested = [
-            below == [x, *beyond]
-            for below, (x, beyond) in zip(sorted_structs[:-1], behind, strict=True)
+            below == [y, *beyond]
+            for below, (y, beyond) in zip(sorted_structs[:-1], behind, strict=True)
         ]
         self.block += self._blocks(solids, [*nested, False])
 

@@ -41,7 +41,7 @@ def freedoms(link: Link) -> Array:
 
 
 def moved(link: Link, q: Array) -> Array:
-    """Return the motion of a link from where it is at zero at a configuration (nq,), (4, 4)."""
+    """Return a link's displacement from its zero position at a configuration (nq,), (4, 4)."""
     x = q[link.coordinate : link.coordinate + link.coordinates]
     if link.kind in GROUPS:
         return _pose(link.kind, x)
@@ -59,19 +59,23 @@ def poses_of(links: Sequence[Link], q: Array) -> list[Array]:
 
 def columns_of(links: Sequence[Link], poses: Sequence[Array]) -> Array:
     """Return the twist of each column about the origin of the ground, shape (columns, 6)."""
-    each = [(screw.adjoint(T) @ freedoms(link)).T for link, T in zip(links, poses[1:], strict=True)]
-    return np.vstack([np.zeros((0, 6)), *each])
+    twists = [
+        (screw.adjoint(T) @ freedoms(link)).T for link, T in zip(links, poses[1:], strict=True)
+    ]
+    return np.vstack([np.zeros((0, 6)), *twists])
 
 
 @lru_cache(maxsize=1)  # several tables of a tree are made from it
 def random_pose(tree: MultibodyTree) -> Posed:
-    """Return the tree at joint values without any relation between them; its loops are open."""
+    """Return inertias, columns and rows at random joint values, where loops are open."""
     rng = np.random.default_rng(0)
     poses, inertias = [np.eye(4)], [np.zeros((6, 6))]
     for link in tree.links:
-        own = freedoms(link)
-        value = rng.uniform(0.3, 1.2, own.shape[1]) * rng.choice((-1.0, 1.0), own.shape[1])
-        T = poses[link.parent] @ link.placement @ screw.exp(own @ value)
+        columns_of_link = freedoms(link)
+        value = rng.uniform(0.3, 1.2, columns_of_link.shape[1]) * rng.choice(
+            (-1.0, 1.0), columns_of_link.shape[1]
+        )
+        T = poses[link.parent] @ link.placement @ screw.exp(columns_of_link @ value)
         poses.append(T)
         to_link = _adjoint_to(T)
         inertias.append(to_link.T @ link.inertia @ to_link)
@@ -175,7 +179,7 @@ def _pose(kind: str, q: Array) -> Array:
 
 
 def _coordinates(kind: str, q: Array, poses: Array, twists: Array) -> Array:
-    """Return coordinates (G, c) of poses that twists have led to from others.
+    """Return coordinates (G, c) of links that twists have led from poses to others.
 
     Of both quaternions of a rotation a free body takes the nearer one, and a ball that which its
     own quaternion is turned to.
@@ -185,8 +189,8 @@ def _coordinates(kind: str, q: Array, poses: Array, twists: Array) -> Array:
         turned = poses[:, :2, 0]
         size = np.hypot(turned[:, :1], turned[:, 1:])
         return np.concatenate([places, turned / size], axis=1)
-    found = np.array([screw.quaternion_of(T[:3, :3]) for T in poses])
-    same = (found * q[:, -4:]).sum(axis=1) >= 0.0
+    quaternions = np.array([screw.quaternion_of(T[:3, :3]) for T in poses])
+    same = (quaternions * q[:, -4:]).sum(axis=1) >= 0.0
     if kind == "spherical":
         same = same == (np.cos(0.5 * np.sqrt((twists[:, 3:] ** 2).sum(axis=1))) >= 0.0)
-    return np.concatenate([places, np.where(same[:, None], found, -found)], axis=1)
+    return np.concatenate([places, np.where(same[:, None], quaternions, -quaternions)], axis=1)

@@ -1,127 +1,22 @@
-"""Programs compiled by others: as functions of JAX, kernels of NVIDIA Warp, and libraries of C.
+"""Programs compiled by others: as functions of JAX, and as kernels of NVIDIA Warp.
 
 Compilers of JAX take minutes for thousands of scalar operations: the program is a table that one
 loop goes through, strip by strip, each of which makes as many numbers. Warp has one thread a state,
-on processors and graphics cards. C is compiled by the machine's compiler and kept: one text once.
+on processors and graphics cards.
 """
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
 import importlib.util
-import os
-import shlex
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
-from shutil import which
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regularize.dynamics.tape.kept import place_of, write_at_once
 from regularize.dynamics.tape.languages import WARP, array_functions
 from regularize.dynamics.tape.program import ARITHMETIC, Number, Program
-from regularize.errors import UnsupportedExport
-
-#: Products may be added in one operation; nobody asks for the processor's flags.
-FLAGS = (
-    "-O2",
-    "-march=native",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=fast",
-    "-w",
-)
-
-
-@cache
-def compiler() -> list[str]:
-    """Return the command of the C compiler: that of the variable CC, or gcc, clang or cc."""
-    given = shlex.split(os.environ.get("CC", ""))
-    for command in (given, ["gcc"], ["clang"], ["cc"]):
-        if command and which(command[0]):
-            return command
-    raise UnsupportedExport(
-        "generated code needs a C compiler: install gcc or clang, or name one by the environment "
-        "variable CC; without one the compiled kernel computes"
-    )
-
-
-@cache
-def _macros() -> str:
-    """Return the macros that the compiler defines for this processor."""
-    command = [*compiler(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise UnsupportedExport(f"{compiler()[0]} does not know this machine: {run.stderr:.200}")
-    return run.stdout
-
-
-def native_lanes() -> int:
-    """Return how many numbers the processor computes with at once."""
-    for macro, lanes in (("__AVX512F__", 8), ("__AVX__", 4)):
-        if f"#define {macro} 1" in _macros():
-            return lanes
-    return 2
-
-
-def _folder() -> Path:
-    """Return the user's own folder of libraries, as these are loaded into programs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "regularize" / "generated"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-        raise OSError(f"{folder} belongs to someone else")
-    return folder
-
-
-def _place(key: str, suffix: str) -> Path:
-    """Return the path of a file by a key, in the cache or a folder of this process."""
-    try:
-        folder = _folder()
-    except OSError:
-        folder = _own_folder()
-    return folder / f"g{hashlib.sha256(key.encode()).hexdigest()[:32]}{suffix}"
-
-
-@cache
-def _own_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="regularize-"))
-
-
-def kept(text: str, suffix: str) -> Path:
-    """Return a file with a text, written at once."""
-    path = _place(text, suffix)
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=path.parent) as made:
-            written = Path(made) / path.name
-            written.write_text(text, encoding="utf-8")
-            written.replace(path)
-    return path
-
-
-def library(source: str) -> ctypes.CDLL:
-    """Return a C source as a library, compiled unless it is kept."""
-    path = _place("\0".join([source, *FLAGS, *compiler(), _macros(), sys.platform]), ".so")
-    if path.exists():
-        return ctypes.CDLL(str(path))
-    with tempfile.TemporaryDirectory(dir=path.parent) as made:
-        text, built = Path(made) / "robot.c", Path(made) / "robot.so"
-        text.write_text(source, encoding="utf-8")
-        command = [*compiler(), *FLAGS, "-shared", "-fPIC", "-o", str(built), str(text), "-lm"]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise UnsupportedExport(
-                f"{compiler()[0]} could not compile the generated code: {run.stderr[-300:].strip()}"
-            )
-        built.replace(path)  # now that it is complete
-    return ctypes.CDLL(str(path))
-
 
 Places = NDArray[np.int32]
 #: Kind of numbers, where the first one goes, places of their arguments, and signs: (2, WIDTH).
@@ -260,7 +155,10 @@ def to_warp(program: Program, nq: int, nv: int, *, backward: bool) -> Callable[.
     """Return a function of Warp arrays (N, nq), (N, nv), (N, nv) to (N, nv), on their device."""
     import warp as wp  # an extra
 
-    path = kept(warp_source(program, nq, nv, backward=backward), ".py")
+    source = warp_source(program, nq, nv, backward=backward)
+    path = place_of(source, ".py")
+    if not path.exists():
+        write_at_once(path, source.encode())
     spec = importlib.util.spec_from_file_location(f"regularize_generated_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -26,13 +26,13 @@ def copied(
     functions = {
         name: partial(recording.function, name) for name in ON_NUMBERS if name not in ARITHMETIC
     }
-    made = evaluate(lines, variables, functions, recording.number)
+    copies = evaluate(lines, variables, functions, recording.number)
     for x in lines:
         if x.index in implicit:
             kind, parts, place, sign = implicit[x.index]
-            own = tuple(made[y.index] for y in parts)
-            recording.note(made[x.index], (kind, own, place, sign))
-    return [made[x.index] for x in numbers]
+            copied_parts = tuple(copies[y.index] for y in parts)
+            recording.note(copies[x.index], (kind, copied_parts, place, sign))
+    return [copies[x.index] for x in numbers]
 
 
 def _with_equations(numbers: Sequence[Number]) -> list[Number]:
@@ -61,10 +61,10 @@ def derivatives(
     """
     columns, lines = [], _with_equations(numbers)
     for variable in variables:
-        of = variable.recording
-        zero, rate = of.number(0.0), {variable.index: of.number(1.0)}
+        recording = variable.recording
+        zero, rate = recording.number(0.0), {variable.index: recording.number(1.0)}
         for x in lines:
-            arguments = [of.numbers[i] for i in x.arguments]
+            arguments = [recording.numbers[i] for i in x.arguments]
             rates = [rate.get(i, zero) for i in x.arguments]
             if any(r.constant != 0.0 for r in rates):
                 rate[x.index] = _solution_rate(x, rate, zero) or (
@@ -82,11 +82,11 @@ def _solution_rate(x: Number, rate: Mapping[int, Number], zero: Number) -> Numbe
     The angle of A cos x + B sin x + C = 0 turns by (cos x dA + sin x dB + dC) / r, where r is the
     root of the discriminant, and the one towards (x, y) by (x dy - y dx) / r².
     """
-    of, is_angle = x.recording, x.operation == "atan2"
+    recording, is_angle = x.recording, x.operation == "atan2"
     index = x.arguments[1] if is_angle else x.index
-    if index not in of.implicit:
+    if index not in recording.implicit:
         return None
-    kind, parts, place, sign = of.implicit[index]
+    kind, parts, place, sign = recording.implicit[index]
     pair = tuple(y.index for y in parts[:-3:-1])
     if is_angle and (kind == "quadratic" or pair != x.arguments):
         return None
@@ -107,7 +107,7 @@ def _solution_rate(x: Number, rate: Mapping[int, Number], zero: Number) -> Numbe
 
 def _rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Number:
     """Return the derivative of an operation from those of its arguments."""
-    of, (a, b), (da, db) = x.recording, (arguments[0], arguments[-1]), (rates[0], rates[-1])
+    recording, (a, b), (da, db) = x.recording, (arguments[0], arguments[-1]), (rates[0], rates[-1])
     match x.operation:
         case "add":
             return da + db
@@ -120,9 +120,9 @@ def _rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Nu
         case "negative":
             return -da
         case "sin":
-            return of.function("cos", a) * da
+            return recording.function("cos", a) * da
         case "cos":
-            return -(of.function("sin", a) * da)
+            return -(recording.function("sin", a) * da)
         case "root":
             return da * 0.5 / x
         case "atan2":
@@ -134,7 +134,7 @@ def _rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Nu
         case "where":
             return a.where(rates[1], db)
         case _:  # comparisons do not change
-            return of.number(0.0)
+            return recording.number(0.0)
 
 
 def solved(
@@ -145,7 +145,7 @@ def solved(
     Up to three are solved by determinants; more by elimination, with the rows multiplied by the
     inverse somewhere, shape (k, k), which makes pivots of the diagonal.
     """
-    k, of = len(rows), right[0].recording
+    k, recording = len(rows), right[0].recording
     if k <= 3:
         divisor = _determinant(rows)
         exchanged = (
@@ -155,7 +155,7 @@ def solved(
         return [_determinant(matrix) / divisor for matrix in exchanged]
 
     def weighted(weights: Array, numbers: Sequence[Number]) -> Number:
-        return of.sum([x * float(w) for w, x in zip(weights, numbers, strict=True)])
+        return recording.sum([x * float(w) for w, x in zip(weights, numbers, strict=True)])
 
     a = [[weighted(w, [row[j] for row in rows]) for j in range(k)] for w in inverse]
     b = [weighted(w, right) for w in inverse]
@@ -164,14 +164,15 @@ def solved(
             f = a[r][i] / a[i][i]
             a[r] = [x - f * y for x, y in zip(a[r], a[i], strict=True)]
             b[r] = b[r] - f * b[i]
-    found: list[Number] = []
+    solution: list[Number] = []
     for i in reversed(range(k)):
-        rest = of.sum([x * y for x, y in zip(a[i][i + 1 :], found, strict=True)])
-        found.insert(0, (b[i] - rest) / a[i][i])
-    return found
+        remainder = recording.sum([x * y for x, y in zip(a[i][i + 1 :], solution, strict=True)])
+        solution.insert(0, (b[i] - remainder) / a[i][i])
+    return solution
 
 
 def _determinant(m: Sequence[Sequence[Number]]) -> Number:
+    """Return the determinant of a matrix of numbers by its first row."""
     if len(m) == 1:
         return m[0][0]
     terms = []

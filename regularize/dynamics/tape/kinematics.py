@@ -43,7 +43,7 @@ WHOLE = 2e-15
 
 
 def whole(values: Array) -> Array:
-    """Return numbers that are whole but for their last digit without that."""
+    """Return numbers, those within rounding of a whole number replaced by it."""
     near = np.rint(values)
     return np.where(np.abs(values - near) <= WHOLE, near, values)
 
@@ -86,10 +86,10 @@ class TracedTree:
         for i, loop in enumerate(tree.loops):
             if loop.first == 0:
                 self.row_point[i] = turn @ self.row_point[i]
-                these = slice(self.row[i], self.row[i + 1])
-                self.covector[these] = (self.covector[these].reshape(-1, 2, 3) @ turn.T).reshape(
-                    -1, 6
-                )
+                its_rows = slice(self.row[i], self.row[i + 1])
+                self.covector[its_rows] = (
+                    self.covector[its_rows].reshape(-1, 2, 3) @ turn.T
+                ).reshape(-1, 6)
         self.covector, self.row_point = _clean(self.covector), _clean(self.row_point)
 
     def numbers(self, values: Array) -> Vector:
@@ -108,7 +108,7 @@ class TracedTree:
 
 
 def _clean(values: Array) -> Array:
-    """Return numbers without those that are rounding beside the largest one."""
+    """Return numbers, those that are rounding beside the largest one replaced by zero."""
     return np.where(np.abs(values) <= WHOLE * np.max(np.abs(values), initial=0.0), 0.0, values)
 
 
@@ -121,7 +121,7 @@ def _turned_poses(turn: Array, poses: Array) -> Array:
 
 
 def _onto_z(axis: Array) -> Array:
-    """Return a rotation that takes an axis onto z."""
+    """Return a rotation that maps an axis onto z."""
     return np.asarray(whole(frame_about(axis / np.linalg.norm(axis))[:3, :3].T))
 
 
@@ -131,25 +131,27 @@ class PlacedLinks:
     ``motion`` is the twist of each column about its link's origin.
     """
 
-    def __init__(self, of: TracedTree, q: Sequence[Number]) -> None:
-        self.of, self.q = of, q
-        zero = of.zero
-        self.R: list[Vector] = [of.numbers(np.eye(3))]
+    def __init__(self, tables: TracedTree, q: Sequence[Number]) -> None:
+        self.tables, self.q = tables, q
+        zero = tables.zero
+        self.R: list[Vector] = [tables.numbers(np.eye(3))]
         self.p: list[Vector] = [[zero] * 3]
         self.arm: list[Vector] = [[zero] * 3]
         self.motion: list[Vector] = []
-        for b, link in enumerate(of.tree.links, start=1):
-            parent, at = of.parent[b], q[link.coordinate : link.coordinate + link.coordinates]
-            arm = rotate(self.R[parent], of.numbers(of.place[b]))
+        for b, link in enumerate(tables.tree.links, start=1):
+            parent, x = tables.parent[b], q[link.coordinate : link.coordinate + link.coordinates]
+            arm = rotate(self.R[parent], tables.numbers(tables.place[b]))
             placed = self._placed(b)
             R, columns = placed, list[Vector]()
             none = [zero] * 3
             if link.kind in ("revolute", "continuous"):
-                value, c, s = self._angle(link, at)
-                if _turns_about_z(of.rotation[b]) and link.kind == "revolute":
+                value, c, s = self._angle(link, x)
+                if _turns_about_z(tables.rotation[b]) and link.kind == "revolute":
                     placed = self.R[parent]
-                    more = float(np.arctan2(of.rotation[b][1, 0], of.rotation[b][0, 0]))
-                    c, s = (of.recording.function(name, value + more) for name in ("cos", "sin"))
+                    turn = float(np.arctan2(tables.rotation[b][1, 0], tables.rotation[b][0, 0]))
+                    c, s = (
+                        tables.recording.function(name, value + turn) for name in ("cos", "sin")
+                    )
                 R = turned(placed, c, s)
                 axis = R[2::3]
                 along = times(link.pitch, axis)
@@ -159,18 +161,18 @@ class PlacedLinks:
             elif link.kind == "prismatic":
                 axis = placed[2::3]
                 columns = [[*axis, *none]]
-                arm = plus(arm, times(at[0] * link.scaling + link.offset, axis))
+                arm = plus(arm, times(x[0] * link.scaling + link.offset, axis))
             elif link.kind == "spherical":
-                R = product(placed, quaternion(at))
+                R = product(placed, quaternion(x))
                 columns = [[*none, *R[i::3]] for i in range(3)]
             elif link.kind == "free":
-                arm = plus(arm, rotate(placed, at[:3]))
-                R = product(placed, quaternion(at[3:]))
+                arm = plus(arm, rotate(placed, x[:3]))
+                R = product(placed, quaternion(x[3:]))
                 columns = [[*R[i::3], *none] for i in range(3)]
                 columns += [[*none, *R[i::3]] for i in range(3)]
             else:
-                arm = plus(arm, rotate(placed, [at[0], at[1], zero]))
-                R = turned(placed, at[2], at[3])
+                arm = plus(arm, rotate(placed, [x[0], x[1], zero]))
+                R = turned(placed, x[2], x[3])
                 columns = [[*R[i::3], *none] for i in range(2)] + [[*none, *R[2::3]]]
             self.R.append(R)
             self.arm.append(arm)
@@ -179,97 +181,103 @@ class PlacedLinks:
 
     def _placed(self, b: int) -> Vector:
         """Return the rotation of a link before its own motion."""
-        of, fixed = self.of, self.of.rotation[b]
+        tables, fixed = self.tables, self.tables.rotation[b]
         if np.array_equal(fixed, np.eye(3)):
-            return self.R[of.parent[b]]
-        return product(self.R[of.parent[b]], of.numbers(fixed))
+            return self.R[tables.parent[b]]
+        return product(self.R[tables.parent[b]], tables.numbers(fixed))
 
-    def _angle(self, link: Link, at: Sequence[Number]) -> tuple[Number, Number, Number]:
+    def _angle(self, link: Link, x: Sequence[Number]) -> tuple[Number, Number, Number]:
         """Return value, cosine and sine of a turning link."""
-        recording, scaling, offset = self.of.recording, link.scaling, link.offset
+        recording, scaling, offset = self.tables.recording, link.scaling, link.offset
         if link.kind == "continuous":
             if scaling == 1.0 and offset == 0.0 and not link.pitch:
-                return self.of.zero, at[0], at[1]
-            value = recording.function("atan2", at[1], at[0]) * scaling + offset
+                return self.tables.zero, x[0], x[1]
+            value = recording.function("atan2", x[1], x[0]) * scaling + offset
         else:
-            value = at[0] * scaling + offset
+            value = x[0] * scaling + offset
         return value, recording.function("cos", value), recording.function("sin", value)
 
     def point(self, b: int, place: Array) -> Vector:
         """Return the position of a point of a link."""
-        return plus(self.p[b], rotate(self.R[b], self.of.numbers(place)))
+        return plus(self.p[b], rotate(self.R[b], self.tables.numbers(place)))
 
     def covectors(self, i: int) -> list[Vector]:
-        """Return the rows of a closure in ground axes."""
-        R, of = self.R[self.of.tree.loops[i].first], self.of
+        """Return the covectors of a closure's rows in ground axes."""
+        R, tables = self.R[self.tables.tree.loops[i].first], self.tables
         return [
-            [*rotate(R, of.numbers(w[:3])), *rotate(R, of.numbers(w[3:]))]
-            for w in of.covector[of.row[i] : of.row[i + 1]]
+            [*rotate(R, tables.numbers(w[:3])), *rotate(R, tables.numbers(w[3:]))]
+            for w in tables.covector[tables.row[i] : tables.row[i + 1]]
         ]
 
     def row_entries(self, i: int) -> dict[int, Vector]:
-        """Return the entries of a closure's rows by column."""
-        of, loop = self.of, self.of.tree.loops[i]
-        x, rows = self.point(loop.first, of.row_point[i]), self.covectors(i)
+        """Return a closure's rows on columns: for each column one entry per row."""
+        tables, loop = self.tables, self.tables.tree.loops[i]
+        x, rows = self.point(loop.first, tables.row_point[i]), self.covectors(i)
         result: dict[int, Vector] = {}
-        ways = (set(_way(of, loop.second)), set(_way(of, loop.first)))
-        for way, other, sign in ((ways[0], ways[1], 1.0), (ways[1], ways[0], -1.0)):
-            for b in sorted(way - other):
-                for k in range(of.column[b], of.column[b + 1]):
+        chains = (set(_chain(tables, loop.second)), set(_chain(tables, loop.first)))
+        for chain, other_chain, sign in ((chains[0], chains[1], 1.0), (chains[1], chains[0], -1.0)):
+            for b in sorted(chain - other_chain):
+                for k in range(tables.column[b], tables.column[b + 1]):
                     S = self.motion[k]
-                    lever = cross(S[3:], minus(x, self.p[b])) if _moves(S[3:]) else [of.zero] * 3
+                    lever = (
+                        cross(S[3:], minus(x, self.p[b])) if _moves(S[3:]) else [tables.zero] * 3
+                    )
                     twist = [*plus(S[:3], lever), *S[3:]]
                     result[k] = [dot(w, twist) * sign for w in rows]
         return result
 
     def rows_on_velocities(self) -> list[dict[int, Number]]:
-        """Return all rows on velocities."""
-        of = self.of
-        rows: list[dict[int, Number]] = [{} for _ in range(of.tree.rows)]
-        for i in range(len(of.tree.loops)):
+        """Return all rows as entries by velocity, without zeros."""
+        tables = self.tables
+        rows: list[dict[int, Number]] = [{} for _ in range(tables.tree.rows)]
+        for i in range(len(tables.tree.loops)):
             for k, entries in self.row_entries(i).items():
-                for r, entry in enumerate(entries, start=of.row[i]):
+                for r, entry in enumerate(entries, start=tables.row[i]):
                     if entry.constant != 0.0:
-                        known = rows[r].get(of.rate[k], of.zero)
-                        rows[r][of.rate[k]] = known + entry * of.ratio[k]
-        for r, coupling in enumerate(of.tree.couplings, start=of.row[-1]):
-            rows[r] = {int(j): of.recording.number(coupling[j]) for j in np.flatnonzero(coupling)}
+                        earlier = rows[r].get(tables.rate[k], tables.zero)
+                        rows[r][tables.rate[k]] = earlier + entry * tables.ratio[k]
+        for r, coupling in enumerate(tables.tree.couplings, start=tables.row[-1]):
+            rows[r] = {
+                int(j): tables.recording.number(coupling[j]) for j in np.flatnonzero(coupling)
+            }
         for (r, j), (_, slope, _) in self.curves.items():
             rows[r][j] = slope
         return rows
 
     def coordinate(self, velocity: int) -> Number:
         """Return the coordinate whose rate a velocity is; refuse joints of several coordinates."""
-        links = self.of.tree.links
+        links = self.tables.tree.links
         link = next(x for x in links if x.rate <= velocity < x.rate + x.freedoms and not x.follows)
         if link.freedoms > 1:
             raise UnsupportedExport("a coupling of joints without single coordinates")
         x = self.q[link.coordinate]
         if link.kind == "continuous":
-            return self.of.recording.function("atan2", self.q[link.coordinate + 1], x)
+            return self.tables.recording.function("atan2", self.q[link.coordinate + 1], x)
         return x
 
     @cached_property
     def curves(self) -> dict[tuple[int, int], Vector]:
         """Value and two derivatives of couplings' functions, by row and velocity."""
-        of, found = self.of, {}
-        for row, velocity, curve in of.tree.curves:
+        tables, values = self.tables, {}
+        for row, velocity, curve in tables.tree.curves:
             x = self.coordinate(velocity)
-            found[of.row[-1] + row, velocity] = [_derivative(of, curve, x, k) for k in range(3)]
-        return found
+            values[tables.row[-1] + row, velocity] = [
+                _derivative(tables, curve, x, k) for k in range(3)
+            ]
+        return values
 
 
-def _derivative(of: TracedTree, curve: Curve, x: Number, order: int) -> Number:
-    """Return a derivative of a function in pieces, each the one before plus a cubic."""
+def _derivative(tables: TracedTree, curve: Curve, x: Number, order: int) -> Number:
+    """Return a derivative of a curve in pieces, as the first piece plus cubes that begin later."""
     cubes = [0.0, *np.diff([piece[3] for piece in curve.pieces])]
     parts = [(curve.origins[0], curve.pieces[0])]
     parts += [(b, (0.0, 0.0, 0.0, c, 0.0)) for b, c in zip(curve.breaks, cubes[1:], strict=True)]
-    total = of.zero
+    total = tables.zero
     for k, (origin, piece) in enumerate(parts):
         d = x - origin
         if k:
-            d = of.recording.function("maximum", d, of.zero)
-        value = of.zero
+            d = tables.recording.function("maximum", d, tables.zero)
+        value = tables.zero
         for power in range(TERMS - 1, order - 1, -1):
             value = value * d + piece[power] * factorial(power) / factorial(power - order)
         total = total + value
@@ -281,13 +289,13 @@ def _moves(a: Sequence[Number]) -> bool:
     return not all(x.constant == 0.0 for x in a)
 
 
-def _way(of: TracedTree, b: int) -> list[int]:
-    """Return a link and all that it hangs on."""
-    way = []
+def _chain(tables: TracedTree, b: int) -> list[int]:
+    """Return a link and all links that carry it, without the ground."""
+    chain = []
     while b:
-        way.append(b)
-        b = of.parent[b]
-    return way
+        chain.append(b)
+        b = tables.parent[b]
+    return chain
 
 
 def _turns_about_z(R: Array) -> bool:
@@ -296,7 +304,7 @@ def _turns_about_z(R: Array) -> bool:
 
 
 def require_known(tree: MultibodyTree) -> None:
-    """Refuse a tree whose equations have no factors by an order that is found once."""
+    """Raise where rows depend on each other or a joint moves no mass: no order is known then."""
     if not tree.massive or tree.rank != tree.rows:
         raise UnsupportedExport(
             "straight-line code needs independent rows and a tree in which every joint moves mass; "

@@ -128,7 +128,7 @@ def compiled(
     results: Sequence[Number], variables: Sequence[Number | str], functions: Functions = NUMPY
 ) -> Compiled:
     """Return a function of variables that returns all results, on arrays."""
-    given = [x if isinstance(x, str) else str(x.data) for x in variables]
+    inputs = [x if isinstance(x, str) else str(x.data) for x in variables]
     body = [f"return ({ARRAYS.listed(results)})"]
     used = {x.index for x in results}
     for x in reversed(needed(results)):
@@ -141,12 +141,12 @@ def compiled(
             names = [ARRAYS.name(y) for y in numbers if y.arguments]
             body += [f"del {', '.join(names)}"] if names else []
             body.append(assignment)
-    source = [f"def program({', '.join(given)}):", *(f"    {line}" for line in reversed(body))]
+    source = [f"def program({', '.join(inputs)}):", *(f"    {line}" for line in reversed(body))]
     return executed(source, functions)
 
 
 def executed(source: Iterable[str], functions: Functions) -> Compiled:
-    """Return the function ``program`` of a source."""
+    """Compile Python source and return its function ``program``."""
     namespace = dict(functions)
     exec(compile("\n".join([*source, ""]), "<straight-line program>", "exec"), namespace)
     program: Compiled = namespace["program"]
@@ -156,8 +156,8 @@ def executed(source: Iterable[str], functions: Functions) -> Compiled:
 def columns(program: Compiled, x: Array) -> Array:
     """Return results of a program at variables (N, k), shape (N, results), NaN where none is."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = program(*np.ascontiguousarray(x.T))
-    return np.stack([np.broadcast_to(y, len(x)) for y in found], axis=-1)
+        results = program(*np.ascontiguousarray(x.T))
+    return np.stack([np.broadcast_to(y, len(x)) for y in results], axis=-1)
 
 
 def casadi_functions() -> dict[str, Callable[..., Any]]:
@@ -186,8 +186,8 @@ def to_casadi(program: Program, parts: Mapping[str, int], result: str, name: str
     entries = [x[i] for x in vectors for i in range(x.numel())]
     variables = {str(x.data): y for x, y in zip(program.variables, entries, strict=True)}
     values = evaluate(program.lines, variables, casadi_functions(), ca.SX)
-    found = ca.vertcat(*(values[x.index] for x in program.results))
-    return ca.Function(name, vectors, [found], list(parts), [result])
+    result_vector = ca.vertcat(*(values[x.index] for x in program.results))
+    return ca.Function(name, vectors, [result_vector], list(parts), [result])
 
 
 def to_sympy(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:

@@ -49,7 +49,7 @@ def _work(structs: Mapping[int, set[int]]) -> int:
 def _graph(
     entries: Entries, unknowns: Sequence[int]
 ) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Return the neighbours of unknowns, and the columns of rows."""
+    """Return the neighbours of every unknown, and the columns that each row waits for."""
     adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
     waiting: dict[int, set[int]] = {x: set() for x in unknowns if x < 0}
     for one, two in entries:
@@ -93,7 +93,7 @@ USUAL, LEAST = 0.1, 3e-3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factors:
-    """Factors of some equations.
+    """Factors :math:`L D L^T` of symmetric equations, as numbers of a program.
 
     ``own`` is what stood in the places of the pivots at first, ``weights`` what pivots would be
     without what takes from them.
@@ -121,18 +121,18 @@ class Factors:
         def put(one: int, two: int, value: Number) -> None:
             entries[(two, one) if (two, one) in entries else (one, two)] = value
 
-        own = {x: entry(x, x) for x in order}
+        diagonal = {x: entry(x, x) for x in order}
         for x, later in order.items():
             pivots[x] = entry(x, x)
             inverse[x] = 1.0 / pivots[x]
-            mine = [entry(y, x) for y in later]
+            column = [entry(y, x) for y in later]
             for i, y in enumerate(later):
-                factor = lower[y, x] = mine[i] * inverse[x]
+                factor = lower[y, x] = column[i] * inverse[x]
                 if (x < 0) != (y < 0):
-                    weights[y] = weights.get(y, own[y]) - factor * mine[i]
+                    weights[y] = weights.get(y, diagonal[y]) - factor * column[i]
                 for j in range(i, len(later)):
-                    put(y, later[j], entry(y, later[j]) - factor * mine[j])
-        return cls(order, inverse, lower, pivots, own, weights)
+                    put(y, later[j], entry(y, later[j]) - factor * column[j])
+        return cls(order, inverse, lower, pivots, diagonal, weights)
 
     def forth(self, sides: dict[int, Number]) -> dict[int, Number]:
         """Do the first half of a solution: right-hand sides, changed in place."""
@@ -141,15 +141,17 @@ class Factors:
                 sides[y] = sides[y] - self.lower[y, x] * sides[x]
         return sides
 
-    def back(self, sides: Mapping[int, Number], known: Mapping[int, Number]) -> dict[int, Number]:
-        """Do the second half of a solution; ``known`` is subtracted from the sides."""
-        found: dict[int, Number] = {}
+    def back(
+        self, sides: Mapping[int, Number], subtracted: Mapping[int, Number]
+    ) -> dict[int, Number]:
+        """Do the second half of a solution; ``subtracted`` is taken from the sides."""
+        solution: dict[int, Number] = {}
         for x in reversed(list(self.order)):
-            value = (sides[x] - known[x] if x in known else sides[x]) * self.inverse[x]
+            value = (sides[x] - subtracted[x] if x in subtracted else sides[x]) * self.inverse[x]
             for y in self.order[x]:
-                value = value - self.lower[y, x] * found[y]
-            found[x] = value
-        return found
+                value = value - self.lower[y, x] * solution[y]
+            solution[x] = value
+        return solution
 
     def margins(self, clear: float) -> list[Number]:
         """Return numbers that are all positive where pivots leave enough digits.
@@ -157,7 +159,7 @@ class Factors:
         No pivot is less than a part of its weight, and no column that comes behind rows weighs far
         more than by itself: else its own digits are lost. Worse is borne where the sample is worse.
         """
-        found = []
+        margins = []
         for x, pivot in self.pivots.items():
             sign = -1.0 if x < 0 else 1.0
             tests = [(pivot, clear)] if x in self.weights else []
@@ -166,10 +168,10 @@ class Factors:
             for part, least in tests:
                 weight = self.weights[x]
                 borne = min(least, max(USUAL * part.value / weight.value, LEAST * least))
-                found.append((part - weight * borne) * sign)
+                margins.append((part - weight * borne) * sign)
             if not tests and pivot.constant is None:
-                found.append(pivot * sign)
-        return found
+                margins.append(pivot * sign)
+        return margins
 
 
 #: Pivots by their weights below which digits are in doubt: above, eleven of them agree with the
@@ -181,50 +183,59 @@ _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class MotionEquations:
     """The equations of motion at a state, factorised cluster by cluster as in ``step.c``."""
 
-    def __init__(self, at: PlacedLinks, v: Sequence[Number], tau: Sequence[Number]) -> None:
-        self.at, self.of, self.v, of = at, at.of, v, at.of
-        zero = of.zero
+    def __init__(
+        self,
+        placed: PlacedLinks,
+        v: Sequence[Number],
+        tau: Sequence[Number],
+        wanted: Sequence[Number] = (),
+    ) -> None:
+        """Factorise and solve; what is ``wanted`` of loops and couplings adds to their rates."""
+        self.placed, self.tables, self.v, tables = placed, placed.tables, v, placed.tables
+        zero = tables.zero
         self.twist: list[Vector] = [[zero] * 6]
-        self.drift: list[Vector] = [[*of.numbers(-of.gravity), zero, zero, zero]]
+        self.drift: list[Vector] = [[*tables.numbers(-tables.gravity), zero, zero, zero]]
         self._carry(v)
-        self.rigid = [self._rigid(b) for b in range(of.links)]
-        self.wrench = [self._wrench(b) for b in range(of.links)]
+        self.rigid = [self._rigid(b) for b in range(tables.links)]
+        self.wrench = [self._wrench(b) for b in range(tables.links)]
         self.spatial: dict[int, Vector] = {}
         self.factors: list[Factors] = []
         borders: list[dict[int, Vector]] = []
         sides: list[dict[int, Number]] = []
-        for cluster in of.clusters:
-            border, side = self._eliminate(cluster, tau)
+        for cluster in tables.clusters:
+            border, side = self._eliminate(cluster, tau, wanted)
             borders.append(border)
             sides.append(side)
         self._solve(borders, sides)
 
     def _carry(self, v: Sequence[Number]) -> None:
-        """Compute twists and accelerations at rest of all links, from the ground outwards."""
-        of, at = self.of, self.at
-        for b in range(1, of.links):
-            V, A, d = self.twist[of.parent[b]], self.drift[of.parent[b]], at.arm[b]
-            own = [of.zero] * 6
-            for k in range(of.column[b], of.column[b + 1]):
-                own = plus(own, times(v[of.rate[k]] * of.ratio[k], at.motion[k]))
+        """Compute twists of all links, and their accelerations while no velocity changes."""
+        tables, placed = self.tables, self.placed
+        for b in range(1, tables.links):
+            V, A, d = self.twist[tables.parent[b]], self.drift[tables.parent[b]], placed.arm[b]
+            relative = [tables.zero] * 6
+            for k in range(tables.column[b], tables.column[b + 1]):
+                relative = plus(
+                    relative, times(v[tables.rate[k]] * tables.ratio[k], placed.motion[k])
+                )
             swept = cross(V[3:], d)
-            twice = plus(swept, times(2.0, own[:3]))
+            twice = plus(swept, times(2.0, relative[:3]))
             a = plus(plus(A[:3], cross(A[3:], d)), cross(V[3:], twice))
-            a = plus(a, cross(own[3:], own[:3]))
-            self.twist.append([*plus(plus(V[:3], swept), own[:3]), *plus(V[3:], own[3:])])
-            self.drift.append([*a, *plus(A[3:], cross(V[3:], own[3:]))])
+            a = plus(a, cross(relative[3:], relative[:3]))
+            self.twist.append([*plus(plus(V[:3], swept), relative[:3]), *plus(V[3:], relative[3:])])
+            self.drift.append([*a, *plus(A[3:], cross(V[3:], relative[3:]))])
 
     def _rigid(self, b: int) -> Vector:
-        """Return the inertia of a link in ground axes (mass, first, second moments)."""
-        of, R = self.of, self.at.R[b]
-        own = of.inertia[b]
-        if not own.any():
-            return [of.zero] * 10
-        I = own[4:]  # noqa: E741
-        full = of.numbers(np.array([I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5]]))
+        """Return mass, first and second moments of a link about its origin, ground axes, (10,)."""
+        tables, R = self.tables, self.placed.R[b]
+        inertia = tables.inertia[b]
+        if not inertia.any():
+            return [tables.zero] * 10
+        I = inertia[4:]  # noqa: E741
+        full = tables.numbers(np.array([I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5]]))
         RI = product(R, full)
         S = [dot(RI[3 * i : 3 * i + 3], R[3 * j : 3 * j + 3]) for i, j in _UPPER]
-        return [of.recording.number(own[0]), *rotate(R, of.numbers(own[1:4])), *S]
+        return [tables.recording.number(inertia[0]), *rotate(R, tables.numbers(inertia[1:4])), *S]
 
     def _wrench(self, b: int) -> Vector:
         """Return the wrench that a link's motion needs at zero acceleration of the columns."""
@@ -235,10 +246,10 @@ class MotionEquations:
         return [*force, *plus(moment, cross(first, A[:3]))]
 
     def _eliminate(
-        self, cluster: Cluster, tau: Sequence[Number]
+        self, cluster: Cluster, tau: Sequence[Number], wanted: Sequence[Number]
     ) -> tuple[dict[int, Vector], dict[int, Number]]:
         """Factorise a cluster; return its border and half-solved right-hand sides."""
-        of, at, inside = self.of, self.at, set(cluster.links)
+        tables, placed, inside = self.tables, self.placed, set(cluster.links)
         entries: Entries = {}
         border: dict[int, Vector] = {}
         sides: dict[int, Number] = {}
@@ -249,25 +260,27 @@ class MotionEquations:
                 entries[one, two] = value
 
         for b in reversed(cluster.links):
-            for k in range(of.column[b], of.column[b + 1]):
-                f = act(self.rigid[b], at.motion[k])
+            for k in range(tables.column[b], tables.column[b + 1]):
+                f = act(self.rigid[b], placed.motion[k])
                 if b in self.spatial:
                     M = self.spatial[b]
-                    f = plus(f, [dot(M[6 * i : 6 * i + 6], at.motion[k]) for i in range(6)])
-                for i in range(of.column[b], k + 1):
-                    put(i, k, dot(at.motion[i], f) + (of.armature[k] if i == k else 0.0))
-                given = tau[of.rate[k]] if of.own[k] else of.zero
-                sides[k] = given - dot(at.motion[k], self.wrench[b])
-                p, link = of.parent[b], b
+                    f = plus(f, [dot(M[6 * i : 6 * i + 6], placed.motion[k]) for i in range(6)])
+                for i in range(tables.column[b], k + 1):
+                    put(i, k, dot(placed.motion[i], f) + (tables.armature[k] if i == k else 0.0))
+                force = tau[tables.rate[k]] if tables.own[k] else tables.zero
+                sides[k] = force - dot(placed.motion[k], self.wrench[b])
+                p, link = tables.parent[b], b
                 while p in inside:
-                    f = carried(f, at.arm[link])
-                    for i in range(of.column[p], of.column[p + 1]):
-                        put(i, k, dot(at.motion[i], f))
-                    link, p = p, of.parent[p]
-                border[k] = carried(f, at.arm[link]) if moving else []
-            self._add_to_parent(b, of.parent[b] in inside, moving)
+                    f = carried(f, placed.arm[link])
+                    for i in range(tables.column[p], tables.column[p + 1]):
+                        put(i, k, dot(placed.motion[i], f))
+                    link, p = p, tables.parent[p]
+                border[k] = carried(f, placed.arm[link]) if moving else []
+            self._add_to_parent(b, tables.parent[b] in inside, moving)
         self._load_rows(cluster, entries, sides)
-        factors = Factors.of(of.recording, entries, unknowns_of(of.tree, cluster))
+        for r in (r for r in cluster.rows if r < len(wanted)):
+            sides[-1 - r] = sides[-1 - r] - wanted[r]
+        factors = Factors.of(tables.recording, entries, unknowns_of(tables.tree, cluster))
         self.factors.append(factors)
         factors.forth(sides)
         if moving:
@@ -276,53 +289,53 @@ class MotionEquations:
 
     def _add_to_parent(self, b: int, inner: bool, moving: bool) -> None:
         """Add a link's inertia and wrench to those of its parent."""
-        of, p, d = self.of, self.of.parent[b], self.at.arm[b]
+        tables, p, d = self.tables, self.tables.parent[b], self.placed.arm[b]
         if not (inner or moving):
             return
         self.wrench[p] = plus(self.wrench[p], carried(self.wrench[b], d))
-        more = None
+        matrix = None
         if b in self.spatial:
-            more = moved_matrix(self.spatial[b], d)
+            matrix = moved_matrix(self.spatial[b], d)
         if inner:
             self.rigid[p] = plus(self.rigid[p], shifted(self.rigid[b], d))
         else:
-            rigid = matrix_of(shifted(self.rigid[b], d), of.zero)
-            more = rigid if more is None else plus(more, rigid)
-        if more is not None:
-            known = self.spatial.get(p, [of.zero] * 36)
-            self.spatial[p] = plus(known, more)
+            rigid = matrix_of(shifted(self.rigid[b], d), tables.zero)
+            matrix = rigid if matrix is None else plus(matrix, rigid)
+        if matrix is not None:
+            before = self.spatial.get(p, [tables.zero] * 36)
+            self.spatial[p] = plus(before, matrix)
 
     def _load_rows(self, cluster: Cluster, entries: Entries, sides: dict[int, Number]) -> None:
         """Enter the rows of a cluster and their right-hand sides."""
-        of = self.of
+        tables = self.tables
         for i in cluster.loops:
             rate = self._rate_at_rest(i)
-            for r, w in enumerate(self.at.covectors(i), start=of.row[i]):
+            for r, w in enumerate(self.placed.covectors(i), start=tables.row[i]):
                 sides[-1 - r] = -dot(w, rate)
-            for k, values in self.at.row_entries(i).items():
-                for r, value in enumerate(values, start=of.row[i]):
+            for k, values in self.placed.row_entries(i).items():
+                for r, value in enumerate(values, start=tables.row[i]):
                     if value.constant != 0.0:
                         entries[k, -1 - r] = value
         for r in cluster.rows:
-            row = of.rows[r]
+            row = tables.rows[r]
             if row.coefficients is not None:
-                sides[-1 - r] = of.zero
+                sides[-1 - r] = tables.zero
                 for k, coefficient in zip(row.columns, row.coefficients, strict=True):
-                    entries[k, -1 - r] = of.recording.number(coefficient)
-        own = of.tree.own_columns()
-        for (r, j), (_, slope, bend) in self.at.curves.items():
+                    entries[k, -1 - r] = tables.recording.number(coefficient)
+        columns = tables.tree.own_columns()
+        for (r, j), (_, slope, bend) in self.placed.curves.items():
             if r in cluster.rows:
-                entries[own[j], -1 - r] = slope
+                entries[columns[j], -1 - r] = slope
                 sides[-1 - r] = -bend * self.v[j] * self.v[j]
 
     def _rate_at_rest(self, i: int) -> Vector:
-        """Return the rate of a closure's rows at rest; see ``loop_rows.c``."""
-        of, at, loop = self.of, self.at, self.of.tree.loops[i]
-        x = at.point(loop.first, of.row_point[i])
+        """Return the relative acceleration at a closure while no velocity changes, (6,)."""
+        tables, placed, loop = self.tables, self.placed, self.tables.tree.loops[i]
+        x = placed.point(loop.first, tables.row_point[i])
         moved = []
         for b in (loop.first, loop.second):
             V, A = self.twist[b], self.drift[b]
-            arm = minus(x, at.p[b])
+            arm = minus(x, placed.p[b])
             swept = cross(V[3:], arm)
             a = plus(plus(A[:3], cross(A[3:], arm)), cross(V[3:], swept))
             moved.append((plus(V[:3], swept), a, V[3:], A[3:]))
@@ -333,14 +346,14 @@ class MotionEquations:
     def _condense(
         self, parent: int, factors: Factors, border: dict[int, Vector], sides: dict[int, Number]
     ) -> None:
-        """Subtract what a cluster takes from the inertia of the link that it moves against."""
-        of = self.of
+        """Add an eliminated cluster's inertia and forces to the link that carries it."""
+        tables = self.tables
         for x in factors.order:
-            border.setdefault(x, [of.zero] * 6)
+            border.setdefault(x, [tables.zero] * 6)
         for x, later in factors.order.items():
             for y in later:
                 border[y] = minus(border[y], times(factors.lower[y, x], border[x]))
-        M = list(self.spatial.get(parent, [of.zero] * 36))
+        M = list(self.spatial.get(parent, [tables.zero] * 36))
         for x in factors.order:
             scaled = times(factors.inverse[x], border[x])
             for i in range(6):
@@ -351,25 +364,25 @@ class MotionEquations:
 
     def _solve(self, borders: list[dict[int, Vector]], sides: list[dict[int, Number]]) -> None:
         """Solve for the accelerations, from the ground outwards."""
-        of, at = self.of, self.at
-        found: dict[int, Number] = {}
-        beyond: dict[int, Vector] = {0: [of.zero] * 6}
-        for c in range(len(of.clusters) - 1, -1, -1):
-            cluster, known = of.clusters[c], dict[int, Number]()
+        tables, placed = self.tables, self.placed
+        solution: dict[int, Number] = {}
+        beyond: dict[int, Vector] = {0: [tables.zero] * 6}
+        for c in range(len(tables.clusters) - 1, -1, -1):
+            cluster, subtracted = tables.clusters[c], dict[int, Number]()
             if cluster.parent:
                 A = beyond[cluster.parent]
-                known = {x: dot(F, A) for x, F in borders[c].items()}
-            found.update(self.factors[c].back(sides[c], known))
+                subtracted = {x: dot(F, A) for x, F in borders[c].items()}
+            solution.update(self.factors[c].back(sides[c], subtracted))
             for b in cluster.links:
-                a = beyond[of.parent[b]]
-                a = [*plus(a[:3], cross(a[3:], at.arm[b])), *a[3:]]
-                for k in range(of.column[b], of.column[b + 1]):
-                    a = plus(a, times(found[k], at.motion[k]))
+                a = beyond[tables.parent[b]]
+                a = [*plus(a[:3], cross(a[3:], placed.arm[b])), *a[3:]]
+                for k in range(tables.column[b], tables.column[b + 1]):
+                    a = plus(a, times(solution[k], placed.motion[k]))
                 beyond[b] = a
-        self.a = [of.zero] * of.tree.nv
-        for k, value in found.items():
-            if k >= 0 and of.own[k]:
-                self.a[of.rate[k]] = value
+        self.a = [tables.zero] * tables.tree.nv
+        for k, value in solution.items():
+            if k >= 0 and tables.own[k]:
+                self.a[tables.rate[k]] = value
 
     def margins(self) -> list[Number]:
         """Return numbers that are all positive where the pivots leave enough digits."""

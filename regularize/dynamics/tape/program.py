@@ -138,16 +138,17 @@ class Recording:
         """Return the number that an operation gives, recorded as it is."""
         places = tuple(x.index for x in arguments)
         key = (operation, places, data)
-        known = self._known.get(key)
-        if known is None:
+        number = self._known.get(key)
+        if number is None:
             if value is None:
                 value = _value(operation, arguments)
-            known = self._known[key] = self._append(operation, places, data, value)
-        return known
+            number = self._known[key] = self._append(operation, places, data, value)
+        return number
 
     def _append(
         self, operation: str, places: tuple[int, ...], data: float | str | None, value: Any
     ) -> Number:
+        """Append an operation as a new number; raise where the program grows too long."""
         if len(self.numbers) >= self.most:
             raise UnsupportedExport(
                 f"straight-line code of this tree would have more than {self.most} operations; "
@@ -267,6 +268,7 @@ class Recording:
 
 
 def _index(x: Number) -> int:
+    """Return the index of a number, to sort by."""
     return x.index
 
 
@@ -282,14 +284,14 @@ def needed(results: Iterable[Number]) -> list[Number]:
     """Return the numbers that results depend on, in order."""
     stack = list(results)
     numbers = stack[0].recording.numbers if stack else []
-    found: set[int] = set()
+    indices: set[int] = set()
     places = [x.index for x in stack]
     while places:
         index = places.pop()
-        if index not in found:
-            found.add(index)
+        if index not in indices:
+            indices.add(index)
             places.extend(numbers[index].arguments)
-    return [numbers[i] for i in sorted(found)]
+    return [numbers[i] for i in sorted(indices)]
 
 
 def evaluate(

@@ -37,77 +37,82 @@ _SUPPORTED = ("fixed", "revolute", "spherical", "free")
 
 
 def step(
-    of: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
+    tables: TracedTree, q: Sequence[Number], v: Sequence[Number], tau: Sequence[Number], h: Number
 ) -> tuple[Vector, list[Number]]:
     """Return the next q and v and the largest error of rows, and margins: positive if right."""
-    unknown = sorted({closing_of(loop) for loop in of.tree.loops} - {*_SUPPORTED})
-    if unknown:
-        raise UnsupportedExport(
-            f"no straight-line code closes loops by {', '.join(unknown)} joints"
-        )
-    nv = of.tree.nv
-    at = PlacedLinks(of, q)
-    dynamics = MotionEquations(at, v, tau)
+    nv = tables.tree.nv
+    placed = PlacedLinks(tables, q)
+    dynamics = MotionEquations(placed, v, tau)
     margins = dynamics.margins()
     v = [v[i] + h * dynamics.a[i] for i in range(nv)]
-    q = integrated(of, q, [h * x for x in v], margins)
-    if of.tree.rows == 0:
-        return [*q, *v, of.zero], margins
-    at = PlacedLinks(of, q)
-    rows = at.rows_on_velocities()
-    factors = _products(of, rows)
+    q = integrated(tables, q, [h * x for x in v], margins)
+    if tables.tree.rows == 0:
+        return [*q, *v, tables.zero], margins
+    placed = PlacedLinks(tables, q)
+    rows = placed.rows_on_velocities()
+    factors = _products(tables, rows)
     margins += factors.margins(CLEAR)
     for _ in range(2):
-        change = _shortest(of, factors, rows, errors(at, margins))
-        q = integrated(of, q, change, margins)
-        at = PlacedLinks(of, q)
-    left = of.zero
-    for error in errors(at, margins):
-        left = of.recording.function("maximum", left, abs(error))
+        change = _shortest(tables, factors, rows, errors(placed, margins))
+        q = integrated(tables, q, change, margins)
+        placed = PlacedLinks(tables, q)
+    left = tables.zero
+    for error in errors(placed, margins):
+        left = tables.recording.function("maximum", left, abs(error))
     margins.append(CLOSED - left)
-    rows = at.rows_on_velocities()
+    rows = placed.rows_on_velocities()
     for _ in range(2):
-        speeds = [of.recording.sum([entry * v[j] for j, entry in row.items()]) for row in rows]
-        v = plus(v, _shortest(of, factors, rows, speeds))
+        v = plus(v, _shortest(tables, factors, rows, row_rates(placed, rows, v)))
     return [*q, *v, left], margins
 
 
-def _products(of: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
-    """Return factors of the rows beside an identity."""
-    entries: Entries = {(j, j): of.one for j in range(of.tree.nv)}
+def row_rates(
+    placed: PlacedLinks, rows: Sequence[dict[int, Number]], v: Sequence[Number]
+) -> Vector:
+    """Return what rows on velocities make of velocities."""
+    total = placed.tables.recording.sum
+    return [total([entry * v[j] for j, entry in row.items()]) for row in rows]
+
+
+def _products(tables: TracedTree, rows: Sequence[dict[int, Number]]) -> Factors:
+    """Return factors of identity and rows, the equations of shortest changes of velocities."""
+    entries: Entries = {(j, j): tables.one for j in range(tables.tree.nv)}
     entries |= {(j, -1 - r): x for r, row in enumerate(rows) for j, x in row.items()}
     touched = sorted({j for row in rows for j in row})
     unknowns = [*touched, *(-1 - r for r in range(len(rows)))]
     entries = {k: x for k, x in entries.items() if k[0] in set(unknowns)}
-    return Factors.of(of.recording, entries, unknowns)
+    return Factors.of(tables.recording, entries, unknowns)
 
 
 def _shortest(
-    of: TracedTree, factors: Factors, rows: Sequence[dict[int, Number]], values: Sequence[Number]
+    tables: TracedTree,
+    factors: Factors,
+    rows: Sequence[dict[int, Number]],
+    values: Sequence[Number],
 ) -> Vector:
     """Return the shortest change by which rows change by minus some values."""
-    sides = {x: -values[-1 - x] if x < 0 else of.zero for x in factors.order}
-    found = factors.back(factors.forth(sides), {})
-    change = [of.zero] * of.tree.nv
+    sides = {x: -values[-1 - x] if x < 0 else tables.zero for x in factors.order}
+    solution = factors.back(factors.forth(sides), {})
+    change = [tables.zero] * tables.tree.nv
     for r, row in enumerate(rows):
         for j, entry in row.items():
-            change[j] = change[j] - entry * found[-1 - r]
+            change[j] = change[j] - entry * solution[-1 - r]
     return change
 
 
 def integrated(
-    of: TracedTree, q: Sequence[Number], change: Sequence[Number], margins: list[Number]
+    tables: TracedTree, q: Sequence[Number], change: Sequence[Number], margins: list[Number]
 ) -> Vector:
     """Return the configuration after a tangent step; too wide turns spoil the margins."""
     result = list(q)
-    for link in of.tree.links:
+    for link in tables.tree.links:
         if link.follows:
             continue
         i, u = link.coordinate, change[link.rate : link.rate + link.freedoms]
         if link.kind in ("revolute", "prismatic"):
             result[i] = q[i] + u[0]
         elif link.kind == "continuous":
-            result[i : i + 2] = _turned_pair(of, q[i : i + 2], u[0])
+            result[i : i + 2] = _turned_pair(tables, q[i : i + 2], u[0])
         elif link.kind == "planar":
             square = u[2] * u[2]
             margins.append(TURN - square)
@@ -116,7 +121,7 @@ def integrated(
             y = u[1] * sine + u[0] * u[2] * versine
             result[i] = q[i] + q[i + 2] * x - q[i + 3] * y
             result[i + 1] = q[i + 1] + q[i + 3] * x + q[i + 2] * y
-            result[i + 2 : i + 4] = _turned_pair(of, q[i + 2 : i + 4], u[2])
+            result[i + 2 : i + 4] = _turned_pair(tables, q[i + 2 : i + 4], u[2])
         else:
             if link.kind == "free":
                 moved = rotate(quaternion(q[i + 3 : i + 7]), _screwed(list(u[:3]), list(u[3:])))
@@ -128,9 +133,9 @@ def integrated(
     return result
 
 
-def _turned_pair(of: TracedTree, pair: Sequence[Number], angle: Number) -> Vector:
+def _turned_pair(tables: TracedTree, pair: Sequence[Number], angle: Number) -> Vector:
     """Return cosine and sine turned by an angle."""
-    c, s = of.recording.function("cos", angle), of.recording.function("sin", angle)
+    c, s = tables.recording.function("cos", angle), tables.recording.function("sin", angle)
     x, y = pair[0] * c - pair[1] * s, pair[0] * s + pair[1] * c
     length = (x * x + y * y).root()
     return [x / length, y / length]
@@ -150,7 +155,7 @@ def _series(square: Number, start: int) -> Number:
 
 
 def _screwed(v: Vector, o: Vector) -> Vector:
-    """Return where the origin goes along a twist."""
+    """Return the displacement of the origin by a unit of time at a twist (v, o)."""
     square, once = dot(o, o), cross(o, v)
     return plus(plus(v, times(_series(square, 2), once)), times(_series(square, 3), cross(o, once)))
 
@@ -167,81 +172,89 @@ def _turned_quaternion(q: Sequence[Number], u: Sequence[Number], square: Number)
     return [a * inverse for a in turned]
 
 
-def errors(at: PlacedLinks, margins: list[Number]) -> Vector:
+def errors(placed: PlacedLinks, margins: list[Number]) -> Vector:
     """Return the errors of all rows; see ``residual.c``."""
-    of = at.of
-    found: Vector = []
-    for i, loop in enumerate(of.tree.loops):
+    tables = placed.tables
+    unknown = sorted({closing_of(loop) for loop in tables.tree.loops} - {*_SUPPORTED})
+    if unknown:
+        raise UnsupportedExport(
+            f"no straight-line code closes loops by {', '.join(unknown)} joints"
+        )
+    values: Vector = []
+    for i, loop in enumerate(tables.tree.loops):
         kind = closing_of(loop)
         if kind == "revolute":
-            error = _hinge_error(at, i, margins)
+            error = _hinge_error(placed, i, margins)
         else:
-            error = _frame_error(at, i, kind, margins)
-        rows = of.covector[of.row[i] : of.row[i + 1]]
-        found += [dot(of.numbers(row), error) for row in rows]
-    targets = zip(of.tree.couplings, of.tree.targets, strict=True)
-    for r, (coupling, target) in enumerate(targets, start=of.row[-1]):
-        total = of.recording.number(-float(target))
+            error = _frame_error(placed, i, kind, margins)
+        rows = tables.covector[tables.row[i] : tables.row[i + 1]]
+        values += [dot(tables.numbers(row), error) for row in rows]
+    targets = zip(tables.tree.couplings, tables.tree.targets, strict=True)
+    for r, (coupling, target) in enumerate(targets, start=tables.row[-1]):
+        total = tables.recording.number(-float(target))
         for j in np.flatnonzero(coupling):
-            if (r, int(j)) in at.curves:
-                total = total + at.curves[r, int(j)][0]
+            if (r, int(j)) in placed.curves:
+                total = total + placed.curves[r, int(j)][0]
             else:
-                total = total + at.coordinate(int(j)) * float(coupling[j])
-        found.append(total)
-    return found
+                total = total + placed.coordinate(int(j)) * float(coupling[j])
+        values.append(total)
+    return values
 
 
-def _between(at: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
-    """Return the closing frames' offset and the second link's rotation, in the first link."""
-    of, loop = at.of, at.of.tree.loops[i]
-    R = at.R[loop.first]
-    place = rotate_back(R, minus(at.point(loop.second, second[3]), at.p[loop.first]))
-    d = minus(place, of.numbers(of.first_frame[i][3]))
-    return d, product([*_transposed(R)], at.R[loop.second])
+def _between(placed: PlacedLinks, i: int, second: Array) -> tuple[Vector, Vector]:
+    """Return the offset of a closure's frames and the second link's rotation, in the first link."""
+    tables, loop = placed.tables, placed.tables.tree.loops[i]
+    R = placed.R[loop.first]
+    place = rotate_back(R, minus(placed.point(loop.second, second[3]), placed.p[loop.first]))
+    d = minus(place, tables.numbers(tables.first_frame[i][3]))
+    return d, product([*_transposed(R)], placed.R[loop.second])
 
 
 def _transposed(R: Sequence[Number]) -> Vector:
+    """Return the transpose of a rotation."""
     return [*R[0::3], *R[1::3], *R[2::3]]
 
 
-def _hinge_error(at: PlacedLinks, i: int, margins: list[Number]) -> Vector:
+def _hinge_error(placed: PlacedLinks, i: int, margins: list[Number]) -> Vector:
     """Return the error twist of a closing hinge."""
-    of, loop = at.of, at.of.tree.loops[i]
-    mine, other = of.first_frame[i], of.second_frame[i]
-    theirs = rotate(at.R[loop.second], of.numbers(other[:3, 2]))
-    d, _ = _between(at, i, other)
-    axis = of.numbers(mine[:3, 2])
-    seen = rotate_back(at.R[loop.first], theirs)
-    turn = cross(axis, seen)
+    tables, loop = placed.tables, placed.tables.tree.loops[i]
+    first, second = tables.first_frame[i], tables.second_frame[i]
+    second_axis = rotate(placed.R[loop.second], tables.numbers(second[:3, 2]))
+    d, _ = _between(placed, i, second)
+    axis = tables.numbers(first[:3, 2])
+    seen_axis = rotate_back(placed.R[loop.first], second_axis)
+    turn = cross(axis, seen_axis)
     square = dot(turn, turn)
     if square.constant is None:
-        margins += [NEAR - square, dot(axis, seen)]
+        margins += [NEAR - square, dot(axis, seen_axis)]
     factor = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)))
     rest = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0)) * factor * factor
-    return _of_turn(of, i, mine[3], d, times(factor, turn), rest)
+    return _of_turn(tables, i, first[3], d, times(factor, turn), rest)
 
 
-def _of_turn(of: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number) -> Vector:
-    """Return the twist about the rows' point of a rotation and a displacement."""
+def _of_turn(
+    tables: TracedTree, i: int, place: Array, d: Vector, turn: Vector, rest: Number
+) -> Vector:
+    """Return the error twist about the rows' point of a displacement and a rotation vector."""
     swept = cross(turn, d)
     twice = cross(turn, swept)
     linear = [a - 0.5 * b + rest * c for a, b, c in zip(d, swept, twice, strict=True)]
-    arm = of.numbers(place - of.row_point[i])
+    arm = tables.numbers(place - tables.row_point[i])
     return [*plus(linear, cross(arm, turn)), *turn]
 
 
-def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> Vector:
+def _frame_error(placed: PlacedLinks, i: int, kind: str, margins: list[Number]) -> Vector:
     """Return the error twist of a closing weld, ball or free joint."""
-    of = at.of
-    mine, other = of.first_frame[i], of.second_frame[i]
-    d, between = _between(at, i, other)
+    tables = placed.tables
+    first, second = tables.first_frame[i], tables.second_frame[i]
+    d, between = _between(placed, i, second)
     if kind == "free":
-        return [of.zero] * 6
+        return [tables.zero] * 6
     if kind == "spherical":
-        return [*d, of.zero, of.zero, of.zero]
+        return [*d, tables.zero, tables.zero, tables.zero]
     # A weld: the rotation from the first frame to the second one, in the first one's axes.
-    F = of.numbers(mine[:3])
-    R = product(product(_transposed(F), between), of.numbers(other[:3]))
+    F = tables.numbers(first[:3])
+    R = product(product(_transposed(F), between), tables.numbers(second[:3]))
     trace = R[0] + R[4] + R[8]
     root = (trace + 1.0).root()
     scale = 0.5 / root
@@ -250,4 +263,4 @@ def _frame_error(at: PlacedLinks, i: int, kind: str, margins: list[Number]) -> V
     margins += [NEAR - sine, trace]
     factor = 2.0 + sine * (1.0 / 3.0 + sine * (3.0 / 20.0 + sine * (5.0 / 56.0)))
     rest = 1.0 / 12.0 + sine * (1.0 / 180.0 + sine * (1.0 / 420.0))
-    return _of_turn(of, i, mine[3], d, rotate(F, times(factor, v)), rest)
+    return _of_turn(tables, i, first[3], d, rotate(F, times(factor, v)), rest)

@@ -58,7 +58,7 @@ def product(A: Sequence[Number], B: Sequence[Number]) -> Vector:
 
 
 def turned(R: Sequence[Number], c: Number, s: Number) -> Vector:
-    """Return R times a turn about z of a cosine and sine."""
+    """Return R times a rotation about z by an angle of cosine c and sine s."""
     rows = (R[0:3], R[3:6], R[6:9])
     return [x for r in rows for x in (r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2])]
 
@@ -74,7 +74,7 @@ def quaternion(q: Sequence[Number]) -> Vector:
 
 
 def act(rigid: Sequence[Number], a: Sequence[Number]) -> Vector:
-    """Return the wrench that an acceleration of a rigid inertia needs."""
+    """Return the wrench that gives a rigid inertia an acceleration."""
     m, first, second = rigid[0], rigid[1:4], rigid[4:]
     force = plus(times(m, a[:3]), cross(a[3:], first))
     return [*force, *plus(spin(second, a[3:]), cross(first, a[:3]))]
@@ -87,7 +87,7 @@ def spin(second: Sequence[Number], o: Sequence[Number]) -> Vector:
 
 
 def shifted(rigid: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """Return a rigid inertia about another origin from which its own has the arm d."""
+    """Return a rigid inertia about a new origin, from which the old one lies at d."""
     m, first, second = rigid[0], rigid[1:4], rigid[4:]
     e = [x + 0.5 * m * y for x, y in zip(first, d, strict=True)]
     x, y, z = e[0] * d[0], e[1] * d[1], e[2] * d[2]
@@ -99,7 +99,7 @@ def shifted(rigid: Sequence[Number], d: Sequence[Number]) -> Vector:
 
 
 def carried(wrench: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """Return a wrench about another origin from which its own has the arm d."""
+    """Return a wrench about a new origin, from which the old one lies at d."""
     return [*wrench[:3], *plus(wrench[3:], cross(d, wrench[:3]))]
 
 
@@ -117,7 +117,7 @@ def matrix_of(rigid: Sequence[Number], zero: Number) -> Vector:
 
 
 def moved_matrix(M: Sequence[Number], d: Sequence[Number]) -> Vector:
-    """Return a 6 x 6 inertia about another origin from which its own has the arm d."""
+    """Return a 6 x 6 inertia about a new origin, from which the old one lies at d."""
     result = list(M)
     for k in range(6):  # X^T from the left: moments gain d x the forces of each column
         column = [M[6 * i + k] for i in range(3)]

@@ -53,14 +53,14 @@ class AffineForm:
 
     @classmethod
     def variables(cls, center: Array, radius: Array) -> list[AffineForm]:
-        """Return the variables over boxes with some middles and half widths, (N, k) each."""
+        """Return the k variables over N boxes, given by middles and half widths (N, k)."""
         k = center.shape[1]
         units = np.eye(k)[:, :, None] * radius.T
         rounded = ROUNDED * np.abs(center)
         return [cls(center[:, i], units[i], rounded[:, i]) for i in range(k)]
 
     def between(self, low: Array, high: Array) -> AffineForm:
-        """Return anything within bounds, over the same boxes."""
+        """Return a form for values within bounds (N,), over the same boxes."""
         center = 0.5 * (low + high)
         error = np.maximum(high - center, center - low) * (1.0 + ROUNDED)
         return AffineForm(center, np.zeros_like(self.slopes), error)
@@ -87,12 +87,12 @@ class AffineForm:
         return AffineForm(-self.center, -self.slopes, self.error)
 
     def where(self, mask: Mask) -> AffineForm:
-        """Return the same values, NaN outside of a mask."""
+        """Return the form with NaN error for boxes outside of a mask (N,)."""
         return AffineForm(self.center, self.slopes, np.where(mask, self.error, np.nan))
 
 
 def _rounded(center: Array, slopes: Array, error: Array) -> AffineForm:
-    """Return a form whose error includes what its numbers are rounded by."""
+    """Return an affine form whose error includes the rounding of its numbers."""
     size = np.abs(center) + np.abs(slopes).sum(axis=0) + error
     return AffineForm(center, slopes, error + ROUNDED * size)
 
@@ -105,15 +105,15 @@ def _square(a: AffineForm) -> AffineForm:
 
 
 def _curve(a: AffineForm, value: Array, rate: Array, bend: Array) -> AffineForm:
-    """Return a function, from value and derivative in the middle, and its second derivative."""
+    """Return f(a) by its value and derivative in the middle and a bound of |f''|."""
     error = np.abs(rate) * a.error + 0.5 * bend * a.radius**2
     return _rounded(value, rate * a.slopes, error)
 
 
 def _inverse(a: AffineForm) -> AffineForm:
     nearest = np.abs(a.center) - a.radius
-    found = _curve(a, 1.0 / a.center, -1.0 / a.center**2, 2.0 / nearest**3)
-    return found.where(nearest > 0.0)
+    form = _curve(a, 1.0 / a.center, -1.0 / a.center**2, 2.0 / nearest**3)
+    return form.where(nearest > 0.0)
 
 
 def _root(a: AffineForm) -> AffineForm:
@@ -133,7 +133,7 @@ def _atan2(y: AffineForm, x: AffineForm) -> AffineForm:
 
 
 def _remainder(a: AffineForm, turn: AffineForm) -> AffineForm:
-    """Take away the same number of turns all over the box; NaN where that differs."""
+    """Return a reduced by whole turns; NaN where the number of turns differs in the box."""
     period = float(turn.center.flat[0])
     less = np.round(a.center / period)
     same = (less == np.round(a.low / period)) & (less == np.round(a.high / period))
@@ -147,12 +147,12 @@ def _absolute(a: AffineForm) -> AffineForm:
 
 
 def _compared(less: AffineForm, more: AffineForm) -> AffineForm:
-    """Return whether one is less than the other: 1, 0, or undecided."""
+    """Return 1 where ``less`` < ``more`` all over the box, 0 where nowhere, else [0, 1]."""
     return less.between((less.high < more.low).astype(float), (less.low <= more.high).astype(float))
 
 
 def _selected(condition: AffineForm, yes: AffineForm, no: AffineForm) -> AffineForm:
-    """Return the selected form; bounds of both where the condition is not decided."""
+    """Return ``yes`` or ``no`` by a condition; bounds of both where it is not decided."""
     chosen, other = condition.low > 0.5, condition.high < 0.5
     either = yes.between(np.minimum(yes.low, no.low), np.maximum(yes.high, no.high))
     parts = zip(*((x.center, x.slopes, x.error) for x in (yes, no, either)), strict=True)
@@ -189,16 +189,16 @@ def bounds_of(
     lines: Sequence[Number], names: Sequence[str], z: Array, radius: Array
 ) -> tuple[Array, Array]:
     """Return lower and upper bounds of formulas over boxes of middles and half widths (N, k)."""
-    given = dict(zip(names, AffineForm.variables(z, radius), strict=True))
+    forms = dict(zip(names, AffineForm.variables(z, radius), strict=True))
     nothing = np.zeros(len(z)), np.zeros(z.T.shape)
 
     def constant(value: float) -> AffineForm:
         return AffineForm(nothing[0] + value, nothing[1], nothing[0])
 
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        values = evaluate(needed(lines), given, _FUNCTIONS, constant)
-    found = [values[x.index] for x in lines]
-    return np.stack([x.low for x in found], -1), np.stack([x.high for x in found], -1)
+        values = evaluate(needed(lines), forms, _FUNCTIONS, constant)
+    results = [values[x.index] for x in lines]
+    return np.stack([x.low for x in results], -1), np.stack([x.high for x in results], -1)
 
 
 def contracted(Y: Array, rates: tuple[Array, Array]) -> Array:
@@ -244,33 +244,33 @@ class Domain:
 
     @property
     def share(self) -> float:
-        """Part of the motors' range that it covers."""
+        """Part of the motors' range that the domain covers, 0 to 1."""
         return self.part * float(np.mean(self.inside))
 
     def contains(self, theta: Array) -> Mask:
-        """Return which motor values (N, k) lie in it, (N,)."""
+        """Return which motor values (N, k) lie in the domain, (N,)."""
         n = self.inside.shape[0]
         low, width = self.bounds[:, 0], (self.bounds[:, 1] - self.bounds[:, 0]) / n
         with np.errstate(invalid="ignore"):
             place = np.floor((theta - low) / width)
             within = ((place >= 0) & (place < n)).all(axis=-1)
             cells = np.where(within[:, None], place, 0.0).astype(int)
-        found = within & self.inside[tuple(cells.T)]
-        left = np.flatnonzero(~found & np.isfinite(theta).all(axis=-1))
+        inside_cells = within & self.inside[tuple(cells.T)]
+        left = np.flatnonzero(~inside_cells & np.isfinite(theta).all(axis=-1))
         for part in np.array_split(left, 1 + len(left) * len(self.lower) // 10**6):
             x = theta[part, None]  # on faces
-            found[part] = ((x >= self.lower) & (x <= self.upper)).all(axis=-1).any(axis=-1)
-        return np.asarray(found)
+            inside_cells[part] = ((x >= self.lower) & (x <= self.upper)).all(axis=-1).any(axis=-1)
+        return np.asarray(inside_cells)
 
     def corners(self, most: int) -> Array:
-        """Return corners of the boxes, of the first ones where there are too many, shape (M, k)."""
+        """Return corners of the boxes, at most about ``most`` of them, shape (M, k)."""
         ends = np.stack([self.lower, self.upper], axis=1)[: max(1, most >> self.lower.shape[1])]
         k = self.lower.shape[1]
         ways = np.array([*product((0, 1), repeat=k)], dtype=int)
         return np.asarray(ends[:, ways, np.arange(k)]).reshape(-1, k)
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
-        """Return random motor values in it, uniform by volume, shape (count, k)."""
+        """Return random motor values in the domain, uniform by volume, shape (count, k)."""
         cells = np.argwhere(self.inside)
         chosen = cells[rng.integers(len(cells), size=count)] + rng.uniform(size=(count, 1))
         chosen = chosen - chosen % 1 + rng.uniform(size=chosen.shape)
@@ -279,7 +279,7 @@ class Domain:
 
 
 def merged(inside: Mask, bounds: Array) -> tuple[Array, Array]:
-    """Return cells of a grid as few boxes: lower and upper corners, shape (boxes, k)."""
+    """Return the marked cells of a grid over ``bounds`` merged to few boxes (boxes, k)."""
     n, k = inside.shape[0], inside.ndim
     left, low, high = inside.copy(), [], []
     for cell in np.argwhere(inside):

@@ -76,11 +76,11 @@ class Chart:
         return [str(x.data) for x in self.parameters]
 
     def first(self, lines: Sequence[Number]) -> list[list[Number]]:
-        """Return formulas of the derivatives of formulas by the parameters."""
+        """Return derivatives of formulas by the parameters, a row for each formula."""
         return derivatives(lines, self.parameters)
 
     def side(self, back: bool) -> list[Number]:
-        """Return the formulas of motors, or joints, and of the closures, (n,)."""
+        """Return the formulas of motors (``back``: joints), then of the closures, (n,)."""
         return [*(self.joints if back else self.motors), *self.closures]
 
     @cached_property
@@ -107,7 +107,7 @@ class Chart:
         return self.program([y for row in rows for each in self.first(row) for y in each])
 
     def program(self, lines: Sequence[Number]) -> Compiled:
-        """Return a program from the parameters to some formulas."""
+        """Return the compiled program from the parameters to some formulas."""
         return compiled(lines, self.parameters)
 
 
@@ -138,7 +138,7 @@ def chart_of(
 
 
 def _regular(chart: Chart) -> float:
-    """Return how far the stored pose is from where formulas fail, 0 to 1, or -1."""
+    """Return how regular a chart is at the stored pose: 0 (singular) to 1, -1 if undefined."""
     margins = columns(chart.values, chart.start[None])[0, 2 * len(chart.parameters) :]
     slopes = columns(chart.slopes, chart.start[None]).reshape(2, len(chart.start), -1)
     if not (np.isfinite(slopes).all() and np.isfinite(margins).all()):
@@ -149,7 +149,7 @@ def _regular(chart: Chart) -> float:
 def chart_by(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], names: Sequence[str]
 ) -> Chart | None:
-    """Return formulas of motors and joints by given coordinates, on the stored pose's branch."""
+    """Return the chart whose parameters are the coordinates ``names``, on the stored branch."""
     known = stored_configuration(graph)
     return next(_charts(graph, motors, joints, [tuple(names)], None, known), None)
 
@@ -162,7 +162,7 @@ def _charts(
     branch: int | None,
     q: Array,
 ) -> Iterator[Chart]:
-    """Yield charts without closures, each by one set of the coordinates that are tried."""
+    """Yield charts without closures, one for each candidate set of coordinates that works."""
     for inputs in candidates:
         try:
             solution = closed_form(graph, inputs)
@@ -174,9 +174,9 @@ def _charts(
         names = coordinate_names(graph.mechanism)
         wanted = [names.index(name) for name in (*motors, *joints)]
         if set(wanted) <= known.keys() and (solution.solved or solution.unknowns):
-            found = _chart(graph, solution.given, solution.plan, wanted, q, branch)
-            if found is not None:
-                yield found
+            chart = _chart(graph, solution.given, solution.plan, wanted, q, branch)
+            if chart is not None:
+                yield chart
 
 
 def _open_charts(
@@ -188,17 +188,17 @@ def _open_charts(
     single = [names[c] for e in graph.edges if not e.group for c in e.columns]
     for more in range(1, MORE + 1):
         sides = [side for side in (tuple(motors), tuple(joints)) if {*side} <= {*single}]
-        for own in dict.fromkeys(sides):
-            others = [name for name in single if name not in own]
+        for side_names in dict.fromkeys(sides):
+            others = [name for name in single if name not in side_names]
             for added in islice(combinations(others, more), TRIES):
-                given = inputs_of(graph, (*own, *added))
+                given = inputs_of(graph, (*side_names, *added))
                 plan = Planner(graph, given.columns, PRECISION).plan()
                 if len(plan.choices) > STEPS:
                     return
                 if {*wanted} <= plan.known.coordinates.keys() and len(plan.gaps) >= more:
-                    found = _chart(graph, given, plan, wanted, q, branch)
-                    if found is not None:
-                        yield found
+                    chart = _chart(graph, given, plan, wanted, q, branch)
+                    if chart is not None:
+                        yield chart
 
 
 def _candidates(
@@ -271,7 +271,7 @@ def _chart(
 def _independent(
     gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
 ) -> tuple[Number, ...] | None:
-    """Return as many gaps as asked for that imply all others; None where there are fewer.
+    """Return ``count`` closure equations that imply all others; None where there are fewer.
 
     Gaps are analytic: what vanishes near a pose wherever those do vanishes all over the branch.
     """
@@ -304,7 +304,7 @@ def _independent(
 
 
 def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Array | None:
-    """Return the signs of the branch on which coordinates are as stored; None if on none."""
+    """Return the branch's signs that give the stored coordinates q; None if no branch does."""
     count = plan.tape.signs
     bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1] & 1
     every = np.asarray(1.0 - 2.0 * bits, dtype=np.float64)

@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +20,21 @@ from regularize.commands.files import (
 )
 from regularize.commands.options import count, fitted, option, some
 from regularize.escape import displayed
+from regularize.mechanism.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from regularize.guests.actuation.map import ActuationMap
 
 #: What is written, by the ending of the file.
 ENDINGS = (".c", ".py", ".npz", ".json")
+#: By which part the inertia of a twin may be off unsaid.
+FAR_OFF = 0.1
 #: States of a table.
 STATES, SHOWN = 10_000, 200
 
 
 def names(text: str) -> list[str]:
-    """Return the names of a list with commas."""
+    """Return the names in a text that separates them by commas."""
     return [name for name in text.split(",") if name]
 
 
@@ -108,19 +112,20 @@ def add_twin(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``regularize twin``."""
     add_model(parser)
     add_joints(parser)
-    add_fail_on(parser, default="error")  # that motors stay behind is what a twin is for
+    add_fail_on(parser)
     words = "the file to write, in the format of its ending: .xml .urdf .sdf .usda"
     option(parser, "-o FILE", words, required=True, action=OutputAction, model=True)
 
 
 def run_twin(arguments: argparse.Namespace) -> int:
-    """Write the twin; the exit status is 1 if the format could not hold all of it."""
+    """Write the twin; return 1 if the format could not hold all of it or its inertia is far off."""
     from regularize.files import save
     from regularize.guests.actuation.twin import serial_twin
 
     mechanism = load_model(arguments.file, arguments)
     twin = serial_twin(mechanism, arguments.motors, arguments.joints)
-    status = report_findings(save(twin.mechanism, arguments.out), arguments.fail_on)
+    findings = [*save(twin.mechanism, arguments.out), *inertia_finding(twin.error)]
+    status = report_findings(findings, arguments.fail_on)
     lines = [
         f"motors: {', '.join(twin.map.motor_names)}",
         f"joints: {', '.join(twin.map.joint_names)}",
@@ -129,6 +134,14 @@ def run_twin(arguments: argparse.Namespace) -> int:
     ]
     sys.stdout.write(fitted(lines))
     return status
+
+
+def inertia_finding(error: float) -> Iterator[Diagnostic]:
+    """Warn where the inertia of a twin in its joints is off by more than a tenth."""
+    if error > FAR_OFF:
+        message = f"the twin's inertia is off by up to {100 * error:.3g} % in its joints, so that "
+        message += "it answers torques otherwise than the robot; joints that are driven at a "
+        yield Diagnostic("REG342", "warning", message + "constant ratio are met exactly")
 
 
 def add_states(parser: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ class PolynomialFit:
 
 
 def _horner(u: Sequence[Number], table: dict[tuple[int, ...], float], axis: int) -> Number:
-    """Return a polynomial in the variables from an axis on."""
+    """Return a polynomial of the variables u[axis:] by Horner's rule; exponents to weights."""
     code = u[0].recording
     if axis == len(u):
         (value,) = table.values()
@@ -121,7 +121,7 @@ class Conversion:
 
     @classmethod
     def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Conversion]:
-        """Yield conversions of more and more steps."""
+        """Yield conversions with more and more of Newton's steps."""
         known, wanted = chart.side(back), chart.motors if back else chart.joints
         k, n, code = len(wanted), len(chart.parameters), Recording()
         given = tuple(code.variable(f"x{i}") for i in range(k))
@@ -151,12 +151,12 @@ class Conversion:
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
 
     def found_at(self, x: Array) -> Array:
-        """Return results (M, k) at those of the values (N, k) that have some."""
+        """Return finite results (M, k) among those of the values (N, k)."""
         found = columns(self.program, x)[:, : len(self.found)]
         return np.asarray(found[np.isfinite(found).all(axis=1)])
 
     def within(self, x: Array) -> Conversion:
-        """Return the conversion for values near some (N, k): formulas do not hold a turn away."""
+        """Return the conversion restricted to the neighbourhood of values (N, k)."""
         low, high = x.min(axis=0), x.max(axis=0)
         more = np.minimum(BEYOND * (high - low), 0.5 * (2.0 * np.pi - (high - low)))
         more = np.maximum(more, 0.02 * (high - low)) + 1e-6

@@ -46,7 +46,7 @@ BOXES = 20_000
 
 @dataclass(frozen=True, eq=False)
 class ActuationMap(SubsystemMaps):
-    """What motors and the joints that they drive tell of each other, on one branch.
+    """Map between motors and the joints that they drive through loops, on one branch.
 
     Motor values theta and joint values q are in rad and m, counted from the zeros of the model's
     joints; arrays have the shape (k,) or (N, k). Outside of the domain every method raises
@@ -63,24 +63,30 @@ class ActuationMap(SubsystemMaps):
         return f"<ActuationMap {way[0]:.60} to {way[1]:.60}: {self.domain!r}>"
 
     def joints(self, theta: ArrayLike, *, strict: bool = True) -> Array:
-        """Joint values of motor values, (k,) or (N, k)."""
+        """Return joint values of motor values, (k,) or (N, k)."""
         return self._other(theta, back=False, strict=strict)
 
     def motors(self, q: ArrayLike, *, strict: bool = True) -> Array:
-        """Motor values of joint values, (k,) or (N, k)."""
+        """Return motor values of joint values, (k,) or (N, k)."""
         return self._other(q, back=True, strict=strict)
 
     def _other(self, given: ArrayLike, *, back: bool, strict: bool) -> Array:
+        """Return joints of motors, or (``back``) motors of joints."""
         x, single = self._values(given, "q" if back else "theta")
         result = np.empty_like(x)
-        for each in self.drives:
-            own, other = (each.joints, each.motors) if back else (each.motors, each.joints)
-            result[:, other] = each.solved(x[:, own], back)[0]
+        for subsystem in self.drives:
+            known, wanted = (
+                (subsystem.joints, subsystem.motors)
+                if back
+                else (subsystem.motors, subsystem.joints)
+            )
+            result[:, wanted] = subsystem.solved(x[:, known], back)[0]
         if strict and not np.isfinite(result).all():
             self._refuse(x, result, back)
         return result[0] if single else result
 
     def _refuse(self, x: Array, result: Array, back: bool) -> None:
+        """Raise ``ModelError`` for the first values that are outside of the domain."""
         worst = x[int(np.flatnonzero(~np.isfinite(result).all(axis=1))[0])]
         names = self.joint_names if back else self.motor_names
         values = ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, worst, strict=True))
@@ -90,32 +96,33 @@ class ActuationMap(SubsystemMaps):
         )
 
     def jacobian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
-        """Derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
+        """Return derivatives of joints by motors dq/dtheta, shape (k, k) or (N, k, k)."""
         return self._blocks(theta, 2, lambda each, z: each.jacobian(z), strict)
 
     def hessian(self, theta: ArrayLike, *, strict: bool = True) -> Array:
-        """Second derivatives of joints by motors, shape (k, k, k) or (N, k, k, k)."""
+        """Return second derivatives of joints by motors, shape (k, k, k) or (N, k, k, k)."""
         return self._blocks(theta, 3, lambda each, z: each.hessian(z), strict)
 
     def _blocks(
         self, given: ArrayLike, axes: int, of: Callable[[SubsystemMap, Array], Array], strict: bool
     ) -> Array:
+        """Return derivatives ``of`` all subsystems, put together along ``axes`` axes of size k."""
         x, single = self._values(given, "theta")
         k = len(self.motor_names)
         result = np.zeros((len(x), *(k,) * axes))
         bad = np.zeros(len(x), dtype=bool)
-        for each in self.drives:
-            z = each.solved(x[:, each.motors], back=False)[1]
+        for subsystem in self.drives:
+            z = subsystem.solved(x[:, subsystem.motors], back=False)[1]
             bad |= ~np.isfinite(z).all(axis=1)
-            places = np.ix_(range(len(x)), each.joints, *[each.motors] * (axes - 1))
-            result[places] = of(each, z)
+            places = np.ix_(range(len(x)), subsystem.joints, *[subsystem.motors] * (axes - 1))
+            result[places] = of(subsystem, z)
         result[bad] = np.nan
         if strict and bad.any():
             self._refuse(x, np.where(bad[:, None], np.nan, x), back=False)
         return result[0] if single else result
 
     def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
-        """Joint torques that motor torques are, by power: J^-T tau_m; N m and N, (k,) or (N, k)."""
+        """Return joint torques of motor torques, J^-T tau_m, in N m and N, (k,) or (N, k)."""
         J = self.jacobian(theta, strict=strict)
         tau = numbers(tau_m, "tau_m")
         shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
@@ -123,12 +130,12 @@ class ActuationMap(SubsystemMaps):
         return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
 
     def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
-        """Motor torques of joint torques: J^T tau_q; N m and N, shape (k,) or (N, k)."""
+        """Return motor torques of joint torques, J^T tau_q, in N m and N, (k,) or (N, k)."""
         J, tau = self.jacobian(theta, strict=strict), numbers(tau_q, "tau_q")
         return np.asarray(np.einsum("...ji,...j->...i", J, tau))
 
     def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike, *, strict: bool = True) -> Array:
-        """Inertia that rotors have at the joints: J^-T J_m J^-1, shape (k, k) or (N, k, k).
+        """Return the rotors' inertia at the joints, J^-T J_m J^-1, shape (k, k) or (N, k, k).
 
         Args:
             theta: Motor values.
@@ -144,22 +151,22 @@ class ActuationMap(SubsystemMaps):
         return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
 
     def margin(self, theta: ArrayLike) -> Array:
-        """Distance from singularities: 0 at one, NaN outside of the domain, shape () or (N,).
+        """Return the distance from singularities: 0 at one, NaN outside of the domain, () or (N,).
 
         The least of the scaled discriminants of the branch, and of the reciprocal conditions of
         the derivatives of motors and joints by the parameters that they are formulas of.
         """
         x, single = self._values(theta, "theta")
         least = np.full(len(x), np.inf)
-        for each in self.drives:
-            z = each.solved(x[:, each.motors], back=False)[1]
+        for subsystem in self.drives:
+            z = subsystem.solved(x[:, subsystem.motors], back=False)[1]
             good = np.flatnonzero(np.isfinite(z).all(axis=1))
-            n, own = z.shape[1], np.full(len(x), np.nan)
-            values = columns(each.chart.values, z[good])[:, 2 * n :]
-            sizes = np.linalg.svd(each.chart.rates(z[good]), compute_uv=False)
+            n, margins = z.shape[1], np.full(len(x), np.nan)
+            values = columns(subsystem.chart.values, z[good])[:, 2 * n :]
+            sizes = np.linalg.svd(subsystem.chart.rates(z[good]), compute_uv=False)
             ratios = sizes[..., -1] / np.maximum(sizes[..., 0], 1e-300)
-            own[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
-            least = np.minimum(least, own)
+            margins[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
+            least = np.minimum(least, margins)
         return least[0] if single else least
 
     @cached_property
@@ -188,11 +195,11 @@ class ActuationMap(SubsystemMaps):
         return ProductDomain(lower, upper, self.proved, bounds, nothing, self.share, pairs)
 
     def samples(self, count: int, seed: int = 0) -> Array:
-        """Random motor values in the domain, shape (count, k)."""
+        """Return random motor values in the domain, shape (count, k)."""
         return self.domain.samples(count, np.random.default_rng(seed))
 
     def to_c(self, path: str | PathLike[str] | None = None, name: str | None = None) -> str:
-        """C99 source that needs ``math.h`` alone; written to a path where one is given.
+        """Return C99 source that needs ``math.h`` alone; write it to a path where one is given.
 
         ``int NAME_joints(const double *theta, double *q)``, ``int NAME_motors(const double *q,
         double *theta)`` and ``int NAME_jacobian(const double *theta, double *J)`` return 0, or 1
@@ -201,26 +208,26 @@ class ActuationMap(SubsystemMaps):
         return written(c_source, self, path, name)
 
     def to_python(self, path: str | PathLike[str] | None = None) -> str:
-        """A module of ``joints(theta)``, ``motors(q)``, ``jacobian(theta)`` that needs numpy alone.
+        """Return a numpy module of ``joints(theta)``, ``motors(q)`` and ``jacobian(theta)``.
 
         Arrays have the shape (..., k); outside of the domain there is NaN.
         """
         return written(python_source, self, path, None)
 
     def to_jax(self, *, back: bool = False) -> Callable[[Any], Any]:
-        """A function of (..., k) for JAX: joints of motors, or back; use 64 bit."""
+        """Return a JAX function (..., k) of motors to joints, or back; use 64 bit."""
         return array_function(self, back, "jax.numpy")
 
     def to_torch(self, *, back: bool = False) -> Callable[[Any], Any]:
-        """The same for tensors of PyTorch."""
+        """Return a PyTorch function (..., k) of motors to joints, or back."""
         return array_function(self, back, "torch")
 
     def to_casadi(self, *, back: bool = False) -> Any:
-        """A CasADi ``Function`` from (k,) to (k,): joints of motors, or back."""
+        """Return a CasADi ``Function`` (k,) of motors to joints, or back."""
         return casadi_function(self, back)
 
     def polynomial(self, tolerance: float) -> MapPolynomial:
-        """Polynomials of the motors that are the joints within a tolerance, rad and m.
+        """Return polynomials of the motors that are the joints within a tolerance, rad and m.
 
         Their error is bounded by affine arithmetic all over the domain. Where one polynomial is not
         as good, the domain is cut in pieces with one each.
@@ -233,7 +240,7 @@ class ActuationMap(SubsystemMaps):
         return MapPolynomial(tuple(parts), error, self.motor_names, self.joint_names)
 
     def _values(self, given: ArrayLike, what: str) -> tuple[Array, bool]:
-        """Return values as (N, k), and whether they were of one state."""
+        """Return motor (``theta``) or joint (``q``) values as (N, k), and whether N was missing."""
         x, k = numbers(given, what), len(self.motor_names)
         if k == 1 and (x.ndim == 0 or (x.ndim == 1 and len(x) != 1)):
             return x.reshape(-1, 1), x.ndim == 0
@@ -245,23 +252,23 @@ class ActuationMap(SubsystemMaps):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProductDomain(Domain):
-    """The domain of several subsystems; its boxes are products of theirs."""
+    """Domain of several subsystems: products of their boxes."""
 
     #: Places of each subsystem's motors, and its domain.
     factors: tuple[tuple[tuple[int, ...], Domain], ...] = ()
 
     @property
     def share(self) -> float:
-        """Which part of the range of the motors it covers."""
+        """Part of the motors' range that the domain covers, 0 to 1."""
         return self.part
 
     def contains(self, theta: Array) -> Mask:
-        """Return which motor values lie in it, (N, k) to (N,)."""
+        """Return which motor values (N, k) lie in the domain, (N,)."""
         parts = [domain.contains(theta[:, motors]) for motors, domain in self.factors]
         return np.asarray(np.logical_and.reduce(parts))
 
     def samples(self, count: int, rng: np.random.Generator) -> Array:
-        """Return random motor values in it, shape (count, k)."""
+        """Return random motor values in the domain, shape (count, k)."""
         theta = np.empty((count, len(self.bounds)))
         for motors, domain in self.factors:
             theta[:, motors] = domain.samples(count, rng)
@@ -276,7 +283,7 @@ def actuation_map(
     *,
     branch: int | None = None,
 ) -> ActuationMap:
-    """The map between motors and the joints that they drive through closed loops.
+    """Return the map between motors and the joints that they drive through closed loops.
 
     Every subsystem (the loops that share bodies, or that couplings tie) is found by its motors and
     is a map of its own, whatever else the model has. It is made of closed forms: of joints by

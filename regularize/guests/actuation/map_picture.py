@@ -103,7 +103,7 @@ def _path(points: Array, kind: str, *, closed: bool = False, color: str = "") ->
 
 
 def _placed(found: FoundDomain, theta: Array, height: Array | float) -> Array:
-    """Return where motor values and a height from 0 to 1 appear in the picture, (N, 2)."""
+    """Return pixels (N, 2) of motor values (N, 2) at heights from 0 to 1 in the picture."""
     low, high = found.domain.bounds.T
     x, y = ((theta - low) / (high - low)).T
     return np.stack(
@@ -122,7 +122,7 @@ def _surface(
     unit: tuple[float, str],
     axes: Sequence[str],
 ) -> str:
-    """Draw a joint over two motors, seen from above one corner; the farthest faces first."""
+    """Return the SVG surface of a joint over two motors, painted from the farthest face on."""
     (low, high), n = found.domain.bounds.T, MESH + 1
     steps = np.linspace(1e-6, 1.0 - 1e-6, n)
     theta = low + (high - low) * np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(
@@ -162,7 +162,7 @@ def _curve(
     unit: tuple[float, str],
     axes: Sequence[str],
 ) -> str:
-    """Draw a joint by its motor: thick where the map holds, thin where formulas go on."""
+    """Return the SVG curve of a joint by its motor, thick in the domain and thin beyond."""
     chart, domain = found.prover.chart, found.domain
     x0, x1 = (float(x) for x in domain.bounds[0])
     theta = np.linspace(x0, x1, POINTS + 1)[:, None]
@@ -197,7 +197,7 @@ def _curve(
 
 
 def _about(found: FoundDomain, count: int) -> Array:
-    """Return a grid of the parameters about those of the domain, (count^k, k)."""
+    """Return a grid of chart parameters that is wider than the domain's, (count^k, k)."""
     _, z = found.samples(500, np.random.default_rng(0))
     low, high = np.nanmin(z, axis=0), np.nanmax(z, axis=0)
     more = BEYOND * (high - low)
@@ -206,7 +206,7 @@ def _about(found: FoundDomain, count: int) -> Array:
 
 
 def _singular(found: FoundDomain) -> list[Array]:
-    """Return pieces of where derivatives vanish or a branch ends, as motor values (k, k).
+    """Return segments of the singular curves near the domain, motor values (k, k) each.
 
     On a grid of the parameters a sign differs along an edge of a triangle, one corner of which is
     connected to the stored pose without such a change.
@@ -245,7 +245,7 @@ def _singular(found: FoundDomain) -> list[Array]:
 
 
 def _signed(chart: Chart, z: Array) -> tuple[Array, Array]:
-    """Return motor values, and the determinants and discriminants that vanish at singularities."""
+    """Return motor values (N, k) and functions (N, m) that vanish at singularities."""
     k = z.shape[1]
     values = columns(chart.values, z)
     with np.errstate(invalid="ignore"):

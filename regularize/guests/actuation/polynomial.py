@@ -33,12 +33,12 @@ QUARTIC = 4
 
 
 def single(fit: PolynomialFit, joint: int, names: tuple[str, str]) -> Array:
-    """Return coefficients of a joint by powers of its only motor, (5,), the constant first."""
+    """Return coefficients (5,) of a joint by powers of its only motor, for MJCF `polycoef`."""
     weights = fit.weights[:, joint]
-    found = np.polynomial.Polynomial(weights)(
+    polynomial = np.polynomial.Polynomial(weights)(
         np.polynomial.Polynomial([-fit.center[0] / fit.scale[0], 1.0 / fit.scale[0]])
     )
-    coefficients = np.atleast_1d(found.coef)
+    coefficients = np.atleast_1d(polynomial.coef)
     if len(coefficients) > QUARTIC + 1:
         raise ModelError(
             f"{names[1]} by {names[0]} is a polynomial of degree {len(coefficients) - 1}, and MJCF "
@@ -101,7 +101,7 @@ class DrivePolynomial:
 
     @property
     def fit(self) -> PolynomialFit:
-        """The only polynomial, which forms of robot descriptions need."""
+        """The polynomial of a subsystem with one piece; ``ModelError`` for several."""
         if len(self.fits) > 1:
             raise ModelError(
                 f"the polynomials have {len(self.fits)} pieces, and MJCF and URDF hold one: ask "
@@ -128,12 +128,12 @@ class MapPolynomial:
 
     @property
     def coefficients(self) -> Array | tuple[Array, ...]:
-        """By monomial and joint, (monomials, k); a tuple of them for several pieces."""
+        """Coefficients (monomials, k), or a tuple of them for several pieces."""
         every = tuple(fit.weights for part in self.parts for fit in part.fits)
         return every[0] if len(every) == 1 else every
 
     def __call__(self, theta: Array) -> Array:
-        """Joint values, (k,) or (N, k); beyond the domain they mean nothing."""
+        """Return joint values of motor values, (k,) or (N, k); meaningless beyond the domain."""
         x = np.atleast_2d(np.asarray(theta, dtype=np.float64))
         q = np.empty_like(x)
         for part in self.parts:
@@ -207,24 +207,26 @@ def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
     """
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
-    known, best = drive.found, np.inf
-    most = min(HALVINGS.get(known.prover.k, 1), known.prover.depth)
+    domain, best = drive.found, np.inf
+    most = min(HALVINGS.get(domain.prover.k, 1), domain.prover.depth)
     for halvings in range(most + 1):
-        blocks = known.boxes.corner >> (known.prover.depth - halvings)
+        blocks = domain.boxes.corner >> (domain.prover.depth - halvings)
         pieces = np.unique(blocks, axis=0, return_inverse=True)[1].ravel()
-        theta, z = known.samples(4000 * 2**halvings, np.random.default_rng(2))
+        theta, z = domain.samples(4000 * 2**halvings, np.random.default_rng(2))
         k, n = theta.shape[1], z.shape[1]
-        q, own = columns(drive.chart.values, z)[:, n : n + k], pieces[known.box_of(theta)]
-        found, best = list[tuple[PolynomialFit, float]](), 0.0
+        q, piece_of = columns(drive.chart.values, z)[:, n : n + k], pieces[domain.box_of(theta)]
+        fitted, best = list[tuple[PolynomialFit, float]](), 0.0
         for i in range(int(pieces.max()) + 1):
-            fit, error = _least(drive, theta[own == i], q[own == i], pieces == i, tolerance)
+            fit, error = _least(
+                drive, theta[piece_of == i], q[piece_of == i], pieces == i, tolerance
+            )
             best = max(best, error)
             if fit is None:
                 break
-            found.append((fit, error))
+            fitted.append((fit, error))
         else:
-            fits = tuple(fit for fit, _ in found)
-            return DrivePolynomial(drive.motors, drive.joints, fits, best, known, pieces)
+            fits = tuple(fit for fit, _ in fitted)
+            return DrivePolynomial(drive.motors, drive.joints, fits, best, domain, pieces)
     raise ModelError(
         f"no polynomial of degree {DEGREES[-1]} or less can be shown to be within {tolerance:.3g}, "
         f"nor pieces of 1/{2**most} of the range; the best was off by {best:.3g} at samples"
@@ -232,31 +234,31 @@ def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
 
 
 def _least(
-    drive: SubsystemMap, theta: Array, q: Array, own: Mask, tolerance: float
+    drive: SubsystemMap, theta: Array, q: Array, boxes: Mask, tolerance: float
 ) -> tuple[PolynomialFit | None, float]:
-    """Return the fit of least degree on some boxes and its bound; else None and its error."""
+    """Return the fit of least degree on some boxes and its bound; else None and the error."""
     best = np.inf
     for degree in DEGREES:
         if len(theta) < 2 * math.comb(degree + theta.shape[1], degree):
             break
         fit = PolynomialFit.of(theta, q, degree)
-        seen = float(np.abs(fit(theta) - q).max())
-        best = min(best, seen)
-        if seen <= 0.9 * tolerance:
-            error = _bound(drive, fit, tolerance, own)
+        error_seen = float(np.abs(fit(theta) - q).max())
+        best = min(best, error_seen)
+        if error_seen <= 0.9 * tolerance:
+            error = _bound(drive, fit, tolerance, boxes)
             if error <= tolerance:
                 return fit, error
     return None, best
 
 
-def _bound(drive: SubsystemMap, fit: PolynomialFit, tolerance: float, own: Mask) -> float:
-    """Return a bound of a fit's error over some boxes; above the tolerance where not met."""
+def _bound(drive: SubsystemMap, fit: PolynomialFit, tolerance: float, chosen: Mask) -> float:
+    """Return a bound of a fit's error over the boxes ``own``, infinite if not within reach."""
     chart, boxes = drive.chart, drive.found.boxes
     k, names = len(chart.parameters), dict(zip(chart.given, chart.parameters, strict=True))
     approximate = copied(fit.lines(chart.motors), chart.code, names)
     errors = [a - b for a, b in zip(approximate, chart.joints, strict=True)]
     slopes = [x for row in derivatives(errors, chart.parameters) for x in row]
-    low, high = boxes.low[own], boxes.high[own]
+    low, high = boxes.low[chosen], boxes.high[chosen]
     z, r = 0.5 * (low + high), 0.5 * (high - low) * (1.0 + NEGLIGIBLE)
     ways, largest, count = np.array([*combined((-0.5, 0.5), repeat=k)]), 0.0, 0
     while len(z):

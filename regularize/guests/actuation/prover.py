@@ -55,7 +55,7 @@ LEAST = 0.02
 
 
 class Prover:
-    """Finds the boxes of motor values on which formulas hold, within ``bounds`` (k, 2).
+    """Search for boxes of motor values, within ``bounds`` (k, 2), on which a chart holds.
 
     ``sampled`` lets corners count for all of a box: no proof, where one would go too far.
     """
@@ -75,7 +75,7 @@ class Prover:
         self._slices = np.cumsum([0, n * n, n * n, n * len(chart.bounded)])
 
     def solved(self, theta: Array, z: Array, back: bool = False) -> tuple[Array, Array]:
-        """Solve for parameters (N, n) of motors, or joints; with inverse derivatives."""
+        """Return chart parameters (N, n) of motors (``back``: joints), and inverse derivatives."""
         goal, first = self._with_closures(theta), self.parameters * back
         for _ in range(NEWTON):
             values = columns(self.chart.values, z)[:, first : first + self.parameters]
@@ -87,11 +87,11 @@ class Prover:
         return z, inverse
 
     def _with_closures(self, theta: Array) -> Array:
-        """Return motor values (N, k) with the zeros that closures have to be, (N, n)."""
+        """Return motor values (N, k) with zeros for the closure equations appended, (N, n)."""
         return np.pad(theta, ((0, 0), (0, self.parameters - self.k)))
 
     def proved(self, theta: Array, radius: Array, z: Array) -> tuple[Mask, ProvedBoxes]:
-        """Return which boxes of motor values, middles and half widths (N, k), can be proved."""
+        """Return which boxes of middles and half widths (N, k) are proved, (N,), and the boxes."""
         z, inverse = self.solved(theta, z)
         theta, radius = self._with_closures(theta), self._with_closures(radius)
         good, low, high = np.zeros(len(z), dtype=bool), np.zeros_like(z), np.zeros_like(z)
@@ -148,7 +148,7 @@ class Prover:
 
     @cached_property
     def _gain(self) -> float:
-        """Volume of joints by that of motors at the stored pose."""
+        """Determinant of the map's Jacobian at the stored pose."""
         motors, joints = self.chart.rates(self.chart.start[None])
         gain = float(np.abs(np.linalg.det(joints @ inverses(motors)))[0])
         return gain if np.isfinite(gain) and gain > 0.0 else np.inf
@@ -174,26 +174,26 @@ class Prover:
         return FoundDomain(self, np.full((self.n,) * self.k, -1), none)
 
     def searched(self, start: Array) -> FoundDomain:
-        """Return the domain that grows from the parameters at a pose, larger boxes first."""
+        """Return the domain grown from chart parameters ``start``, larger boxes first."""
         theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
-        found = FoundDomain(
+        domain = FoundDomain(
             self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
         )
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
-            found = self._extended(found, self.n >> level, home, theta, start)
-        return found
+            domain = self._extended(domain, self.n >> level, home, theta, start)
+        return domain
 
     def guided(self, followed: FoundDomain) -> FoundDomain:
         """Return the boxes of a followed domain that can be proved, all of one size at once."""
-        found = FoundDomain(
+        proved = FoundDomain(
             self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
         )
         for level in range(self.depth + 1):
             size = self.n >> level
-            free = self._blocks(found.owner, size, "max") < 0
+            free = self._blocks(proved.owner, size, "max") < 0
             free &= self._blocks(followed.owner, size, "min") >= 0
             cells = np.argwhere(free)
             if not len(cells):
@@ -203,10 +203,10 @@ class Prover:
             rise = middle - followed.prover.middles(guide)
             z = guide.z + np.einsum("nij,nj->ni", guide.rates, rise)
             good, boxes = self.proved(middle, radius, z)
-            found = found.extended(cells[good], size, boxes.chosen(good))
-        kept = self._one_branch(found)
-        owner = np.where(found.owner >= 0, np.where(kept[found.owner], found.owner, -1), -1)
-        return replace(found, owner=owner)
+            proved = proved.extended(cells[good], size, boxes.chosen(good))
+        kept = self._one_branch(proved)
+        owner = np.where(proved.owner >= 0, np.where(kept[proved.owner], proved.owner, -1), -1)
+        return replace(proved, owner=owner)
 
     def _blocks(self, owner: Indices, size: int, reduce: str) -> Indices:
         """Return the largest, or least, entry of each block of cells."""
@@ -220,7 +220,7 @@ class Prover:
         return middle, np.broadcast_to(0.5 * size * self.width * (1.0 + NEGLIGIBLE), middle.shape)
 
     def _one_branch(self, found: FoundDomain) -> Mask:
-        """Return which boxes are connected to that of the start by faces with one solution."""
+        """Return which boxes are on the start's branch: linked by faces with one solution."""
         start, pairs, boxes, owner = self.chart.start, list[Indices](), found.boxes, found.owner
         if not len(boxes.z):
             return np.zeros(1, dtype=bool)
@@ -238,7 +238,7 @@ class Prover:
     def _extended(
         self, found: FoundDomain, size: int, home: Indices, theta: Array, start: Array
     ) -> FoundDomain:
-        """Add all boxes of one size that can be reached from those found, or from the start."""
+        """Add all provable boxes of one size next to those found, or at the start's cell."""
         tried = np.zeros((self.n // size,) * self.k, dtype=bool)
         while True:
             free = (self._blocks(found.owner, size, "max") < 0) & ~tried
@@ -275,7 +275,7 @@ class Prover:
 
     def _next_to(self, owner: Indices, free: Mask, size: int) -> tuple[Indices, Indices]:
         """Return free cells that share a face with proved boxes, and one such box of each."""
-        found: dict[tuple[int, ...], int] = {}
+        donor_of: dict[tuple[int, ...], int] = {}
         candidates = np.argwhere(free)
         for axis, way in combined(range(self.k), (-1, 1)):
             outer = candidates * size + size // 2
@@ -284,12 +284,12 @@ class Prover:
             donors = owner[tuple(outer[inside].T)]
             for cell, donor in zip(candidates[inside], donors, strict=True):
                 if donor >= 0:
-                    found.setdefault(tuple(cell.tolist()), int(donor))
-        cells = np.array(list(found), dtype=np.intp).reshape(-1, self.k)
-        return cells, np.array(list(found.values()), dtype=np.intp)
+                    donor_of.setdefault(tuple(cell.tolist()), int(donor))
+        cells = np.array(list(donor_of), dtype=np.intp).reshape(-1, self.k)
+        return cells, np.array(list(donor_of.values()), dtype=np.intp)
 
     def _same(self, middle: Array, radius: Array, new: ProvedBoxes, old: ProvedBoxes) -> Mask:
-        """Return whether boxes have the solution of their neighbours where they touch."""
+        """Return whether new boxes have the same solution as old ones on their common faces."""
         if not len(middle):
             return np.zeros(0, dtype=bool)
         half = 0.5 * old.size[:, None] * self.width
@@ -306,7 +306,7 @@ class Prover:
 
 @dataclass(frozen=True, eq=False)
 class FoundDomain:
-    """The boxes that a prover found; ``owner`` has the box of each cell of the grid, or -1.
+    """Boxes that a prover found; ``owner`` has the box number of each grid cell, or -1.
 
     ``part`` is the part of the motors' whole range that was looked at.
     """
@@ -317,7 +317,7 @@ class FoundDomain:
     part: float = 1.0
 
     def extended(self, cells: Indices, size: int, new: ProvedBoxes) -> FoundDomain:
-        """Return the domain with more boxes, at places of a grid of their size."""
+        """Return the domain with more boxes, at cells of the grid of their size."""
         corners, owner = cells * size, self.owner.copy()
         for place, corner in enumerate(corners, start=len(self.boxes.z)):
             owner[tuple(slice(c, c + size) for c in corner)] = place
@@ -334,7 +334,7 @@ class FoundDomain:
 
     @cached_property
     def domain(self) -> Domain:
-        """The same as few boxes."""
+        """The domain merged to few boxes."""
         bounds, inside = self.prover.bounds, self.owner >= 0
         proved = not self.prover.sampled and bool(inside.any())
         return Domain(*merged(inside, bounds), proved, read_only(bounds), inside, self.part)

@@ -25,7 +25,7 @@ from regularize.guests.modes.closed_form.codegen import c_name
 
 
 class Formulas:
-    """One side of the map from the other, or the Jacobian, all subsystems in one program.
+    """Formulas of joints by motors, motors by joints, or the Jacobian, of all subsystems.
 
     ``steps`` are the last ones of Newton's method: nearly zero where these have arrived.
     """
@@ -62,7 +62,7 @@ class Formulas:
 def _jacobian_rows(
     drive: SubsystemMap, recording: Recording, parameters: Sequence[Number]
 ) -> list[list[Number]]:
-    """Return rows of G, where G M = Q for derivatives M, Q of motors and joints."""
+    """Return rows of the Jacobian G = Q M^-1 of derivatives M, Q of motors and joints."""
     chart, n = drive.chart, len(parameters)
     variables = dict(zip(chart.given, parameters, strict=True))
     M, Q = (
@@ -84,7 +84,7 @@ def written(
     path: str | PathLike[str] | None,
     name: str | None,
 ) -> str:
-    """Return the source, which is also written to a file where a path is given."""
+    """Return generated source; write it to a file where a path is given."""
     text = source(m, name or (Path(path).stem if path is not None else "actuation"))
     if path is not None:
         write_text(Path(path), text)
@@ -92,7 +92,7 @@ def written(
 
 
 def _told(m: SubsystemMaps) -> list[str]:
-    """Return the comment of a file: names, units and the domain."""
+    """Return the comment lines of a file: names, units and the domain."""
     how = "proved by intervals" if m.proved else "followed numerically, not proved"
     return [
         f"theta: {', '.join(m.motor_names)} (rad, m)",
@@ -205,12 +205,14 @@ def python_source(m: SubsystemMaps, _: str) -> str:
 
 
 def _braces(box: Any) -> str:
+    """Return nested numbers as a C initializer."""
     if np.ndim(box) > 1:
         return "{" + ", ".join(_braces(row) for row in box) + "}"
     return "{" + ", ".join(float(x).hex() if x else "0.0" for x in box) + "}"
 
 
 def _library(name: str) -> Any:
+    """Import a library of arrays, or say how to install it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -221,13 +223,13 @@ def _library(name: str) -> Any:
 
 
 def _results(m: SubsystemMaps, back: bool, x: Sequence[Any], functions: Functions) -> list[Any]:
-    """Return the other side from entries of one side, NaN outside of the domain."""
+    """Return joints of motor entries x (``back``: motors of joints), NaN off the domain."""
     f, zero = Formulas(m, back), 0.0 * x[0]
     both, either, at_most = (functions[name] for name in ("both", "either", "at_most"))
     variables = {f"x{i}": entry for i, entry in enumerate(x)}
     values = evaluate(f.lines, variables, functions)
-    found = [values[y.index] + zero for y in f.results]
-    theta = found if back else x
+    values_found = [values[y.index] + zero for y in f.results]
+    theta = values_found if back else x
     good = zero == 0.0
     for drive in m.drives:
         inside = zero != zero
@@ -240,7 +242,7 @@ def _results(m: SubsystemMaps, back: bool, x: Sequence[Any], functions: Function
     for step in f.steps:
         length = functions["absolute"](values[step.index] + zero)
         good = both(good, at_most(length, ARRIVED))
-    return [functions["where"](good, value, zero + np.nan) for value in found]
+    return [functions["where"](good, value, zero + np.nan) for value in values_found]
 
 
 def array_function(m: SubsystemMaps, back: bool, library: str) -> Callable[[Any], Any]:

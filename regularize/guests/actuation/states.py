@@ -42,7 +42,7 @@ NEAREST = 32
 
 @dataclass(frozen=True, eq=False)
 class ClosedStates:
-    """Configurations with closed loops.
+    """Random configurations with closed loops.
 
     Attributes:
         q: Those of ``rg.to_pinocchio(model)``, shape (n, nq).
@@ -83,7 +83,7 @@ def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -
 
 
 class _Grower:
-    """Finds closed states from one on, as coordinates of all joints."""
+    """Search for closed states by random steps, as coordinates of all joints."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Grower:
         return q
 
     def beyond(self, q: Array) -> Array:
-        """Return the sum of what joints are beyond their limits, (N,); zero within them."""
+        """Return the sum of joint values beyond their limits, (N,); zero within them."""
         x = self.coordinates(q)
         return np.asarray(np.maximum(np.maximum(self.low - x, x - self.high), 0.0).sum(axis=1))
 
@@ -131,27 +131,28 @@ class _Grower:
         return np.asarray(reached.q[reached.good & np.any(reached.q != q, axis=1)])
 
     def grown(self, start: Array, n: int) -> Array:
-        """Return n states from one on, which is the first where it is within limits."""
-        known, idle = start[None], 0
-        beyond = self.beyond(known)
-        while len(known) < n or beyond[0] > 0.0:
+        """Return n closed states (n, joints) grown from a start by random steps."""
+        states, idle = start[None], 0
+        beyond = self.beyond(states)
+        while len(states) < n or beyond[0] > 0.0:
             if idle > PATIENCE:
-                raise ModelError(self._stuck(start, 0 if beyond[0] > 0.0 else len(known), n))
-            count = min(CHUNK, max(8, 2 * len(known)), 8 + 2 * max(0, n - len(known)))
-            new = self.stepped(known[self.rng.integers(len(known), size=count)])
-            away = self.beyond(new)
+                raise ModelError(self._stuck(start, 0 if beyond[0] > 0.0 else len(states), n))
+            count = min(CHUNK, max(8, 2 * len(states)), 8 + 2 * max(0, n - len(states)))
+            new = self.stepped(states[self.rng.integers(len(states), size=count)])
+            new_beyond = self.beyond(new)
             if beyond[0] > 0.0:  # nearer and nearer, until there is a state within limits
-                every, known = np.concatenate([beyond, away]), np.concatenate([known, new])
+                every, states = np.concatenate([beyond, new_beyond]), np.concatenate([states, new])
                 order = np.argsort(every, kind="stable")[: 1 if every.min() == 0.0 else NEAREST]
                 idle = 0 if every[order[0]] < beyond[0] else idle + 1
-                known, beyond = known[order], every[order]
+                states, beyond = states[order], every[order]
             else:
-                new = new[away == 0.0]
+                new = new[new_beyond == 0.0]
                 idle = 0 if len(new) else idle + 1
-                known = np.concatenate([known, new])
-        return np.asarray(known[:n])
+                states = np.concatenate([states, new])
+        return np.asarray(states[:n])
 
     def _stuck(self, start: Array, count: int, n: int) -> str:
+        """Return the message that too few states were found."""
         if count == 1:
             return "nothing moves within limits: there is no state but the stored one"
         x = self.coordinates(start[None])[0]
@@ -165,7 +166,7 @@ class _Grower:
 
 
 class _CompiledGrower(_Grower):
-    """Finds states by the compiled kernel, as configurations of the reduced model.
+    """Search for closed states by the compiled kernel, as configurations of the reduced model.
 
     A step counts where the projection goes back by a small part of it, and the rows at its end,
     taken across the tangents of its beginning, differ by less than they are: as in ``following``.
@@ -230,13 +231,13 @@ class _CompiledGrower(_Grower):
         return q[:0]
 
     def _room(self, x: Array, way: Array) -> Array:
-        """Return the lengths of ways to limits, (N, 1); infinite from beyond limits."""
+        """Return steps along ``way`` to the nearest limits, (N, 1); infinite from beyond limits."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = (np.where(way > 0.0, self._ends[1], self._ends[0]) - x) / way
         return np.asarray(np.where(room > 0.0, room, np.inf).min(axis=1, keepdims=True))
 
     def _projected(self, q: Array) -> Array:
-        """Return closed configurations, NaN where the steps do not arrive."""
+        """Return configurations projected onto closed loops, NaN where that fails."""
         end = self.robot.kernel.project(q, self._held, STEPS)
         if end is not None or len(q) < 2:
             return np.full_like(q, np.nan) if end is None else np.asarray(end)
@@ -245,6 +246,6 @@ class _CompiledGrower(_Grower):
 
 
 def _based(robot: Robot) -> set[int]:
-    """Return velocity indices of floating bases, which stay where they are."""
+    """Return velocity indices of floating bases, which are held."""
     free = {j.name for j in robot.mechanism.joints if j.kind in ("free", "floating")}
     return {int(k) for n in free & {*robot.tree.names} for k in robot.velocity_indices([n])}

@@ -47,18 +47,18 @@ BALL = joint_screws("spherical")
 def subsystems(
     graph: Graph, motors: Sequence[int], joints: Sequence[int]
 ) -> Iterator[tuple[Graph, tuple[list[int], list[int]]]]:
-    """Yield each subsystem as a graph, and which of the motors and joints it has."""
+    """Yield each subsystem as a graph, with places of its motors and joints in the lists."""
     names = coordinate_names(graph.mechanism)
     edge_of = {c: edge.index for edge in graph.edges for c in edge.columns}
     cells = {e: cell for cell in graph.cells for e in cell}
-    found: dict[tuple[EdgeId, ...], tuple[list[int], list[int]]] = {}
+    places: dict[tuple[EdgeId, ...], tuple[list[int], list[int]]] = {}
     for side, of_side in enumerate((motors, joints)):
         for place, c in enumerate(map(ColumnId, of_side)):
             cell = cells.get(edge_of[c], (edge_of[c],))
-            found.setdefault(cell, ([], []))[side].append(place)
-    for cell, own in found.items():
-        named = [[names[c[i]] for i in own[s]] for s, c in enumerate((motors, joints))]
-        if len(own[0]) != len(own[1]):
+            places.setdefault(cell, ([], []))[side].append(place)
+    for cell, sides in places.items():
+        named = [[names[c[i]] for i in sides[s]] for s, c in enumerate((motors, joints))]
+        if len(sides[0]) != len(sides[1]):
             raise ModelError(
                 f"the subsystem with the motors [{', '.join(named[0])}] has the joints "
                 f"[{', '.join(named[1])}]: as many of each are needed"
@@ -66,20 +66,20 @@ def subsystems(
         part = part_of(graph, cell)
         if part is None:
             raise ModelError(f"the subsystem of {', '.join(named[0])} shares a joint with another")
-        yield part, own
+        yield part, sides
 
 
 def motor_range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
-    """Return the range of motors (k, 2): limits, or a turn or the size about stored values."""
+    """Return motor ranges (k, 2): limits, else a turn or the model's size about stored values."""
     stored = columns(chart.values, chart.start[None])[0, : len(motors)]
     turning, rows = turning_of(graph), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
         joint = next(e.joint for e in graph.edges if column in e.columns)
-        own = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
+        columns_of_joint = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
         low, high = -np.inf, np.inf
         if joint.limits is not None:
-            low, high = joint.limits[own.index(column)]
+            low, high = joint.limits[columns_of_joint.index(column)]
         reach = np.pi if turning[column] else size
         low, high = (low if np.isfinite(low) else min(value, high) - reach), high
         high = high if np.isfinite(high) else max(value, low) + reach
@@ -91,7 +91,7 @@ def motor_range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
 
 
 def with_balls(graph: Graph, kept: Collection[int]) -> Graph:
-    """Return the graph with a ball for each three hinges that stand for one without limits."""
+    """Return the graph with three unlimited hinges that meet in a point replaced by a ball."""
     loops, mechanism = sized_loops(graph, graph.position), graph.mechanism
     state = loops.state(graph.position)
     screws, T = state.screws[0], state.T_world_node[0]
@@ -148,17 +148,18 @@ def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
     that to a body that carries further joints before others, and then that to the heaviest.
     """
     names, columns = coordinate_names(graph.mechanism), inputs_of(graph, motors).columns
-    found: list[str] = []
+    result: list[str] = []
     for cell in graph.cells:
-        own = [c for c in columns if c in graph.columns(cell)]
-        if own:
-            chain = _chain(graph, cell, {*own})
-            found += [names[c] for e in chain for c in graph.edges[e].columns]
+        motors_here = [c for c in columns if c in graph.columns(cell)]
+        if motors_here:
+            chain = _chain(graph, cell, {*motors_here})
+            result += [names[c] for e in chain for c in graph.edges[e].columns]
     alone = {c for cell in graph.cells for c in graph.columns(cell)}
-    return [*found, *(names[c] for c in columns if c not in alone)]
+    return [*result, *(names[c] for c in columns if c not in alone)]
 
 
 def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[EdgeId, ...]:
+    """Return the best chain of edges from the base with as many freedoms as motors."""
     base, k = base_of(graph, cell), len(motors)
     chains: list[tuple[tuple[EdgeId, ...], NodeId]] = []
     queue: deque[tuple[tuple[EdgeId, ...], tuple[NodeId, ...]]] = deque([((), (base,))])
@@ -212,9 +213,9 @@ def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: i
 
 def base_of(graph: Graph, cell: Sequence[EdgeId]) -> NodeId:
     """Return the node of a subsystem that is nearest to the ground."""
-    own = nodes_of(graph, cell)
+    nodes = nodes_of(graph, cell)
     order = [graph.ground, *(node for _, node in breadth_first(graph, graph.ground))]
-    return next((node for node in order if node in own), own[0])
+    return next((node for node in order if node in nodes), nodes[0])
 
 
 #: Samples that steps and polynomials are fitted to.
@@ -242,11 +243,11 @@ class SubsystemMap:
 
     @property
     def domain(self) -> Domain:
-        """Boxes of motor values on which it holds."""
+        """Boxes of motor values on which the map holds."""
         return self.found.domain
 
     def solved(self, x: Array, back: bool) -> tuple[Array, Array]:
-        """Return the other side (N, k) and parameters (N, n) of one side; NaN where none is."""
+        """Return joints (``back``: motors) and chart parameters of values x (N, k); NaN if none."""
         conversion, k = (self.backward if back else self.forward), x.shape[1]
         n = len(self.chart.parameters)
         if conversion is None:
@@ -263,7 +264,7 @@ class SubsystemMap:
 
     @cached_property
     def _places(self) -> tuple[tuple[Any, Any], Array]:
-        """Trees of motors and of joints of many samples, where searches begin, and parameters."""
+        """Search trees of sampled motors and joints, and the samples' chart parameters."""
         from scipy.spatial import cKDTree  # where a search begins
 
         _, z = self.found.samples(20 * SAMPLES, np.random.default_rng(1))
@@ -272,7 +273,7 @@ class SubsystemMap:
         return (cKDTree(values[:, :k]), cKDTree(values[:, n : n + k])), z
 
     def _searched(self, x: Array, back: bool) -> tuple[Array, Array, Mask]:
-        """Solve as ``solved`` does, by Newton's steps from the nearest of many samples."""
+        """Return joints (``back``: motors), parameters and success, by Newton's method."""
         (trees, places), k = self._places, x.shape[1]
         finite = np.asarray(np.isfinite(x).all(axis=1))
         nearest = trees[back].query(np.where(finite[:, None], x, 0.0))[1]
@@ -312,7 +313,7 @@ class SubsystemMaps:
 
     @property
     def share(self) -> float:
-        """Which part of the motors' range the domain covers."""
+        """Part of the motors' range that the domain covers, 0 to 1."""
         return float(np.prod([each.domain.share for each in self.drives]))
 
 
@@ -323,7 +324,7 @@ def subsystem_map(
     part: Graph,
     names: list[list[str]],
 ) -> SubsystemMap:
-    """Return the map over what can be proved of the motors' range, or else followed.
+    """Return a subsystem's map over the proved part of the motors' range, else the followed.
 
     Conversions arrive at all samples of the domain. Where motors are formulas of the joints as
     well, on the same branch (``inverse``), these are the way back.
@@ -356,7 +357,7 @@ def subsystem_map(
 
 
 def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph) -> str:
-    """Return why there is no map about the stored pose, and what to do."""
+    """Return the message that there is no map at the stored pose: why, and what to do."""
     start = columns(chart.program([*chart.motors, *chart.bounded]), chart.start[None])[0]
     low, high = np.concatenate([bounds, chart.bounds]).T
     beyond = ~((start >= low) & (start <= high))
@@ -372,25 +373,28 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph)
 
 
 def _within(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
-    """Return all joints' values at a closed pose within limits; nothing where none is found."""
+    """Return all joints' values at a closed pose within limits; empty where none is found."""
     limits, q = limits_of(part), part.position.copy()
     limited = np.asarray(np.isfinite(limits).all(axis=1))
     q[limited] = limits[limited].mean(axis=1)
     held = np.isin(coordinate_names(part.mechanism), motors)
-    found = project(sized_loops(part, q), q[None], held=held, damped=True)
-    q = found.q[0]
-    if not found.error[0] <= EXACT.same or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all():
+    projected = project(sized_loops(part, q), q[None], held=held, damped=True)
+    q = projected.q[0]
+    if (
+        not projected.error[0] <= EXACT.same
+        or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all()
+    ):
         return {}
-    own: dict[str, list[float]] = {
+    values: dict[str, list[float]] = {
         joint.name: [] for joint in part.mechanism.joints if joint.freedoms
     }
     for name, value in zip(coordinate_names(part.mechanism), q.round(3).tolist(), strict=True):
-        own[name if name in own else name.rpartition("[")[0]].append(value)
-    return own
+        values[name if name in values else name.rpartition("[")[0]].append(value)
+    return values
 
 
 def _conversion(chart: Chart, back: bool, x: Array, z: Array) -> Conversion | None:
-    """Return a conversion of so many steps everywhere; None where none arrives."""
+    """Return the conversion that converges at all samples; None where none does."""
     try:
         return Conversion.of(chart, back, x, z)
     except ModelError:

@@ -27,7 +27,7 @@ REACH = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SerialTwin:
-    """A model without loops.
+    """Model without loops, whose joints stand for motors that drive them through loops.
 
     Attributes:
         mechanism: The tree: cranks and rods are part of the bodies that they are next to.
@@ -51,7 +51,7 @@ class SerialTwin:
 def serial_twin(
     model: Model, motors: Sequence[str] | None = None, joints: Sequence[str] | None = None
 ) -> SerialTwin:
-    """The model without its loops, whose joints are driven in place of the motors.
+    """Return the model without its loops, whose joints are driven in place of the motors.
 
     Bodies of the loops that the joints do not carry become part of the nearest one that they do.
     What joints have from rods, cranks and rotors is their armature: the number that is nearest to
@@ -71,8 +71,8 @@ def serial_twin(
     kept = _kept(graph, m)
     bodies, tree = _tree(graph, kept)
     names = {joint.name for joint in tree}
-    own = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
-    halved = {a.motor for a in mechanism.actuators if a not in own}
+    outside = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
+    halved = {a.motor for a in mechanism.actuators if a not in outside}
     twin = replace(
         mechanism,
         name=f"{mechanism.name}_twin",
@@ -81,7 +81,7 @@ def serial_twin(
         couplings=tuple(
             c for c in mechanism.couplings if {n for n, *_ in c.terms} <= names - {*kept.values()}
         ),
-        actuators=tuple(a for a in own if a.motor is None or a.motor not in halved),
+        actuators=tuple(a for a in outside if a.motor is None or a.motor not in halved),
         motions=(),
     )
     left_over = build(twin)
@@ -97,7 +97,7 @@ def serial_twin(
 
 
 def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
-    """Return edges of loops that stay, and the names of their joints."""
+    """Return edges of loops that the twin keeps, and the names of their joints."""
     names = coordinate_names(graph.mechanism)
     columns = {names.index(name) for name in m.joint_names}
     loops = {e for cell in graph.cells for e in cell}
@@ -106,7 +106,7 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
 
 
 def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
-    """Return bodies and joints of the tree."""
+    """Return bodies and joints of the tree that is left when loops are cut to kept joints."""
     mechanism, names = graph.mechanism, {*kept.values()}
     driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
     cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
@@ -156,28 +156,28 @@ def _ends(graph: Graph, e: EdgeId) -> tuple[NodeId, NodeId]:
 def _homes(
     graph: Graph, edges: set[EdgeId], bases: set[NodeId], carried: set[NodeId]
 ) -> dict[NodeId, tuple[NodeId, Array]]:
-    """Return for each node that goes the nearest one that stays, and its stored pose there."""
+    """Return for each dropped node the nearest kept node, and its stored pose relative to it."""
     q = stored_configuration(graph)
     # By the base first: armature can stand for what moves, and for nothing that does not.
     home = {node: (node, IDENTITY) for node in bases}
     while True:
-        found = {}
+        reached = {}
         for e in sorted(edges):
             edge = graph.edges[e]
             for a, b, back in ((edge.parent, edge.child, False), (edge.child, edge.parent, True)):
-                if a in home and b not in home and b not in found and b not in carried:
+                if a in home and b not in home and b not in reached and b not in carried:
                     moved = motion(edge, q[list(edge.columns)])
                     T = edge.T_parent @ moved @ inverse(edge.T_child)
                     node, at = home[a]
-                    found[b] = node, at @ (inverse(T) if back else T)
-        if not found:
+                    reached[b] = node, at @ (inverse(T) if back else T)
+        if not reached:
             break
-        home |= found
+        home |= reached
     return {node: entry for node, entry in home.items() if node not in carried}
 
 
 def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[Body]:
-    """Return all bodies that stay, with the mass and the shapes of those that go."""
+    """Return kept bodies, with mass and shapes of the dropped ones added."""
     mechanism = graph.mechanism
     added: dict[str, list[tuple[Body, Array]]] = {}
     gone = set()
@@ -192,12 +192,12 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
         if body.name in gone:
             continue
         parts = added.get(body.name, [])
-        own = [body.inertia] if body.inertia is not None else []
-        own += [b.inertia.transformed(T) for b, T in parts if b.inertia is not None]
+        inertias = [body.inertia] if body.inertia is not None else []
+        inertias += [b.inertia.transformed(T) for b, T in parts if b.inertia is not None]
         shapes = tuple(
             replace(g, T_body_geometry=T @ g.T_body_geometry) for b, T in parts for g in b.geometry
         )
-        inertia = Inertia.total(own) if own else None
+        inertia = Inertia.total(inertias) if parts and inertias else body.inertia
         grounded = body.name == mechanism.ground and body.inertia is None
         inertia = None if grounded else inertia
         bodies.append(replace(body, inertia=inertia, geometry=body.geometry + shapes))
@@ -219,12 +219,12 @@ def _driven(
     }
     joints = []
     for joint in twin.joints:
-        own = _coordinates(joint)
-        if not own or own[0] not in values:
+        names = _coordinates(joint)
+        if not names or names[0] not in values:
             joints.append(joint)
             continue
         low, high, v, tau = np.array(
-            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in own]
+            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in names]
         ).T
         stated = np.asarray(joint.limits) if joint.limits is not None else None
         if stated is not None:
@@ -237,20 +237,20 @@ def _driven(
 
 
 def _weighted(weights: Array, values: Array) -> Array:
-    """Return sums of values by weights, (N, k); without weight even infinity counts for nothing."""
+    """Return weighted sums of values (N, k), in which zero times infinity is zero."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
 
 
 def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
-    """Return a limit of motors, infinite where the model states none."""
-    found = []
+    """Return effort or velocity limits of motors, infinite where the model states none."""
+    rates = []
     for name in names:
         joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
         values = getattr(joint.limits, what, None)
         freedom = int(name.rpartition("[")[2][:-1]) if name.endswith("]") else 0
-        found.append(np.inf if values is None else float(values[freedom]))
-    return np.array(found)
+        rates.append(np.inf if values is None else float(values[freedom]))
+    return np.array(rates)
 
 
 def _compared(
@@ -271,8 +271,8 @@ def _compared(
         low = max(limits[c, 0], graph.position[c] - REACH)
         high = min(limits[c, 1], graph.position[c] + REACH)
         x[:, i] = rng.uniform(min(low, high), max(low, high), len(q))
-    own = [moving.index(name) for name in m.joint_names]
-    x[:, own] = q
+    driven = [moving.index(name) for name in m.joint_names]
+    x[:, driven] = q
     fixed = [_without_base(each) for each in (mechanism, twin)]
     try:
         with np.errstate(all="ignore"):
@@ -294,7 +294,7 @@ def _compared(
 
 
 def _constant(values: Array, sizes: Array) -> float:
-    """Return the number nearest to all values in parts of their sizes, not negative.
+    """Return the number c >= 0 with the least maximum of |value - c| / size.
 
     Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
     lacking would be far too much wherever the joint is used.
@@ -308,7 +308,7 @@ def _constant(values: Array, sizes: Array) -> float:
 
 
 def _without_base(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism fixed to the ground where it floats, without forces of joints."""
+    """Return the mechanism with its floating base fixed and without actuators."""
     free = next((j for j in mechanism.joints if j.kind == "free"), None)
     if free is None:
         return mechanism
@@ -325,10 +325,11 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
-    own = _coordinates(joint)
-    if not any(name in added for name in own):
+    """Return the joint with armature by coordinate name."""
+    names = _coordinates(joint)
+    if not any(name in added for name in names):
         return joint
-    values = np.array([added.get(name, 0.0) for name in own])
+    values = np.array([added.get(name, 0.0) for name in names])
     return replace(joint, dynamics=replace(joint.dynamics, armature=values))
 
 

@@ -76,10 +76,10 @@ def stepped_motion(
     points = TouchingPoints() if ground is None else TouchingPoints.of(robot)
     stops = JointStops.of(robot, limits)
     engine = SteppedEngine(loads, Surroundings(stops, ground or Ground(), points, h), start)
-    wanted: Array = h * np.arange(float(max(1, round(duration / h)) + 1))
+    requested: Array = h * np.arange(float(max(1, round(duration / h)) + 1))
     if times is not None:
-        wanted = recorded_times(times, duration)
-    samples = record(engine, engine.ends(wanted), options.get("progress"))
+        requested = recorded_times(times, duration)
+    samples = record(engine, engine.ends(requested), options.get("progress"))
     motion = simulation_of(robot, samples, engine, ())
     energy, forces, places, limit_forces, converged = map(np.array, zip(*engine.log, strict=True))
     findings = (*_kept(motion.findings, limits),)
@@ -131,7 +131,7 @@ PASSING = Diagnostic(
 
 
 def _kept(findings: Sequence[Diagnostic], limits: bool) -> Iterator[Diagnostic]:
-    """Drop findings that do not hold for steps, which know dry friction and maybe ``limits``."""
+    """Yield the findings that hold for steps, which obey dry friction and maybe ``limits``."""
     for finding in findings:
         beyond = finding.message.partition(" are not enforced: ")[2]
         if finding.code == "REG316" and limits:
@@ -147,7 +147,7 @@ ROUNDS, NEWTON = 5, 8
 
 
 class SteppedEngine:
-    """Leads a robot's motion in steps of fixed length, and keeps what was recorded at samples.
+    """Integrates a robot's motion in steps of fixed length, and records it at samples.
 
     Raises ``NoInertia`` where a motion moves no mass.
     """
@@ -175,7 +175,7 @@ class SteppedEngine:
 
     @property
     def end(self) -> float:
-        """End of the step made last, in seconds: no sum of steps, which rounding would move."""
+        """End of the last step, in seconds."""
         return self.counters.steps * self.around.h
 
     def ends(self, times: Array) -> Array:
@@ -231,7 +231,7 @@ class SteppedEngine:
     def _constrained(
         self, constraints: StepConstraints, unhindered: Velocity, root: Array
     ) -> Velocity:
-        """Return the velocity with the impulses that keep the robot from where it may not go."""
+        """Return the velocity after the impulses of contacts and joint stops."""
         around, velocity, solved = self.around, unhindered, True
         last, self._places = self._impulses, np.full_like(self._places, np.nan)
         self._impulses = np.zeros_like(last[0]), np.zeros_like(last[1])
@@ -262,7 +262,7 @@ class SteppedEngine:
     def _within_bounds(
         self, q: Configuration, gaps: Array, x: Coordinates
     ) -> tuple[Configuration, Coordinates]:
-        """Move q by Newton steps within the bounds that held before, where gaps and x were."""
+        """Move q back by Newton steps within the bounds that held before the step."""
         robot, stops = self.robot, self.around.stops
         now, watched = stops.coordinates(q, x), gaps > -EXACT.closed
         for _ in range(NEWTON):
@@ -281,7 +281,7 @@ class SteppedEngine:
     def _not_growing(
         self, q: Configuration, v: Velocity, most: float
     ) -> tuple[Velocity, float, float]:
-        """Slow down to the energy that there may be; return velocity, energy and loss in J."""
+        """Slow down to an energy bound; return velocity, energy and loss in J."""
         kinetic, stored = (float(x) for x in self.robot.states.energies(q, v))
         if self.robot.passive.joints.stores:
             stored += float(self.robot.passive.joints.energy(self._x))
@@ -292,7 +292,7 @@ class SteppedEngine:
 
 
 def inverse_root(robot: Robot, M: MassMatrix, jacobian: Jacobian) -> Array:
-    """Return R of shape (f, nv) so that R.T @ R takes impulses to velocities of closed loops."""
+    """Return R of shape (f, nv): R.T @ R maps impulses to velocities of the closed robot."""
     free = Split.of(jacobian, robot.rank).free
     return np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
 
@@ -371,7 +371,7 @@ def _cone(friction: float) -> Any:
 
 @lru_cache(maxsize=64)
 def _lower_bounds(count: int) -> Any:
-    """Make a model of the lower bounds of some joints, which only push."""
+    """Make a constraint model of lower joint bounds, which only push."""
     sides = np.zeros(count), np.full(count, np.inf)
     return pin.ConstraintModel(pin.JointLimitConstraintModel(*_hinges(count), *sides))
 
@@ -388,7 +388,7 @@ def _hinges(count: int) -> tuple[Any, Any]:
 def _solved(
     solver: ConeSolver, problem: tuple[Array, Array, Any, Any], guess: Array
 ) -> tuple[Array, float]:
-    """Return the impulses that one of the solvers finds, and the error that it states."""
+    """Return the impulses that one of the solvers finds, and their error."""
     name, rule, most = solver
     delassus, free, models, datas = problem
     settings = getattr(pin, f"{name}SolverSettings")()

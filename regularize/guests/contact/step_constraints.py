@@ -65,21 +65,21 @@ class TouchingShape:
         return float(self.places(T)[:, 2].min())
 
     def near(self, T: Transform, reach: float) -> tuple[Indices, Point]:
-        """Return numbers and places of points lower than ``reach``; of many, some far apart."""
+        """Return indices and places of points lower than ``reach``, thinned out if many."""
         places = self.places(T)
         low = np.flatnonzero(places[:, 2] < reach)
-        near = places[low]
+        below = places[low]
         if self.count <= MOST or not len(low):
-            return low, near
+            return low, below
         # Equal heights and distances differ by rounding, which is not to choose.
         fine = 1e-9 * self.extent
-        chosen, away = [int(np.argmin(np.round(near[:, 2] / fine)))], np.full(len(near), np.inf)
-        while len(chosen) < min(MOST, len(near)):
-            away = np.minimum(away, np.linalg.norm(near - near[chosen[-1]], axis=1))
+        chosen, away = [int(np.argmin(np.round(below[:, 2] / fine)))], np.full(len(below), np.inf)
+        while len(chosen) < min(MOST, len(below)):
+            away = np.minimum(away, np.linalg.norm(below - below[chosen[-1]], axis=1))
             if away.max() <= 1e3 * fine:
                 break
             chosen.append(int(np.argmax(np.round(away / fine))))
-        return np.arange(len(chosen)), near[chosen]
+        return np.arange(len(chosen)), below[chosen]
 
 
 def balls(centers: Array, radius: float) -> TouchingShape:
@@ -292,7 +292,7 @@ class JointStops:
         return np.asarray(self.signs[:, None] * rates[self.columns])
 
     def coordinates(self, q: Configuration, near: Coordinates | None = None) -> Coordinates:
-        """Return the mechanism's coordinates; angles that are found up to turns lie near others."""
+        """Return the mechanism's coordinates, angles of cut joints to the turn near others."""
         robot = self.robot
         step = pin.difference(robot.model, pin.neutral(robot.model), q)
         x: Array = robot.states.coordinates(robot.passive.coordinates, q[None], step[None])[0]
@@ -318,7 +318,7 @@ class JointStops:
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Ground and joint stops of a robot, for steps of a fixed length."""
+    """The ground and joint stops that a robot can meet in steps of a fixed length."""
 
     stops: JointStops
     ground: Ground
@@ -374,7 +374,7 @@ class StepConstraints:
         self._reach = np.zeros(len(self._frames))
 
     def met(self, velocity: Velocity) -> Mask:
-        """Tell which shapes touch, then which stops act, if the step is made with a velocity."""
+        """Return which shapes touch and which stops act in a step with a velocity."""
         around, h = self._around, self._around.h
         shapes, least = around.points.shapes, around.fall * h
         touching = np.zeros(len(shapes), dtype=bool)
@@ -391,7 +391,7 @@ class StepConstraints:
         return np.concatenate([touching, ~(self._stop_gaps + h * self._stop_rows @ velocity >= 0)])
 
     def rows(self, met: Mask) -> StepRows:
-        """Return the rows of some shapes and stops, chosen as by ``met``."""
+        """Return the constraint rows of the chosen shapes and stops, ordered as in ``met``."""
         around, model, points = self._around, self._around.stops.robot.model, self._around.points
         shapes, nv = met[: len(points.shapes)], len(self._v)
         stops = np.flatnonzero(met[len(shapes) :])
@@ -419,7 +419,7 @@ class StepConstraints:
         )
 
     def _rising(self, heights: Array, speeds: Array) -> Array:
-        """Return the least velocities of points that end the step above the ground, (c, 3)."""
+        """Return least velocities of points that end the step above ground, (c, 3)."""
         around, wanted = self._around, np.zeros((len(heights), 3))
         wanted[:, 2] = np.minimum(-heights / around.h, PARTING * around.fall)
         if bounce := around.ground.restitution:

@@ -43,7 +43,7 @@ Kind = TypeVar("Kind", bound=Interpolation)
 
 
 class Samples:
-    """Coefficients of a reduced model over bounds of its inputs, and what is to be made of them.
+    """Coefficients of a reduced model at points of a grid, computed once each.
 
     Arguments are those of ``metamodel``; points of the bounds are addressed by whole numbers.
     """
@@ -230,7 +230,7 @@ SHARE = 0.7
 
 
 class Builder:
-    """Grows one metamodel."""
+    """A metamodel of boxes while it is refined."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples, self.s = samples, len(samples.inputs)
@@ -238,7 +238,7 @@ class Builder:
         self.short = False  # whether samples did not suffice for what was to be halved
 
     def build(self) -> Metamodel:
-        """Grow, then check at random points and refine where they disagree."""
+        """Refine the boxes, then check at random points and refine where errors are large."""
         self._halve_to_size()
         self._mask()
         self._refine()
@@ -255,7 +255,7 @@ class Builder:
         return replace(result, findings=(*self._findings(), *result.findings))
 
     def _findings(self) -> list[Diagnostic]:
-        """Say how much of the bounds is left out."""
+        """Return a finding on how much of the bounds the metamodel leaves out."""
         widths = self.growth.width(np.flatnonzero(self.growth.dropped))
         dropped = float(np.prod(widths, axis=1).sum())
         if dropped == 0.0:
@@ -274,12 +274,12 @@ class Builder:
 
     @property
     def _more(self) -> str:
-        """Option that would let the metamodel cover more."""
+        """Return the option that would let the metamodel cover more."""
         return "more samples: max_samples=" if self.short else "smaller boxes: smallest="
 
     @property
     def _affordable(self) -> int:
-        """Number of boxes that can be halved with the samples that are left."""
+        """Return the number of boxes that the samples left can halve."""
         left = self.samples.max_samples - len(self.samples)
         # Each takes corners between, and centres and sides of both halves.
         return max(0, int(left // (2 ** (self.s - 1) + 4 * self.s - 2)))
@@ -307,7 +307,7 @@ class Builder:
         return self.samples.at(center[:, None] + offsets * half[:, None])
 
     def _mask(self) -> None:
-        """Drop boxes outside the workspace; halve those that its boundary crosses."""
+        """Drop boxes outside the workspace and halve those that its boundary crosses."""
         while True:
             leaves = self.growth.leaves
             known = np.isfinite(self._values(leaves)[..., 0])

@@ -26,7 +26,7 @@ Range: TypeAlias = "ArrayLike | None"
 
 @dataclass(frozen=True, eq=False)
 class MapInputs:
-    """Inputs of a map: the varied ones with their ranges, and those that are held."""
+    """The inputs of a map: varied ones with their ranges, and held ones with their values."""
 
     graph: Graph  # of the mechanism, with the chain of the pose where this is an input
     freedoms: int  # coordinates of the mechanism itself, which come first
@@ -118,7 +118,7 @@ def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> No
 
 
 def _count(given: Range, samples: int) -> int:
-    """Count the values of a range; ``samples`` where it does not say."""
+    """Return the number of values of a range; ``samples`` where the range states none."""
     if given is None or (isinstance(given, tuple) and len(given) in (2, 3)):
         return whole((*(given or (0, 0)), samples)[2], "a number of samples")
     return int(np.size(given))

@@ -203,10 +203,10 @@ def _with_springs(
     elastic = [k for k, name in enumerate(names) if name.rpartition("[")[0] in springs]
     elastic += [k for k, name in enumerate(names) if name in springs]
     rows = reduction.loops.jacobian(reduction.reference)[0]
-    left = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
+    rigid = [k for k in range(len(names)) if k not in elastic and names[k] not in inputs]
     dependent: list[int] = []
     # Springs are inputs wherever they can be: others are taken first to close the loops.
-    for among in (left, elastic):
+    for among in (rigid, elastic):
         others = outside(rows[:, dependent].T, rows[:, among].T).T
         _, R, order = qr(others, mode="economic", pivoting=True)
         size = np.abs(np.diag(R))
@@ -218,22 +218,22 @@ def _with_springs(
 def _columns(reduction: Reduction, inputs: Sequence[str]) -> list[ColumnId]:
     """Return columns of coordinates by name; refuse joints such as balls, and repeated names."""
     names = coordinate_names(reduction.mechanism)
-    known = {name: ColumnId(i) for i, name in enumerate(names)}
+    column_of = {name: ColumnId(i) for i, name in enumerate(names)}
     grouped = {c: e.joint for e in reduction.graph.edges if e.group for c in e.columns}
     columns = []
     for name in inputs:
-        if name not in known:
+        if name not in column_of:
             joint = reduction.mechanism.joint(name)
             raise ModelError(
                 f"joint {name!r} has {joint.freedoms} freedoms; name one of them: {name}[0]"
             )
-        if known[name] in grouped:
-            joint = grouped[known[name]]
+        if column_of[name] in grouped:
+            joint = grouped[column_of[name]]
             raise ModelError(
                 f"joint {joint.name!r} is {joint.kind}: its freedoms have no coordinates that an "
                 "actuator could hold one by one; actuate other joints"
             )
-        columns.append(known[name])
+        columns.append(column_of[name])
     if len(set(columns)) != len(columns):
         raise ModelError(f"an input is named twice: {list(inputs)}")
     return columns
@@ -314,10 +314,10 @@ class QuasiStaticModel(ReducedModel):
         S = self._along(motion)
         changes = np.zeros((*S[:, s:].shape, s))
         for j in range(s):
-            way = S[:, None, :, j]
+            direction = S[:, None, :, j]
             h = SLOPES / np.abs((V @ S[:, :, [j]])[..., 0] / units).max(axis=1)[:, None]
             for step in (h, -h):
-                goal = q[:, loops.inputs] + step * way[:, 0]
+                goal = q[:, loops.inputs] + step * direction[:, 0]
                 moved = full._motion(loops.driven(q, loops.inputs, goal).q)
                 changes[..., j] += self._along(moved)[:, s:] / (2 * step)[..., None]
         one, two = pairs(len(loops.inputs))
@@ -330,7 +330,7 @@ class QuasiStaticModel(ReducedModel):
         )
 
     def _along(self, motion: ReducedMotion) -> Array:
-        """Return rates of all coordinates by those of the inputs, shape (N, s + e, s)."""
+        """Return rates of inputs and springs per input rate, shape (N, s + e, s)."""
         s = len(self.inputs)
         slope = slopes(self.equations.full, motion)
         follow = -np.linalg.solve(slope[:, s:, s:], slope[:, s:, :s])

@@ -123,16 +123,16 @@ def sweep(
     names = tuple(parameters)
     columns = [np.atleast_1d(np.asarray(parameters[name], dtype=float)) for name in names]
     values = np.array([*itertools.product(*columns)]).reshape(-1, len(names))
-    made = _maker(model, names)
-    found = [_one(made(dict(zip(names, row.tolist(), strict=True))), seed) for row in values]
-    results = [np.array(column) for column in zip(*found, strict=True)]
+    make_model = _maker(model, names)
+    rows = [_one(make_model(dict(zip(names, row.tolist(), strict=True))), seed) for row in values]
+    results = [np.array(column) for column in zip(*rows, strict=True)]
     for column in results:
         column.setflags(write=False)
     return Sweep(names, read_only(values), *results)
 
 
 def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, float]:
-    """Analyse one mechanism: a row of the table behind the parameters."""
+    """Analyse one mechanism: return the row of the table after the parameters."""
     reduction: Reduction = reduce(model, configurations=CONFIGURATIONS, seed=seed)
     if not reduction.assembly.closed:
         return False, np.nan, np.nan, np.nan, False, np.nan
@@ -145,12 +145,12 @@ def _one(model: Model, seed: int) -> tuple[bool, float, float, float, bool, floa
 def _maker(
     model: Model | Callable[..., Model], names: tuple[str, ...]
 ) -> Callable[[dict[str, float]], Model]:
-    """Return a function that makes a model from values of the parameters."""
+    """Return a function from parameter values to a model."""
     if callable(model) and not hasattr(model, "mechanism"):
         taken = inspect.signature(model).parameters
-        known = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
         for name in names:
-            if name not in taken and not known:
+            if name not in taken and not takes_any:
                 raise ModelError(f"the function has no argument {name!r}, it has {[*taken]}")
         function = model
         return lambda values: function(**values)
@@ -159,6 +159,7 @@ def _maker(
     changes = [_change(placed, name) for name in names]
 
     def changed(values: dict[str, float]) -> Mechanism:
+        """Return the mechanism with all parameters at the given values."""
         result = placed.reduction.mechanism
         for change, value in zip(changes, values.values(), strict=True):
             result = change(result, value)
@@ -171,28 +172,29 @@ Change = Callable[[Mechanism, float], Mechanism]
 
 
 def _change(placed: PlacedJoints, name: str) -> Change:
-    """Return a function that changes a mechanism to a value of one parameter."""
+    """Return a function that sets one parameter of a mechanism."""
     mechanism = placed.reduction.mechanism
-    owner, _, what = name.rpartition(".")
-    if what == "length":
+    owner, _, quantity = name.rpartition(".")
+    if quantity == "length":
         body = mechanism.body(owner).name
         joints = [j.name for j in mechanism.joints if body in (j.parent, j.child)]
         if len(joints) != 2:
             raise ModelError(f"body {body!r} has {len(joints)} joints; a length needs two")
         return lambda model, value: _with_length(model, body, joints, value)
-    if what not in ("x", "y", "z"):
+    if quantity not in ("x", "y", "z"):
         raise ModelError(f"no parameter {name!r}: say BODY.length, JOINT.x, JOINT.y or JOINT.z")
-    joint, axis = mechanism.joint(owner), "xyz".index(what)
+    joint, axis = mechanism.joint(owner), "xyz".index(quantity)
     start = placed.frame(joint)[axis, 3]
 
     def move(model: Mechanism, value: float) -> Mechanism:
-        way = screw.transform(None, np.eye(3)[axis] * (value - start))
+        """Return the mechanism with the joint at a coordinate of the world."""
+        shift = screw.transform(None, np.eye(3)[axis] * (value - start))
         one, two = placed.body(joint.parent), placed.body(joint.child)
         now = model.joint(joint.name)
         shifted = replace(
             now,
-            T_parent_joint=screw.inverse(one) @ way @ one @ now.T_parent_joint,
-            T_child_joint=screw.inverse(two) @ way @ two @ now.T_child_joint,
+            T_parent_joint=screw.inverse(one) @ shift @ one @ now.T_parent_joint,
+            T_child_joint=screw.inverse(two) @ shift @ two @ now.T_child_joint,
         )
         return _with(model, shifted)
 
@@ -200,20 +202,23 @@ def _change(placed: PlacedJoints, name: str) -> Change:
 
 
 def _with_length(model: Mechanism, body: str, joints: list[str], value: float) -> Mechanism:
-    """Put the frames of the two joints of a body so far from each other."""
-    one, two = (model.joint(name) for name in joints)
-    ends = ["T_parent_joint" if j.parent == body else "T_child_joint" for j in (one, two)]
-    first, second = getattr(one, ends[0])[:3, 3], np.array(getattr(two, ends[1]))
-    way = second[:3, 3] - first
-    length = float(np.linalg.norm(way))
+    """Return the mechanism with the two joints of a body a given distance apart."""
+    first_joint, second_joint = (model.joint(name) for name in joints)
+    ends = [
+        "T_parent_joint" if j.parent == body else "T_child_joint"
+        for j in (first_joint, second_joint)
+    ]
+    first, second = getattr(first_joint, ends[0])[:3, 3], np.array(getattr(second_joint, ends[1]))
+    offset = second[:3, 3] - first
+    length = float(np.linalg.norm(offset))
     if length == 0.0 or value <= 0.0:
         raise ModelError(f"body {body!r}: a length is positive, now {length:g} m, wanted {value:g}")
-    second[:3, 3] = first + way * (value / length)
+    second[:3, 3] = first + offset * (value / length)
     changed: dict[str, Any] = {ends[1]: second}
-    return _with(model, replace(two, **changed))
+    return _with(model, replace(second_joint, **changed))
 
 
 def _with(model: Mechanism, joint: Joint) -> Mechanism:
-    """Replace the joint of the same name."""
-    joints = tuple(joint if each.name == joint.name else each for each in model.joints)
+    """Return the mechanism with a joint in place of the one of the same name."""
+    joints = tuple(joint if old.name == joint.name else old for old in model.joints)
     return replace(model, joints=joints)

@@ -51,7 +51,7 @@ from regularize.tolerances import EXACT
 
 @dataclass(frozen=True, eq=False)
 class WorkspaceMap(NamedColumns):
-    """What can be reached over a grid of inputs; the grid's axes lead in every array.
+    """The reachable part of a grid of inputs; the grid's axes lead in every array.
 
     Singular values are those of the closure equations with lengths divided by the size of the
     mechanism, by the largest of them: 0 at a singularity. Between the points of the grid nothing
@@ -202,7 +202,7 @@ def workspace(
     bounds = bounds_of(graph, limits or {})
 
     def room(q: Coordinates) -> Array:
-        """Measure how far from limits, minus infinity where there is no configuration."""
+        """Return the distance from joint limits, minus infinity without a configuration."""
         known = from_limits(np.nan_to_num(q), bounds, turning, loops.units)
         return np.where(np.isfinite(q).all(axis=1), known, -np.inf)
 
@@ -212,6 +212,7 @@ def workspace(
     near = distances(loops, q[known], setting.motors, setting.body, generic_samples(loops))
 
     def spread(measure: Array) -> Array:
+        """Return a measure in the shape of the grid."""
         result = np.full(len(q), np.nan)
         result[known] = measure
         return read_only(result.reshape(shape))
@@ -239,20 +240,20 @@ def _ranges(
     samples: int,
     room: Callable[[Coordinates], Array],
 ) -> list[Array]:
-    """Return values along every axis; ranges that are not given are cut to what can be reached."""
+    """Return the values along every axis; unstated ranges are cut to what is reachable."""
     loops, turning = sized_loops(setting.graph, setting.graph.position), turning_of(setting.graph)
     values = []
-    for i, given in zip(setting.varied, setting.ranges, strict=True):
+    for i, stated in zip(setting.varied, setting.ranges, strict=True):
         reach = np.pi if turning[setting.inputs.columns[i]] else 2.0 * loops.length
         widest = setting.held[i] - reach, setting.held[i] + reach
-        values.append(samples_of(widest if given is None else given, samples))
-    if all(given is not None for given in setting.ranges):
+        values.append(samples_of(widest if stated is None else stated, samples))
+    if all(stated is not None for stated in setting.ranges):
         return values
     q, _ = _configurations(setting, form, branch, values)
     reached = np.asarray(room(q) >= 0.0).reshape(tuple(map(len, values)))
-    for k, given in enumerate(setting.ranges):
+    for k, stated in enumerate(setting.ranges):
         hit = np.flatnonzero(np.any(reached, axis=tuple(i for i in range(len(values)) if i != k)))
-        if given is None and len(hit):
+        if stated is None and len(hit):
             first, last = max(hit[0] - 1, 0), min(hit[-1] + 1, len(values[k]) - 1)
             values[k] = np.linspace(values[k][first], values[k][last], samples)
     return values
@@ -261,7 +262,7 @@ def _ranges(
 def _configurations(
     setting: MapInputs, form: ClosedForm, branch: int | None, values: Sequence[Array]
 ) -> tuple[Coordinates, str]:
-    """Return the mechanism's configurations at all points of a grid, NaN where none, and how."""
+    """Return the configurations at all points of a grid, NaN without one, and the method."""
     grid = [axis.ravel() for axis in np.meshgrid(*values, indexing="ij")]
     x = np.tile(setting.held, (len(grid[0]), 1))
     x[:, list(setting.varied)] = np.transpose(grid)
@@ -275,7 +276,7 @@ def _configurations(
 
 
 def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, ...]) -> Coordinates:
-    """Follow the stored configuration to all points of a grid; NaN where none is reached.
+    """Continue the stored configuration to all points of a grid; NaN where none is reached.
 
     Each point that is reached leads on to its neighbours, so that all is found that can be reached
     along the lines of the grid without passing a singularity. The inputs x, whose columns are

@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw the map, write it and say what there is."""
+    """Compute the map, write it, and print its extent."""
     from regularize.guests.design.plot import checked
     from regularize.guests.design.workspace import workspace
 
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def said(found: WorkspaceMap) -> Iterator[str]:
-    """Say in words how far the map extends, and where distances are least."""
+    """Yield lines on how far a workspace map extends and where distances are least."""
     import numpy as np
 
     size = " x ".join(str(len(values)) for values in found.values)
@@ -111,5 +111,5 @@ def said(found: WorkspaceMap) -> Iterator[str]:
 
 
 def _rounded(axis: Array, i: int) -> float:
-    """Return a value on an axis, without the rounding that is left of a zero."""
+    """Return a value on an axis, exactly zero where it is zero but for rounding."""
     return 0.0 if abs(axis[i]) < NEGLIGIBLE * max(abs(axis[0]), abs(axis[-1])) else float(axis[i])

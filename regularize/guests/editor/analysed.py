@@ -1,4 +1,4 @@
-"""What a text of a model comes to: findings at their lines, tables of loops, the edit of `fix`.
+"""Analysis of the text of a model: findings at their lines, tables of loops, the edit of `fix`.
 
 Readers and the programs behind them open files. What is not saved yet stands in a folder of its
 own, from which sidecars, meshes and included files are found by the same relative names; nothing
@@ -37,7 +37,7 @@ MOST = 2000
 
 
 class Mirror:
-    """A copy of a document that is being typed, with links to the files around it."""
+    """A temporary copy of a document being typed, with links to the files around it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,6 +50,7 @@ class Mirror:
 
     @staticmethod
     def _link(source: Path, target: Path, left_out: str) -> None:
+        """Link the entries of a folder into another one, all but one name."""
         with contextlib.suppress(OSError):  # folders that are not there, or cannot be read
             for entry in sorted(os.listdir(source))[:MOST]:
                 if entry != left_out and not (target / entry).exists():
@@ -117,7 +118,7 @@ def format_of(text: str, path: Path, before: str | None = None) -> str | None:
 
 
 class Analysed:
-    """The analysis of a text; words that only moved since ``before`` are not analysed again."""
+    """The analysis of a text; reuses that of ``before`` where only places changed."""
 
     def __init__(
         self,
@@ -174,30 +175,30 @@ class Analysed:
     @cached_property
     def _prims(self) -> dict[str, int]:
         """Return the line of every prim of a USD text by its path."""
-        found, path, depth = dict[str, int](), list[tuple[str, int]](), 0
+        line_of, path, depth = dict[str, int](), list[tuple[str, int]](), 0
         for k, line in enumerate(self.lines):
             bare = re.sub(r'"[^"]*"', "", line).partition("#")[0]
             match = _PRIM.match(line)
             if match:
-                path = [each for each in path if each[1] < depth]
+                path = [ancestor for ancestor in path if ancestor[1] < depth]
                 path.append((match[1], depth))
-                found["/" + "/".join(name for name, _ in path)] = k
+                line_of["/" + "/".join(name for name, _ in path)] = k
             depth += bare.count("{") - bare.count("}")
-            path = [each for each in path if each[1] <= depth]
-        return found
+            path = [ancestor for ancestor in path if ancestor[1] <= depth]
+        return line_of
 
     def _xacro_line(self, name: str) -> int:
         """Return the line of a xacro text that an element with this name is expanded from."""
         for k, line in enumerate(self.lines):
-            for given in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
-                parts = re.split(r"\$\{[^}]*\}|\$\([^)]*\)", given)
+            for pattern in re.findall(r'\bname\s*=\s*"([^"]*)"', line):
+                parts = re.split(r"\$\{[^}]*\}|\$\([^)]*\)", pattern)
                 if any(parts) and re.fullmatch(".*".join(map(re.escape, parts)), name):
                     return k
         return self.root
 
     @property
     def lens(self) -> str:
-        """Mobility and redundancy in a few words; empty where the text cannot be read."""
+        """Return mobility and redundancy in a few words; empty where the text is unreadable."""
         if self.report is None:
             return ""
         r = self.report.reduction
@@ -232,7 +233,7 @@ class Analysed:
             parts.append(f"| {' | '.join(map(_cell, cells))} |")
         for loop in loops[:20]:
             if loop.removed:
-                labels = ", ".join(each.label for each in loop.removed)
+                labels = ", ".join(equation.label for equation in loop.removed)
                 parts += ["", _cell(f"{loop.name}: at {loop.closing} can go: {labels}")]
         for name in sorted(named & {joint.name for joint in mechanism.joints}):
             shaky = [r for r in self.report.reactions if r.joint == name and not r.unique]
@@ -244,9 +245,10 @@ class Analysed:
         """Return names of the joints and bodies whose element contains a line."""
         elements: tuple[Joint | Body, ...] = (*mechanism.joints, *mechanism.bodies)
         starts = [
-            (self._line(each.source), each.name)
-            for each in elements
-            if each.source is not None and self._mirror.real(each.source.path) == self._mirror.path
+            (self._line(entry.source), entry.name)
+            for entry in elements
+            if entry.source is not None
+            and self._mirror.real(entry.source.path) == self._mirror.path
         ]
         above = [start for start, _ in starts if start <= line]
         if not above or line <= self.root:
@@ -255,7 +257,7 @@ class Analysed:
         if self.format != "usd":  # not behind the end of that element
             tag = re.match(r"\s*<([\w:.-]+)", self.lines[at])
             between = self.lines[at:line]
-            if tag and any(f"</{tag[1]}>" in each for each in between):
+            if tag and any(f"</{tag[1]}>" in entry for entry in between):
                 return set()
             if tag and between and re.search(r"/>\s*$", self.lines[at]):
                 return set()
@@ -272,21 +274,21 @@ class Analysed:
         if self.report is None or not self.redundant:
             return None
         try:
-            found = fix(str(self._mirror.put(self.text)), format=self.format)
+            fixed = fix(str(self._mirror.put(self.text)), format=self.format)
         except RegularizeError:
             return None
-        if found.placing is None or not found.placing.edits:
+        if fixed.placing is None or not fixed.placing.edits:
             return None
-        left = {d.code for d in check(found.mechanism, configurations=CONFIGURATIONS).diagnostics}
-        edits = [(self._mirror.real(e.path), e.start, e.end, e.text) for e in found.placing.edits]
-        gone = {d.code for d in self.report.diagnostics} - left
-        return Repair(_title(found), edits, frozenset(gone)) if gone else None
+        rest = {d.code for d in check(fixed.mechanism, configurations=CONFIGURATIONS).diagnostics}
+        edits = [(self._mirror.real(e.path), e.start, e.end, e.text) for e in fixed.placing.edits]
+        solved = {d.code for d in self.report.diagnostics} - rest
+        return Repair(_title(fixed), edits, frozenset(solved)) if solved else None
 
 
 def _content(mechanism: Mechanism) -> bytes:
-    """Return all that a model says, without the places, as bytes to compare."""
+    """Return a model without source places as bytes, to tell whether it changed."""
     parts: dict[str, Any] = {
-        part: tuple(replace(each, source=None) for each in getattr(mechanism, part))
+        part: tuple(replace(element, source=None) for element in getattr(mechanism, part))
         for part in ("bodies", "joints", "couplings", "actuators", "motions")
     }
     return pickle.dumps(replace(mechanism, findings=(), **parts))
@@ -296,21 +298,21 @@ def _relocated(report: Report, mechanism: Mechanism) -> Iterator[Diagnostic]:
     """Yield findings of an analysis at the lines where their elements are now."""
     parts: tuple[Body | Joint | Coupling, ...]
     parts = (*mechanism.bodies, *mechanism.joints, *mechanism.couplings)
-    places = {each.source.element: each.source for each in parts if each.source is not None}
+    places = {part.source.element: part.source for part in parts if part.source is not None}
     read = {*report.mechanism.findings}
-    for found in report.diagnostics:
-        if found not in read:
-            old = found.source
-            yield replace(found, source=old and places.get(old.element, old))
+    for finding in report.diagnostics:
+        if finding not in read:
+            old = finding.source
+            yield replace(finding, source=old and places.get(old.element, old))
 
 
 def _title(found: Fix) -> str:
     """Describe a repair in one line."""
-    changes = [f"{each.joint.name} {each.kind}" for each in found.changes]
-    what = ", ".join(changes[:3]) + (f" and {len(changes) - 3} more" if changes[3:] else "")
-    left = found.reduction.redundant
-    head = f"leave {counted(left, 'redundant equation')}" if left else "make isostatic"
-    return displayed(f"{head.capitalize()}: {what}" if what else head.capitalize())
+    changes = [f"{change.joint.name} {change.kind}" for change in found.changes]
+    words = ", ".join(changes[:3]) + (f" and {len(changes) - 3} more" if changes[3:] else "")
+    remaining = found.reduction.redundant
+    head = f"leave {counted(remaining, 'redundant equation')}" if remaining else "make isostatic"
+    return displayed(f"{head.capitalize()}: {words}" if words else head.capitalize())
 
 
 def _cell(text: str) -> str:

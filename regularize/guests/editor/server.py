@@ -33,7 +33,7 @@ SEVERITIES = {
 
 
 class Superseded(Exception):
-    """Raised within an analysis that nobody waits for any more."""
+    """Raised within the analysis of a text that has changed since."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class OpenText:
 
 
 class ModelServer:
-    """The open documents of one editor, analysed by one thread."""
+    """The open documents of one editor; one thread analyses them."""
 
     def __init__(self, editor: Any) -> None:
         self._editor = editor
@@ -77,7 +77,7 @@ class ModelServer:
             self._send(uri, None, [])
 
     async def analysed(self, uri: str) -> Analysed | None:
-        """What is known of a document as it stands; None where it is no model."""
+        """Return the analysis of a document's present text; None where it is no model."""
         held = self._documents.get(uri)
         if held is None:
             return None
@@ -93,7 +93,7 @@ class ModelServer:
         format = held.format = format_of(text, held.path, held.format)
         if format is None:
             return
-        before = next((each for each in reversed(held.known.values()) if each.report), None)
+        before = next((old for old in reversed(held.known.values()) if old.report), None)
 
         def go_on(_: float = 0.0) -> None:
             if held.latest is None or held.latest[0] != text:
@@ -104,32 +104,33 @@ class ModelServer:
             return Analysed(text, format, held.mirror, before, go_on)
 
         with contextlib.suppress(Superseded):
-            found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-            held.known[text] = found
+            result = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            held.known[text] = result
             for old in [*held.known][:-KEPT]:
                 del held.known[old]
 
     async def actions(self, uri: str, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        """The repair, where a finding that it takes away is asked about."""
-        found = await self.analysed(uri)
-        if found is None or not found.redundant:
+        """Return the repair as a quick fix, where it solves a finding that is asked about."""
+        analysis = await self.analysed(uri)
+        if analysis is None or not analysis.redundant:
             return []
         lines = range(asked.range.start.line, asked.range.end.line + 1)
-        own = [p for p in found.problems if p.line in lines or _is_in(p, asked.context.diagnostics)]
-        if not own:
+        marked = asked.context.diagnostics
+        asked_about = [p for p in analysis.problems if p.line in lines or _is_in(p, marked)]
+        if not asked_about:
             return []
         loop = asyncio.get_running_loop()
-        fixed = await loop.run_in_executor(self._thread, lambda: found.fixed)
-        if fixed is None or not any(p.code in fixed.gone for p in own):
+        fixed = await loop.run_in_executor(self._thread, lambda: analysis.fixed)
+        if fixed is None or not any(p.code in fixed.gone for p in asked_about):
             return []
         edits: dict[str, list[lsp.TextEdit]] = {}
         for path, start, end, text in fixed.edits:
             place = uri if path == self._documents[uri].path else path.as_uri()
-            there = self._editor.workspace.get_text_document(place)
-            span = lsp.Range(_position(there.source, start), _position(there.source, end))
-            span = there.position_codec.range_to_client_units(there.lines, span)
+            document = self._editor.workspace.get_text_document(place)
+            span = lsp.Range(_position(document.source, start), _position(document.source, end))
+            span = document.position_codec.range_to_client_units(document.lines, span)
             edits.setdefault(place, []).append(lsp.TextEdit(span, text))
-        solved = [self._shown(uri, found, p) for p in found.problems if p.code in fixed.gone]
+        solved = [self._shown(uri, analysis, p) for p in analysis.problems if p.code in fixed.gone]
         return [
             lsp.CodeAction(
                 title=fixed.title,
@@ -141,37 +142,40 @@ class ModelServer:
         ]
 
     async def hover(self, uri: str, position: lsp.Position) -> lsp.Hover | None:
-        """The table of the loops through what stands at a position."""
-        found = await self.analysed(uri)
-        words = "" if found is None else found.hover(position.line)
+        """Return the table of the loops through the element at a position."""
+        analysis = await self.analysed(uri)
+        words = "" if analysis is None else analysis.hover(position.line)
         content = lsp.MarkupContent(kind=lsp.MarkupKind.Markdown, value=words)
         return lsp.Hover(contents=content) if words else None
 
     async def lenses(self, uri: str) -> list[lsp.CodeLens]:
-        """Mobility and redundancy above the root element."""
-        found = await self.analysed(uri)
-        if found is None or not found.lens:
+        """Return mobility and redundancy above the root element."""
+        analysis = await self.analysed(uri)
+        if analysis is None or not analysis.lens:
             return []
-        span = self._range(uri, found.root)
-        return [lsp.CodeLens(span, command=lsp.Command(title=found.lens, command=""))]
+        span = self._range(uri, analysis.root)
+        return [lsp.CodeLens(span, command=lsp.Command(title=analysis.lens, command=""))]
 
     async def _publish(self, uri: str, pause: float) -> None:
+        """Analyse a document after a pause, and send its findings to the editor."""
         await asyncio.sleep(pause)
         version = self._editor.workspace.get_text_document(uri).version
-        found = await self.analysed(uri)
+        analysis = await self.analysed(uri)
         if uri not in self._documents:
             return
-        problems = [] if found is None else found.problems
-        self._send(uri, version, [self._shown(uri, found, each) for each in problems])
+        problems = [] if analysis is None else analysis.problems
+        self._send(uri, version, [self._shown(uri, analysis, problem) for problem in problems])
         abilities = self._editor.client_capabilities.workspace
         if abilities and abilities.code_lens and abilities.code_lens.refresh_support:
             self._editor.workspace_code_lens_refresh(None)
 
     def _send(self, uri: str, version: int | None, shown: list[lsp.Diagnostic]) -> None:
-        found = lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=shown)
-        self._editor.text_document_publish_diagnostics(found)
+        """Send findings of a document to the editor."""
+        message = lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=shown)
+        self._editor.text_document_publish_diagnostics(message)
 
-    def _shown(self, uri: str, found: Analysed | None, problem: Problem) -> lsp.Diagnostic:
+    def _shown(self, uri: str, analysis: Analysed | None, problem: Problem) -> lsp.Diagnostic:
+        """Return a finding as the editor's protocol has it."""
         return lsp.Diagnostic(
             range=self._range(uri, problem.line),
             message=problem.message,
@@ -181,7 +185,7 @@ class ModelServer:
         )
 
     def _range(self, uri: str, line: int) -> lsp.Range:
-        """A line without the white space around it, in the editor's units."""
+        """Return the range of a line without its margins, in the units of the editor."""
         document = self._editor.workspace.get_text_document(uri)
         lines = document.lines or [""]
         line = min(line, len(lines) - 1)
@@ -192,7 +196,7 @@ class ModelServer:
 
 
 def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:
-    """Whether the editor asks about a finding."""
+    """Return whether one of the diagnostics of the editor is this finding."""
     return any(d.code == problem.code and d.range.start.line == problem.line for d in shown)
 
 

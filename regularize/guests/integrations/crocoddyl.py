@@ -9,7 +9,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from regularize.dynamics.pinocchio.forces import acceleration_derivatives
 from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.tree_states import Stabilization
 from regularize.errors import MissingExtra
 from regularize.lie.arrays import Array
 
@@ -20,7 +22,7 @@ except ImportError as error:
 
 
 class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
-    """Forces of the motors among all joint forces of the model.
+    """Crocoddyl actuation that puts motor forces among all joint forces of the model.
 
     Args:
         state: Crocoddyl's state of the model.
@@ -29,23 +31,23 @@ class LoopActuation(crocoddyl.ActuationModelAbstract):  # type: ignore[misc]
 
     def __init__(self, state: Any, index: NDArray[np.intp]) -> None:
         super().__init__(state, len(index))
-        self.map = np.eye(state.nv)[:, index]
+        self.index, self.map = index, np.eye(state.nv)[:, index]
 
     def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Joint forces from those of the motors."""
+        """Compute joint forces from motor forces u."""
         if u is not None:
             data.tau = self.map @ u
 
     def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """The map itself, which is constant."""
+        """Set the constant derivative of joint forces by motor forces."""
         data.dtau_du = self.map
 
     def commands(self, data: Any, x: Array, tau: Array) -> None:
-        """Motor forces from joint forces."""
+        """Compute motor forces from joint forces tau."""
         data.u = self.map.T @ tau
 
     def torqueTransform(self, data: Any, x: Array, u: Array) -> None:
-        """The transposed map."""
+        """Set the transposed map, from joint forces to motor forces."""
         data.Mtau = self.map.T
 
 
@@ -79,68 +81,67 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         super().__init__(costs.state, len(index), costs.nr)
         self.robot, self.costs, self.frequency = robot, costs, frequency
         self.actuation = LoopActuation(costs.state, index)
+        self._nq, self._nv = robot.nq, robot.nv
+        self._decay = Stabilization(frequency, 1.0) if frequency else None
+        self._damping = robot.model.damping  # as it is when it is read
         effort = robot.model.effortLimit[index]
         # Pinocchio writes the largest number there is where a model states no bound.
         bound = np.where(effort < np.finfo(np.float64).max, effort, np.inf)
         self.u_lb, self.u_ub = -bound, bound
 
     def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Acceleration and cost; where there is no u, at the end of the horizon, the cost alone."""
-        robot, (q, v) = self.robot, self._state(x)
+        """Compute acceleration and cost; the cost alone at the last node, which has no u."""
+        q, v, costs = x[: self._nq], x[self._nq :], self.costs
         if u is None:
-            data.xout = np.zeros(robot.nv)
-            self._update(data, q, v, data.xout)
-            self.costs.calc(data.costs, x)
+            data.xout = a = np.zeros(self._nv)
+            self._update(data, q, v, a)
+            costs.calc(data.costs, x)
         else:
-            self.actuation.calc(data.actuation, x, u)
-            tau = self.actuation.map @ u - robot.model.damping * v
-            if self.frequency:
-                a = robot.stabilized_dynamics(q, v, tau, frequency=self.frequency)
+            data.actuation.tau = forces = self.actuation.map @ u
+            tau = forces - self._damping * v
+            if self._decay is None:
+                a = self.robot.forward_dynamics(q, v, tau)
             else:
-                a = robot.forward_dynamics(q, v, tau)
+                a = self.robot.accelerations_with_decay(q, v, tau, self._decay)
             data.xout = a
             self._update(data, q, v, a)
-            self.costs.calc(data.costs, x, u)
+            costs.calc(data.costs, x, u)
         data.cost = data.costs.cost
 
     def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:
-        """Derivatives of the acceleration and of the costs."""
+        """Compute derivatives of the acceleration and of the costs."""
         if u is None:
             self.costs.calcDiff(data.costs, x)
             return
-        (q, v), motors = self._state(x), self.actuation.map
-        damping = self.robot.model.damping
-        found = self.robot.dynamics_derivatives(
-            q, v, motors @ u - damping * v, frequency=self.frequency
-        )
-        data.Fx = np.hstack([found.ddq_dq, found.ddq_dv - found.ddq_dtau * damping])
-        data.Fu = found.ddq_dtau @ motors
-        self.actuation.calcDiff(data.actuation, x, u)
+        q, v, damping = x[: self._nq], x[self._nq :], self._damping
+        tau = self.actuation.map @ u - damping * v
+        found = acceleration_derivatives(self.robot, q, v, tau, self._decay)
+        by_state = np.empty((self._nv, 2 * self._nv))
+        by_state[:, : self._nv] = found.ddq_dq
+        np.subtract(found.ddq_dv, found.ddq_dtau * damping, out=by_state[:, self._nv :])
+        data.Fx, data.Fu = by_state, found.ddq_dtau[:, self.actuation.index]
         self.costs.calcDiff(data.costs, x, u)
 
     def createData(self) -> LoopDynamicsData:
         """Allocate the data of one node."""
         return LoopDynamicsData(self)
 
-    def _state(self, x: Array) -> tuple[Array, Array]:
-        return x[: self.state.nq], x[self.state.nq :]
-
     def _update(self, data: Any, q: Array, v: Array, a: Array) -> None:
-        """Compute kinematics, Jacobians and centre of mass, which cost terms read."""
+        """Compute kinematics, centre of mass and Jacobians, which cost terms read."""
         model = self.robot.model
-        pin.forwardKinematics(model, data.pinocchio, q, v, a)
-        pin.computeJointJacobians(model, data.pinocchio, q)
+        pin.centerOfMass(model, data.pinocchio, q, v, a)  # begins with forward kinematics
+        pin.computeJointJacobians(model, data.pinocchio)
         pin.updateFramePlacements(model, data.pinocchio)
-        pin.centerOfMass(model, data.pinocchio, q, v, a)
 
 
 class LoopDynamicsData(crocoddyl.DifferentialActionDataAbstract):  # type: ignore[misc]
-    """What is computed at one node of an action model."""
+    """Data of one node of ``LoopDynamics``: Pinocchio, actuation and costs."""
 
     def __init__(self, model: LoopDynamics) -> None:
         super().__init__(model)
         self.pinocchio = model.robot.model.createData()
         self.actuation = model.actuation.createData()
+        self.actuation.dtau_du = model.actuation.map
         self.collector = crocoddyl.DataCollectorActMultibody(self.pinocchio, self.actuation)
         self.costs = model.costs.createData(self.collector)
         self.costs.shareMemory(self)

@@ -23,7 +23,7 @@ except ImportError as error:
 
 
 class LoopTask(Task):  # type: ignore[misc]
-    r"""The kept rows of all loops: :math:`J \Delta q = -\alpha \, r(q)`.
+    r"""Task that keeps all loops closed: :math:`J \Delta q = -\alpha \, r(q)` of kept rows.
 
     Where rows depend on each other for their lengths alone, as many combinations of them as are
     independent stand for all.
@@ -43,17 +43,17 @@ class LoopTask(Task):  # type: ignore[misc]
         self.robot = robot
 
     def compute_error(self, configuration: pink.Configuration) -> Array:
-        """Errors of the rows, shape (rows,); rotations in rad, lengths in sizes of the loops."""
+        """Return residuals of the rows, (rows,): rad, and lengths as parts of the loops' size."""
         error = self.robot.residual(configuration.q, self._checked_data(configuration))
         return self._independent(configuration) @ error
 
     def compute_jacobian(self, configuration: pink.Configuration) -> Array:
-        """Rows on velocities, shape (rows, nv)."""
+        """Return the Jacobian of the rows, shape (rows, nv)."""
         jacobian = self.robot.jacobian(configuration.q, self._checked_data(configuration))
         return self._independent(configuration) @ jacobian
 
     def _independent(self, configuration: pink.Configuration) -> Array:
-        """Combinations of the rows that are independent at the configuration, shape (rank, m)."""
+        """Return a basis of the row space's combinations at a configuration, shape (rank, m)."""
         robot = self.robot
         if robot.rank == robot.rows:
             return np.eye(robot.rows)
@@ -61,7 +61,7 @@ class LoopTask(Task):  # type: ignore[misc]
         return np.asarray(np.linalg.svd(jacobian)[0][:, : robot.rank].T)
 
     def _checked_data(self, configuration: pink.Configuration) -> Any:
-        """Pink's own data, where the kernel does not do without."""
+        """Check the configuration's size; return pink's data if the robot has no kernel."""
         model = configuration.model
         if (model.nq, model.nv) != (self.robot.nq, self.robot.nv):
             raise ModelError(

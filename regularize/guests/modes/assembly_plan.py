@@ -44,7 +44,7 @@ PROBES = 3
 
 @dataclass(frozen=True, eq=False)
 class PartialSolutions:
-    """K configurations of N samples with the coordinates that were found so far."""
+    """K configurations of N samples, with the coordinates found by the steps of a plan so far."""
 
     rows: Indices  # sample of each configuration
     q: Coordinates
@@ -56,15 +56,15 @@ class PartialSolutions:
 
     @classmethod
     def of(cls, q: Coordinates) -> PartialSolutions:
-        """Begin with one configuration of each sample, in which nothing unknown has been found."""
+        """Return one configuration of each sample, as it is before the first step."""
         every = np.arange(len(q))
         return cls.among(q, every, np.arange(q.shape[1]), q)
 
     @classmethod
-    def among(cls, q: Coordinates, rows: Indices, columns: Indices, own: Array) -> PartialSolutions:
-        """Enter values of some columns (K, k) into samples (N, n); all there are, unless said."""
+    def among(cls, q: Coordinates, rows: Indices, columns: Indices, x: Array) -> PartialSolutions:
+        """Enter found values x (K, k) of some columns into samples (N, n), as a complete list."""
         full = q[rows]
-        full[:, columns] = own
+        full[:, columns] = x
         sure, unknown = np.ones(len(q), dtype=bool), np.full(len(q), np.nan)
         none = np.zeros(len(q), dtype=np.intp)
         return cls(rows, full, sure, sure, unknown, np.full(len(rows), np.nan), none)
@@ -195,7 +195,7 @@ class AssemblyPlan:
 
     @property
     def method(self) -> str:
-        """The least needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
+        """Weakest method of all steps: ``closed form``, ``eigenvalues`` or ``iteration``."""
         used = {step.method for step in self.steps}
         return next((m for m in METHODS if m in used), "closed form")
 
@@ -206,7 +206,7 @@ class AssemblyPlan:
 
     @property
     def ways(self) -> int:
-        """Ways to assemble that there may be for one sample."""
+        """Largest number of configurations that one sample can have."""
         return math.prod(step.ways for step in self.steps)
 
     def run(self, q: Coordinates, search: Multistart) -> PartialSolutions:
@@ -247,7 +247,7 @@ class AssemblyPlan:
         return bool(steps)
 
     def _by_eigenvalues(self) -> bool:
-        """Add a step for the loop with the fewest unknowns that can be solved; keep refusals."""
+        """Add a step for the loop with the fewest unknowns that eigenvalues solve, if any."""
         for cycle in sorted([*self._basis, *self._further], key=self._missing):
             key = cycle, self._missing(cycle)
             if key[1] == 0 or key in self._refused:
@@ -314,7 +314,7 @@ class AssemblyPlan:
     def _iterate(
         self, system: LoopSystem, columns: Indices, cycles: Sequence[Cycle], found: Iterable[int]
     ) -> bool:
-        """Leave loops to iteration, with the reasons why."""
+        """Add a step that iterates loops, with the reasons why nothing else solves them."""
         sentences = tuple(
             f"{self._joints(c)}: by iteration; {self._refused.get((c, self._missing(c)), '')}"
             for c in cycles
@@ -356,7 +356,7 @@ class AssemblyPlan:
         return len(self._columns([cycle]))
 
     def _connected(self, cycles: Sequence[Cycle]) -> list[list[Cycle]]:
-        """Put loops together that share unknown coordinates or couplings of these."""
+        """Group loops that share unknown coordinates, or couplings of these."""
         sets = nx.utils.UnionFind()
         for coupling in self.graph.couplings:
             sets.union(*(c for c in coupling.columns if c not in self._known))
@@ -393,7 +393,7 @@ class AssemblyPlan:
         return replace(part, couplings=kept)
 
     def _opened(self, edges: Iterable[EdgeId]) -> list[EdgeId]:
-        """Leave out the known joints that close loops of known joints."""
+        """Return the edges without known joints that close loops of known joints alone."""
         sets, kept = nx.utils.UnionFind(), []
         joints: dict[str, list[EdgeId]] = {}
         for e in sorted(edges):
@@ -413,12 +413,13 @@ class AssemblyPlan:
         return np.array([self._names.index(name) for name in names], dtype=np.intp)
 
     def _form(self, part: Graph | None) -> ClosedForm | None:
-        """Find formulas of a part in known coordinates; None if these cannot vary freely."""
+        """Return closed forms of a part by its known coordinates; None if these are not free."""
         if part is None:
             return None
-        known = [n for n in coordinate_names(part.mechanism) if self._names.index(n) in self._known]
+        names = coordinate_names(part.mechanism)
+        inputs = [name for name in names if self._names.index(name) in self._known]
         try:
-            return closed_form(part, known, rtol=self._rtol)
+            return closed_form(part, inputs, rtol=self._rtol)
         except ModelError:
             return None
 

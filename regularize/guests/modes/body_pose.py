@@ -44,7 +44,7 @@ _AXES = {"yaw": "Z", "pitch": "Y", "roll": "X"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyPose(ShortRepr):
-    """A body whose pose is given, and by which coordinates.
+    """A body whose pose is the input, and the coordinates of the pose that vary.
 
     The pose is that of the body's frame in the file, expressed in the ground's frame: ``x``, ``y``,
     ``z`` of its origin and ``roll``, ``pitch``, ``yaw`` about the fixed axes X, Y, Z, as in URDF.
@@ -115,7 +115,7 @@ def _named(pose: BodyPose, vary: Sequence[str]) -> tuple[str, ...]:
 def _chain(
     mechanism: Mechanism, body: str, names: Sequence[str], placed: Transform, on_body: Transform
 ) -> list[Joint]:
-    """Make slides along and hinges about the ground's axes, each named by its coordinate."""
+    """Make the chain of slides and hinges from ground to body, one for each coordinate."""
     values = _turns(placed[:3, :3], [name for name in names if name in _AXES])
     turned = np.eye(3)
     for name, angle in values.items():
@@ -170,7 +170,7 @@ def generic_samples(loops: LoopKinematics) -> Coordinates:
 
 
 class MovingFrame:
-    """The frame of a pose, and how it moves: sampled on walks from the stored configuration."""
+    """The frame of a pose, with samples of how it moves on walks from the stored configuration."""
 
     def __init__(self, graph: Graph, pose: BodyPose) -> None:
         self._point, loops = pose.point, sized_loops(graph, graph.position)

@@ -132,7 +132,7 @@ class ConfigurationFinder:
 
     @property
     def method(self) -> str:
-        """The least needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
+        """Weakest method needed: ``closed form``, ``eigenvalues`` or ``iteration``."""
         return self._plan.method
 
     def find(
@@ -143,7 +143,7 @@ class ConfigurationFinder:
         rounds: int = 30,
         progress: bool = False,
     ) -> AssemblyModes:
-        """All configurations at some values of the inputs; arguments as of ``configurations``."""
+        """Find all configurations at values of the inputs; arguments as of ``configurations``."""
         search = Multistart(whole(starts, "starts"), whole(rounds, "rounds"), self._seed)
         x = self._form.given.values(values)
         if not np.all(np.isfinite(x)):
@@ -190,8 +190,8 @@ class ConfigurationFinder:
         place = np.full(len(q), -1, dtype=np.intp)
         place[doubtful] = np.arange(len(doubtful))
         theirs = place[found.rows] >= 0
-        known = place[found.rows[theirs]], found.q[theirs]
-        rows, more, used = searched(self._system, q[doubtful], known, search)
+        solutions = place[found.rows[theirs]], found.q[theirs]
+        rows, more, used = searched(self._system, q[doubtful], solutions, search)
         # Those that were known come first among equal ones and keep their certificates.
         unproved = np.nan if self.method == "closed form" else np.inf
         every = replace(
@@ -204,7 +204,7 @@ class ConfigurationFinder:
         return _chosen(every, every.q, self._system.distinct(every.rows, every.q))
 
     def _table(self, found: PartialSolutions, shape: tuple[int, ...]) -> AssemblyModes:
-        """Put each sample's configurations in a row, in order of their coordinates."""
+        """Arrange the solutions in a table with one row of configurations for each sample."""
         system, plan, N = self._system, self._plan, len(found.complete)
         # Angles lie between -pi and pi, but those that are coupled to others count their turns.
         coupled = {column for row in system.graph.couplings for column in row.columns}
@@ -236,7 +236,7 @@ class ConfigurationFinder:
 
 
 def _chosen(found: PartialSolutions, q: Coordinates, kept: Indices) -> PartialSolutions:
-    """Keep some of the configurations, with corrected coordinates."""
+    """Return the solutions at the places ``kept``, with corrected coordinates."""
     certificate = found.certificate[kept]
     return replace(found, rows=found.rows[kept], q=q[kept], certificate=certificate)
 

@@ -35,7 +35,7 @@ def table_of(rows: Indices, values: Array, count: int) -> Array:
 
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """Return for each result the first that is the same, directly or by way of others.
+    """Return for each result the first one that it equals, directly or through others.
 
     Two are the same if they are of one sample and no entry of their points (K, m) differs by more
     than the radius.
@@ -70,7 +70,7 @@ def firsts_of(rows: Indices, points: Array, radius: float) -> Indices:
 
 
 class Turns:
-    """Knows which coordinates repeat after whole turns; columns ``but`` are left as they are."""
+    """The coordinates that repeat after whole turns, without the columns ``but``."""
 
     def __init__(self, graph: Graph, but: Iterable[int] = ()) -> None:
         kept = set(but)

@@ -27,7 +27,7 @@ from regularize.tolerances import EXACT, Tolerances
 
 @dataclass(frozen=True)
 class Inputs:
-    """The coordinates that are given, in the order of their values."""
+    """The coordinates that are inputs, in the order of their values."""
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
@@ -122,7 +122,7 @@ def at_least_zero(value: float, what: str) -> float:
 
 
 def turning_of(graph: Graph) -> Mask:
-    """Tell which coordinates are angles."""
+    """Return a mask of the coordinates that are angles."""
     turning = np.zeros(graph.freedoms, dtype=bool)
     for edge in graph.edges:
         turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
@@ -169,7 +169,7 @@ def _real(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """Write a value in a message: short, and with its type."""
+    """Return a short text of a value, with its type, for a message."""
     value = value.item() if isinstance(value, np.generic) else value
     text = repr(value)
     text = text if len(text) <= 40 else f"{text[:37]}..."
@@ -212,7 +212,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
 
 
 def clearest(loops: LoopKinematics, q: Coordinates, rtol: float) -> tuple[Coordinates, Array]:
-    """Choose the configuration whose rank is clearest, with a basis (n, s) of its velocities.
+    """Return the configuration with the clearest rank, and a basis (n, s) of its velocities.
 
     Of closed configurations (N, n): the rank is lower at special ones only.
     """
@@ -226,7 +226,7 @@ def clearest(loops: LoopKinematics, q: Coordinates, rtol: float) -> tuple[Coordi
 
 
 def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0) -> None:
-    """Refuse inputs that leave freedoms, and those that cannot all be chosen."""
+    """Raise ModelError for inputs that leave freedoms or depend on each other."""
     freedoms = freedoms_of(system, inputs.columns, seed=seed)
     if freedoms is None:
         return
@@ -247,7 +247,7 @@ def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0)
 
 
 def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
-    """Name coordinates that take the freedoms that are left, joints at the ground first."""
+    """Return further coordinates that would fix the remaining freedoms, grounded ones first."""
     graph = system.graph
     weights = np.zeros(graph.freedoms)
     for edge in graph.edges:

@@ -38,7 +38,7 @@ class Element:
     direction: NDArray[Any] | None = None  # or the normal of a plane; None for a point
 
     def carried_by(self, T: Transform, size: float) -> Element:
-        """Return the element carried by T, rounding removed."""
+        """Return the element moved by a transform, entries near 0 or 1 made exact."""
         position, direction = self.position, self.direction
         if position is not None:
             position = T[:3, :3] @ position + T[:3, 3]
@@ -124,7 +124,7 @@ class Invariance:
 
     @cached_property
     def bodies(self) -> tuple[UnmovedSegment, ...]:
-        """A point and directions of each frame in front of a motion: segments without motions."""
+        """Segments without motions: origin and axes of the frame in front of each motion."""
         return tuple(
             UnmovedSegment(start, 0, place, place)
             for start in range(len(self.chain))

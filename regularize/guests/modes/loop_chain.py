@@ -38,7 +38,7 @@ Normal: TypeAlias = tuple[Direction, Point, Point]
 
 @dataclass(frozen=True)
 class LoopSolution:
-    """How one loop is solved, or why it is not.
+    """The solution of one loop in words, or the reason why there is none.
 
     Attributes:
         joints: Its joints in order.
@@ -90,7 +90,7 @@ def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
-    """Find a coupling with one coordinate left, the others known with their whole turns."""
+    """Return a coupling with a single unknown coordinate, and that one; None without any."""
     for coupling in couplings:
         left = set(coupling.columns) - known
         if len(left) == 1 and set(coupling.columns) - left <= plain:
@@ -102,7 +102,7 @@ def next_coupled(
 
 
 def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero: Any) -> Any:
-    """Solve a coupling for one coordinate from the others' values; ``zero`` is of their kind."""
+    """Solve a coupling for one coordinate; ``zero`` is a zero of the values' type."""
     total = zero + coupling.offset
     for other, k in linear_terms(coupling):
         if other != column:
@@ -114,7 +114,7 @@ def coupled(coupling: CouplingRow, column: int, values: Mapping[int, Any], zero:
 
 
 def linear_terms(coupling: CouplingRow) -> list[tuple[ColumnId, float]]:
-    """Return columns and coefficients without that of a curve's argument."""
+    """Return columns and coefficients of a coupling's linear terms."""
     terms = [*zip(coupling.columns, coupling.coefficients, strict=True)]
     return terms if coupling.curve is None else terms[:-1]
 
@@ -307,7 +307,7 @@ class AxisLine:
     scale: float = 1.0
 
     def moved(self, T: Transform) -> AxisLine:
-        """Return the same motion seen from frame a, given ``T_a_loop``."""
+        """Return the motion expressed in frame a, given ``T_a_loop``."""
         return replace(
             self,
             direction=None if self.direction is None else T[:3, :3] @ self.direction,
@@ -325,7 +325,7 @@ def frames(
     normals = [_common_normal(ring[i], ring[i + 1], size) for i in range(m)]
 
     def arriving(i: int) -> Normal | None:
-        """Return the normal that arrives at an axis; at the first, from the end of the loop."""
+        """Return the common normal of an axis and the one before it, around the loop."""
         normal = normals[i - 1]
         if i or normal is None:
             return normal
@@ -353,7 +353,7 @@ def frames(
 
 
 def _frame(z: Direction, x: Direction, origin: Point) -> Transform:
-    """Return the frame at a point with axis z and x as near as can be."""
+    """Return the frame at a point with a z axis, and an x axis near a given one."""
     x = screw.unit(x - (x @ z) * z)
     return screw.transform(np.column_stack([x, screw.cross(z, x), z]), origin)
 

@@ -65,7 +65,7 @@ class LoopSystem:
         return np.asarray(np.max(np.abs(residual), axis=1, initial=0.0))
 
     def gap(self, q: Coordinates) -> Array:
-        """Return the largest gap of a loop, by the largest coordinate where that is above one."""
+        """Return each configuration's largest gap, divided by its largest coordinate if above 1."""
         errors = self.loops.residual(self.loops.state(q))[:, : 6 * len(self.loops.chords)]
         size = np.maximum(1.0, np.max(np.abs(q), axis=1, initial=0.0))
         return np.asarray(np.max(np.abs(errors), axis=1, initial=0.0) / size)
@@ -85,7 +85,7 @@ class LoopSystem:
         until: float | None = None,
         within: float = EXACT.closed,
     ) -> tuple[Coordinates, Mask]:
-        """Close configurations with the known coordinates held, and tell which are closed.
+        """Return configurations closed with the known coordinates held, and which of them are.
 
         Damped ones may begin far away. Newton steps end where errors are below ``until``, by
         default a tenth of what is closed; errors up to ``within`` count as closed.
@@ -103,7 +103,7 @@ class LoopSystem:
     def derivatives(self, q: Coordinates, given: Sequence[Rates]) -> Rates:
         """Return velocities of all coordinates, or accelerations if those of two orders are given.
 
-        Of what is given the known coordinates count. Results are the least ones where links may
+        Of ``given`` only the known coordinates are used. Results are the least ones where links may
         turn by themselves, and NaN where the known coordinates cannot move like that.
         """
         loops, free = self.loops, ~self.held
@@ -170,7 +170,7 @@ class LoopSystem:
         return len(passive_legs(self.graph, self.unknown.tolist()))
 
     def isolated(self, q: Coordinates) -> Mask:
-        """Tell where nothing but legs that spin can move to first order."""
+        """Return a mask of configurations at which, to first order, only spinning legs move."""
 
         def of_part(part: Coordinates) -> Mask:
             sizes = np.linalg.svd(self.equations(part)[1], compute_uv=False)
@@ -180,7 +180,7 @@ class LoopSystem:
         return in_parts(of_part, q)
 
     def _passive(self, q: Coordinates, state: State) -> Mask:
-        """Tell which nodes move along the null space of the closure equations, (K, nodes)."""
+        """Return a mask of nodes that move along the equations' null space, (K, nodes)."""
         passive = np.zeros(state.T_world_node.shape[:2], dtype=bool)
         u = len(self.unknown)
         if not u:

@@ -65,7 +65,7 @@ _FIRST, _SECOND = _PAIRS.T
 
 
 def carried(T: Transform) -> Array:
-    """Return how rigid motions transform points and lines in 15 coordinates, (..., 15, 15)."""
+    """Return matrices of rigid motions on the 15 coordinates of a point and a line."""
     R, t = T[..., :3, :3], T[..., :3, 3]
     M = np.zeros((*T.shape[:-2], 5, 5))
     M[..., 0, 0] = M[..., 4, 4] = 1.0
@@ -120,7 +120,7 @@ _HALF = np.diag([1.0, -1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Which motion takes which part in the equations."""
+    """The roles of the six motions of a loop in its equations."""
 
     order: tuple[int, ...]  # the motions as the equations number them from 1 to 6
     reversed: bool  # whether the loop is passed backwards
@@ -135,7 +135,7 @@ class Arrangement:
         return 2 + self.hidden, 2 + first, 2 + second
 
     def arranged(self, kinds: str, C: Constants) -> tuple[str, Constants]:
-        """Return kinds and constants in this order."""
+        """Return kinds and constants of a loop's motions in the order of the arrangement."""
         C = C[:, list(self.order)]
         if self.reversed:
             C = _HALF @ screw.inverse(np.roll(C, -1, axis=1)) @ _HALF

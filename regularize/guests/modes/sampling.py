@@ -27,13 +27,13 @@ LARGEST = 32
 
 
 class ClosedBranch:
-    """A branch of a closed form, on which a configuration with inputs ``theta`` lies."""
+    """The branch of a closed form through a configuration with inputs ``theta``."""
 
     def __init__(self, solution: ClosedForm, branch: int, theta: Array) -> None:
         self._solution, self._branch, self._theta = solution, branch, theta
 
     def __call__(self, theta: Array) -> tuple[Coordinates, Mask]:
-        """Return configurations at inputs (N, s), and whether straight ways there stay on it.
+        """Return configurations at inputs (N, s), and whether straight paths stay on the branch.
 
         A branch may be assembled at inputs that the mechanism cannot reach without being taken
         apart, and beyond places where it meets another branch it may be another way of moving, so
@@ -41,25 +41,25 @@ class ClosedBranch:
         """
         solutions = self._solution.solve(theta, self._branch)
         q, good = solutions.q[:, 0], solutions.assembled[:, 0].copy()
-        way = theta - self._theta
-        steps = int(np.ceil(np.max(np.abs(way), initial=0.0) / SPACING))
+        path = theta - self._theta
+        steps = int(np.ceil(np.max(np.abs(path), initial=0.0) / SPACING))
         margins: list[Array] = []
         for k in range(steps + 2 if steps else 0):
-            between = self._solution.solve(self._theta + k / steps * way, self._branch)
+            between = self._solution.solve(self._theta + k / steps * path, self._branch)
             if 0 < k < steps:
                 good &= between.assembled[:, 0]
             margins = [*margins[-2:], between.margin[:, 0]]
             if len(margins) == 3:
-                left, middle, right = margins
-                highest = np.fmax(left, right)
-                low = (middle <= LOW * highest) & (middle <= np.fmin(left, right))
+                before, middle, after = margins
+                highest = np.fmax(before, after)
+                low = (middle <= LOW * highest) & (middle <= np.fmin(before, after))
                 good &= ~(low & (highest > EXACT.closed)).any(axis=1)
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Coordinates:
-        """Return at most ``count`` configurations all over the branch.
+        """Return at most ``count`` configurations spread over the branch.
 
-        They lie on straight ways of the inputs, which change by ``reach``, shape (s,), at most;
+        They lie on straight paths of the inputs, which change by ``reach``, shape (s,), at most;
         each up to where the branch ends or meets another.
         """
         inputs = len(self._theta)

@@ -56,7 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Find the formulas, write what was asked for and print the ways to assemble."""
+    """Run the verb: find formulas, write output files, print the ways to assemble."""
     from regularize.guests.modes.body_pose import posed
     from regularize.guests.modes.closed_form.solver import closed_form
 
@@ -141,7 +141,7 @@ MOST = 8
 
 
 def described(solution: ClosedForm) -> Iterator[str]:
-    """Say how every loop is solved, or why not."""
+    """Return lines that tell how every loop is solved, or why not."""
     from regularize.guests.modes.closed_form.branches import MOST_AT_ONCE
     from regularize.words import counted, listed
 
@@ -229,7 +229,7 @@ def poses_at(
 
 
 def rests_on(found: AssemblyModes) -> str:
-    """Say how configurations were found, how well they close, and whether there are others."""
+    """Return lines on method, closure error and completeness of found configurations."""
     import numpy as np
 
     words, starts = f"by {found.method}", int(np.max(found.evidence.starts, initial=0))

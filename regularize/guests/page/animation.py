@@ -44,7 +44,7 @@ SLIDE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class DrivenMotion:
-    """Configurations (frames, n) while one coordinate is driven; ``start`` is the assembled one."""
+    """Configurations (frames, n) of a driven motion; ``start`` is the assembled one."""
 
     name: str
     column: int
@@ -59,13 +59,13 @@ def motions(reduction: Reduction, most: int = 6) -> tuple[DrivenMotion, ...]:
     """Return the first few motions: those of the loops, then those of open chains."""
     if not reduction.assembly.closed:
         return ()
-    found = (drive.run(reduction) for drive in drivers(reduction))
-    return tuple(islice((motion for motion in found if motion is not None), most))
+    runs = (drive.run(reduction) for drive in drivers(reduction))
+    return tuple(islice((motion for motion in runs if motion is not None), most))
 
 
 @dataclass(frozen=True, eq=False)
 class Driver:
-    """A coordinate to drive and those to hold, as positions in the coordinates of ``loops``."""
+    """A coordinate to drive and those held fixed, by their positions in ``loops``."""
 
     loops: LoopKinematics
     driver: int
@@ -77,16 +77,16 @@ class Driver:
 
     @property
     def column(self) -> int:
-        """The coordinate's position among all coordinates of the mechanism."""
+        """Return the position of the driven coordinate among all of the mechanism."""
         return int(self.loops.columns[self.driver])
 
     @property
     def others(self) -> tuple[int, ...]:
-        """Positions of the held ones among all coordinates of the mechanism."""
+        """Return the positions of the held coordinates among all of the mechanism."""
         return tuple(int(self.loops.columns[i]) for i in self.held)
 
     def run(self, reduction: Reduction, frames: int = FRAMES) -> DrivenMotion | None:
-        """Go both ways from the assembled configuration, or once around."""
+        """Follow the motion both ways from the assembled configuration, or once around."""
         columns = self.loops.columns
         start = reduction.q[columns]
         ahead, cyclic = self._one_side(start, 1.0, frames)
@@ -97,12 +97,12 @@ class Driver:
             ahead, behind = behind, []
         if not ahead and not behind:
             return None
-        way = np.array([*reversed(behind), start, *ahead])
-        whole = np.repeat(reduction.q[None], len(way), axis=0)
-        whole[:, columns] = way
+        path = np.array([*reversed(behind), start, *ahead])
+        full = np.repeat(reduction.q[None], len(path), axis=0)
+        full[:, columns] = path
         label = f"branch {self.branch}: " if self.branch else ""
         name = label + coordinate_names(reduction.mechanism)[self.column]
-        q, first = read_only(whole), len(behind)
+        q, first = read_only(full), len(behind)
         return DrivenMotion(name, self.column, self.slides, q, first, cyclic, self.branch)
 
     def _one_side(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
@@ -112,12 +112,12 @@ class Driver:
         sides = np.sign((self.ends - start)[:, self.driver])
         for end, side in zip(self.ends, sides, strict=True):
             if side == sign:
-                way, cyclic = self._follow(end, sign, frames)
-                return [end, *way], cyclic
+                path, cyclic = self._follow(end, sign, frames)
+                return [end, *path], cyclic
         return [], False
 
     def _follow(self, start: Array, sign: float, frames: int) -> tuple[list[Array], bool]:
-        """Follow a motion one way; return its configurations, and whether it comes back."""
+        """Follow a motion one way; return its configurations, and whether it closes up."""
         loops = self.loops
         held = np.zeros(loops.freedoms, dtype=bool)
         held[list(self.held)] = True
@@ -129,7 +129,7 @@ class Driver:
         if self.heading is not None:
             heading[0] = sign * self.heading
         limit = SLIDE * loops.length if self.slides else np.inf
-        way: list[Array] = []
+        path: list[Array] = []
         for frame in range(min(frames, max(16, WORK // loops.freedoms))):
             before = q
             q, heading, good = _frame(along, q, heading)
@@ -140,10 +140,10 @@ class Driver:
                 break
             if self.heading is not None:
                 heading = loops.difference(before, q) / loops.units
-            way.append(q[0])
+            path.append(q[0])
             if frame > 10 and self._difference(q, start[None]) < 1.5 * SPACING:
-                return way, True
-        return way, False
+                return path, True
+        return path, False
 
     def _difference(self, q: Array, other: Array) -> float:
         """Return the largest difference between the poses of two configurations, lengths scaled."""
@@ -154,7 +154,7 @@ class Driver:
 
 
 def _frame(along: Continuation, q: Array, heading: Array) -> tuple[Array, Array, bool]:
-    """Return the next frame, its heading and whether it was found, in short steps round bends."""
+    """Return the next frame, its heading, and whether it was reached; short steps in bends."""
     left = step = SPACING
     while left > 0.0:
         heading = along.tangents(q, heading)
@@ -181,15 +181,15 @@ def drivers(reduction: Reduction) -> Iterator[Driver]:
                 yield from (replace(drive, branch=number if several else 0) for drive in drives)
         elif cell.finite != 0:
             yield from _cell_drives(reduction, cell)
-    held = floating(reduction)
+    floating_edges = floating(reduction)
     for edge in reduction.graph.edges:
-        if edge.index in inside or edge.index in held:
+        if edge.index in inside or edge.index in floating_edges:
             continue
         _, length = center_and_length(reduction.loops, reduction.q)
         loops = LoopKinematics(reduction.graph, [edge.index], [edge.index], length=length)
         for k in range(edge.freedoms):
-            others = tuple(i for i in range(edge.freedoms) if i != k)
-            yield Driver(loops, k, others, not np.any(edge.screws[3:, k]))
+            held_columns = tuple(i for i in range(edge.freedoms) if i != k)
+            yield Driver(loops, k, held_columns, not np.any(edge.screws[3:, k]))
 
 
 def _cell_drives(
@@ -222,16 +222,16 @@ def _cell_drives(
     headings = np.linalg.inv(motions[:, independent]) @ motions
     headings /= np.max(np.abs(headings), axis=1, initial=0.0, keepdims=True)
     for driver in sorted(independent, key=lambda i: (-weight[i], i)):
-        others = tuple(i for i in independent if i != driver)
+        held = tuple(i for i in independent if i != driver)
         heading = headings[independent.index(driver)] if count < loops.freedoms - rank else None
         ends = None if branch is None else branch.ends
-        yield Driver(loops, driver, others, bool(slides[driver]), ends, heading=heading)
+        yield Driver(loops, driver, held, bool(slides[driver]), ends, heading=heading)
 
 
 def traces(
     reduction: Reduction, shortest: float, frames: int = 6, most: int = 8
 ) -> Iterator[tuple[int, list[Array]]]:
-    """Yield each of the first branches at the pose with the curves that joints follow on it."""
+    """Yield the first branches at the pose, each with the curves of its joints."""
     met: dict[int, list[Driver]] = {}
     for drive in drivers(reduction):
         if drive.branch and (drive.branch in met or len(met) < most):
@@ -248,15 +248,16 @@ def traces(
 
 
 def branch_name(reduction: Reduction, number: int) -> str:
-    """Number and mobility of a branch, such as ``branch 1: mobility 2``."""
+    """Return the number and mobility of a branch, such as ``branch 1: mobility 2``."""
     rest = number - 1
     outside = reduction.freedoms - sum(cell.freedoms for cell in reduction.cells)
-    found: list[int | None] = [outside]
+    all_cells: list[int | None] = [outside]
     for cell in reversed(reduction.cells):
-        rest, which = divmod(rest, len(cell.components))
-        found.append(cell.components[which][0])
-    known = [mobility for mobility in found if mobility is not None]
-    return f"branch {number}: mobility {sum(known) if len(known) == len(found) else 'not known'}"
+        rest, component = divmod(rest, len(cell.components))
+        all_cells.append(cell.components[component][0])
+    known = [mobility for mobility in all_cells if mobility is not None]
+    mobility = sum(known) if len(known) == len(all_cells) else "not known"
+    return f"branch {number}: mobility {mobility}"
 
 
 def branch_numbers(reduction: Reduction) -> list[int]:
@@ -268,18 +269,18 @@ def branch_numbers(reduction: Reduction) -> list[int]:
 def _joint_curves(
     reduction: Reduction, motion: DrivenMotion, shortest: float, most: int = 6
 ) -> Iterator[Array]:
-    """Yield the longest curves that joints follow during a motion, both ways."""
+    """Yield the longest curves that joints follow during a motion, ahead and back."""
     poses = reduction.loops.state(motion.q).T_world_node
     for frames in (poses[motion.start :], poses[motion.start :: -1]):
-        found: list[Array] = []
+        curves: list[Array] = []
         for edge in reduction.graph.edges:
             T = frames[:, reduction.loops.row(edge.parent)]
-            found.append(T[:, :3, :3] @ edge.T_parent[:3, 3] + T[:, :3, 3])
+            curves.append(T[:, :3, :3] @ edge.T_parent[:3, 3] + T[:, :3, 3])
         drawn: list[Array] = []
-        for way in sorted(found, key=length_of, reverse=True):
-            apart = min((float(np.max(np.abs(way - other))) for other in drawn), default=np.inf)
-            if length_of(way) > shortest and apart > shortest and len(drawn) < most:
-                drawn.append(way)
+        for curve in sorted(curves, key=length_of, reverse=True):
+            apart = min((float(np.max(np.abs(curve - other))) for other in drawn), default=np.inf)
+            if length_of(curve) > shortest and apart > shortest and len(drawn) < most:
+                drawn.append(curve)
         yield from drawn
 
 
@@ -290,7 +291,7 @@ def length_of(way: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """A simulated motion as a page plays it: samples of time, coordinates and forces."""
+    """A simulated motion to be played on a page: samples of time, coordinates, forces."""
 
     time: Array
     coordinates: Array

@@ -36,12 +36,12 @@ from regularize.tolerances import UNNOTICED, UNSEEN
 
 
 def draw(report: Report, *, meshes: bool = True) -> Drawing:
-    """The drawing of a mechanism at any configuration: pieces stay where they are on their body."""
+    """Return the drawing of a mechanism; each piece is fixed to its body."""
     return _Artist(report, meshes).drawing()
 
 
 class _Artist:
-    """Collects the pieces."""
+    """Builds the drawing of a report: shapes, bars, joints, axes, wrenches and labels."""
 
     def __init__(self, report: Report, meshes: bool) -> None:
         self.report, self.graph = report, report.reduction.graph
@@ -53,7 +53,7 @@ class _Artist:
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
 
     def drawing(self) -> Drawing:
-        """Shapes, bars, joints, axes and redundant directions of all loops, with labels."""
+        """Return shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         wrenches = tuple(self.wrenches())
         pieces = [
@@ -74,14 +74,14 @@ class _Artist:
             color = PALETTE[(len(self.colors) + len(branches)) % len(PALETTE)]
             branches[branch] = color
             T = screw.inverse(r.reference.T_world_node[0, r.loops.row(self.graph.ground)])
-            ways = [way @ T[:3, :3].T + T[:3, 3] for way in traced]
-            for i, way in enumerate(ways):
-                mesh = meshes.path(way, 0.4 * self.radius)
+            curves = [curve @ T[:3, :3].T + T[:3, 3] for curve in traced]
+            for i, curve in enumerate(curves):
+                mesh = meshes.path(curve, 0.4 * self.radius)
                 if mesh is not None:
                     name = f"branch/{number}/{i}"
                     pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
-            for way in ways[:1]:
-                labels.append(Label(branch, self.graph.ground, way[-1], False, color))
+            for curve in curves[:1]:
+                labels.append(Label(branch, self.graph.ground, curve[-1], False, color))
         return Drawing(
             self.report,
             self.length,
@@ -95,7 +95,7 @@ class _Artist:
         )
 
     def _size(self) -> float:
-        """Largest distance of a joint from the middle of all."""
+        """Return the largest distance of a joint from the centre of all joints."""
         r = self.report.reduction
         if len(self.graph.edges) > 1:
             center, length = center_and_length(r.loops, r.q)
@@ -105,28 +105,28 @@ class _Artist:
         return shapes or self._mass_distance() or 1.0
 
     def _mass_distance(self) -> float:
-        """Largest distance of a mass from the joints of its body; 0 where all lie in joints."""
-        graph, found = self.graph, [0.0]
+        """Return the largest distance of a mass from the joints of its body, or 0."""
+        graph, distances = self.graph, [0.0]
         for body in self.report.mechanism.bodies:
             node, T = graph.node_of[body.name], graph.T_node_body[body.name]
             if body.inertia is not None and node != graph.ground:
                 at = T[:3, :3] @ body.inertia.center + T[:3, 3]
                 apart = [np.linalg.norm(at - self.point(node, e)) for e in graph.adjacency[node]]
-                found += [float(each) for each in apart if each > UNNOTICED]
-        return max(found)
+                distances += [float(distance) for distance in apart if distance > UNNOTICED]
+        return max(distances)
 
     @cached_property
     def points(self) -> Array:
-        """Positions of the joints at the assembled pose, in the world frame, shape (edges, 3)."""
+        """Return the joints at the assembled pose, in the world frame, shape (edges, 3)."""
         r = self.report.reduction
-        found = [
+        positions = [
             (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
             for edge in self.graph.edges
         ]
-        return np.array(found).reshape(-1, 3)
+        return np.array(positions).reshape(-1, 3)
 
     def _radius(self) -> float:
-        """Radius of a bar: of one size with the mechanism, and thin where joints are close."""
+        """Return the radius of bars: proportional to the size, thin where joints are close."""
         largest = 0.014 * self.length
         if len(self.points) < 3:
             return largest
@@ -138,7 +138,7 @@ class _Artist:
         )
 
     def _shapes(self, meshes: bool) -> Iterator[Piece]:
-        """Shapes of the model, visual ones where there are any."""
+        """Yield the shapes of the model, visual ones where there are any."""
         mechanism = self.report.mechanism
         # Without joints there are no poses to draw anything at.
         for body in mechanism.bodies if self.graph.edges else ():
@@ -162,7 +162,7 @@ class _Artist:
                 yield Piece(f"body/{body.name}/{i}", "shape", node, mesh, color, body.name)
 
     def bars(self, shaped: set[NodeId]) -> Iterator[Piece]:
-        """Bars between the joints of each body, in the colours of the loops through them."""
+        """Yield bars between the joints of each body, in the colours of their loops."""
         done: set[tuple[NodeId, EdgeId, EdgeId]] = set()
         for loop in self.report.loops:
             cycle = loop.cut.cycle
@@ -196,8 +196,8 @@ class _Artist:
             if edge.joint.kind == "free" or node in shaped or not np.any(edge.screws[:3]):
                 continue
             world = r.reference.T_world_node[0, r.loops.row(edge.other(node))]
-            own = screw.inverse(r.reference.T_world_node[0, r.loops.row(node)])
-            far = own @ world @ np.append(self.point(edge.other(node), edge.index), 1.0)
+            T_node_world = screw.inverse(r.reference.T_world_node[0, r.loops.row(node)])
+            far = T_node_world @ world @ np.append(self.point(edge.other(node), edge.index), 1.0)
             start, end = far[:3], self.point(node, edge.index)
             if self.radius < np.linalg.norm(end - start) < 10 * self.length:
                 self.links.append((node, start, end, PLAIN))
@@ -206,6 +206,7 @@ class _Artist:
                 yield Piece(f"rod/{edge.name}", "bar", node, mesh, PLAIN, owner)
 
     def _apart(self, node: NodeId, a: EdgeId, b: EdgeId) -> float:
+        """Return the distance of two joints on a body."""
         return float(np.linalg.norm(self.point(node, a) - self.point(node, b)))
 
     def ends(self, shaped: set[NodeId]) -> Iterator[Piece]:
@@ -251,6 +252,7 @@ class _Artist:
         shaped: set[NodeId],
         done: set[tuple[NodeId, EdgeId, EdgeId]],
     ) -> Iterator[Piece]:
+        """Yield a bar between two joints of a body, unless ``done`` has it."""
         key = (node, min(a, b), max(a, b))
         if key in done:
             return
@@ -288,6 +290,7 @@ class _Artist:
                 yield from self._axis(edge, k, color)
 
     def _axis(self, edge: Edge, k: int, color: Color) -> Iterator[Piece]:
+        """Yield the solid and the arrow for one freedom of a joint."""
         R, center = edge.T_parent[:3, :3], edge.T_parent[:3, 3]
         freedom, r = edge.screws[:, k], self.radius
         name = f"{edge.name}/{k}" if edge.freedoms > 1 else edge.name
@@ -319,7 +322,7 @@ class _Artist:
             yield Piece(f"pedestal/{e}", "pedestal", ground, mesh, GROUND, owner)
 
     def wrenches(self) -> Iterator[Wrench]:
-        """Redundant directions of every loop as the wrenches that nothing determines."""
+        """Yield the redundant directions of every loop as wrenches to draw."""
         closings = [loop.cut.edge.index for loop in self.report.loops if loop.redundant]
         for loop in self.report.loops:
             # Neighbours leave each other room.
@@ -329,6 +332,7 @@ class _Artist:
             yield from self._wrenches(loop, min(0.36 * self.length, 0.9 * float(room)))
 
     def _wrenches(self, loop: LoopReport, size: float) -> Iterator[Wrench]:
+        """Yield a force and a moment for each redundant equation of a loop."""
         reduction = self.report.reduction
         node = loop.cut.edge.parent
         T_node_world = screw.inverse(reduction.reference.T_world_node[0, reduction.loops.row(node)])
@@ -347,11 +351,11 @@ class _Artist:
     def labels(self) -> Iterator[Label]:
         """Yield a label with the name of each joint."""
         cuts = {cut.edge.index for cut in self.report.reduction.cuts}
-        seen: set[str] = set()
+        labelled: set[str] = set()
         for edge in self.graph.edges:
-            if edge.joint.name in seen or edge.joint.kind == "free":
+            if edge.joint.name in labelled or edge.joint.kind == "free":
                 continue
-            seen.add(edge.joint.name)
+            labelled.add(edge.joint.name)
             yield Label(edge.joint.name, edge.parent, edge.T_parent[:3, 3], edge.index in cuts)
 
 
@@ -362,7 +366,7 @@ def _quiet_color(place: int) -> Color:
 
 
 def _wrench_piece(wrench: Wrench) -> Piece:
-    """A wrench as a double arrow, or a ring."""
+    """Return a wrench as a straight double arrow (force) or a ring (moment)."""
     make = meshes.moment if wrench.turns else meshes.force
     mesh = make(wrench.point, wrench.direction, wrench.size)
     return Piece(wrench.name, "redundant", wrench.node, mesh, REDUNDANT, wrench.joint)

@@ -79,7 +79,7 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """All pieces and labels of a mechanism."""
+    """All pieces and labels of a mechanism, and the report that they show."""
 
     report: Report
     length: float

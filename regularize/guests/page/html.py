@@ -91,7 +91,7 @@ def scripts() -> str:
 
 
 def index(lines: Mapping[str, SummaryLine]) -> str:
-    """The page of many models, with a link to each."""
+    """Return the page of many models, with a link to each."""
     rows: list[tuple[Cell, ...]] = [
         (
             f'<a href="{quote(page)}">{escape(line.path)}</a>',
@@ -109,9 +109,9 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
 def _page(
     title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
 ) -> str:
-    """Return a whole page on which only these scripts may run."""
-    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in runs)
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
+    """Return a whole page whose security policy allows only these scripts."""
+    hashes = (base64.b64encode(hashlib.sha256(run.encode()).digest()).decode() for run in runs)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         f"img-src data: blob:; connect-src {speaks_to}; base-uri 'none'; form-action 'none'"

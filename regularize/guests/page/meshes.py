@@ -24,39 +24,39 @@ SECTIONS = 12
 
 
 def bar(start: Array, end: Array, radius: float) -> Any:
-    """A round bar between two points; None where they coincide."""
+    """Return a round bar between two points; None where they coincide."""
     if np.linalg.norm(end - start) < UNSEEN * radius:
         return None
     return _turned(np.array([start, end]), [(0, radius), (1, radius)], SECTIONS)
 
 
 def ball(center: Array, radius: float) -> Any:
-    """A sphere, which stands for a spherical joint."""
+    """Return a sphere, which stands for a spherical joint."""
     mesh = creation.uv_sphere(radius, count=(8, 12))
     mesh.apply_translation(center)
     return mesh
 
 
 def barrel(center: Array, axis: Array, length: float, radius: float) -> Any:
-    """A short cylinder about an axis: a hinge."""
+    """Return a short cylinder about an axis, which stands for a hinge."""
     e = 0.5 * length * screw.unit(axis)
     return bar(center - e, center + e, radius)
 
 
 def block(center: Array, axis: Array, length: float, width: float) -> Any:
-    """A square bar along an axis: a slide."""
+    """Return a square bar along an axis, which stands for a slide."""
     return creation.box((width, width, length), transform=screw.transform(along(axis), center))
 
 
 def along(axis: Array) -> Array:
-    """A rotation whose third column is the axis."""
+    """Return a rotation whose third column is the axis."""
     e = screw.unit(axis)
     first, second = perpendiculars(e)
     return np.column_stack([first, second, e])
 
 
 def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool = False) -> Any:
-    """An arrow along an axis; with a head at both ends it is centred at ``start``."""
+    """Return an arrow along an axis; with two heads it is centred at ``start``."""
     e = screw.unit(axis)
     head = min(6.0 * radius, 0.4 * length)
     first, last = (-0.5 * length if both else 0.0), (0.5 * length if both else length)
@@ -66,7 +66,7 @@ def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool
 
 
 def path(points: Array, radius: float) -> Any:
-    """A bent arrow through points, shape (n, 3); None where they coincide."""
+    """Return a bent arrow through points, shape (n, 3); None where they coincide."""
     far = np.linalg.norm(np.diff(points, axis=0), axis=1) > UNSEEN * radius
     points = points[np.concatenate([[True], far])]
     if len(points) < 2:
@@ -78,7 +78,7 @@ def path(points: Array, radius: float) -> Any:
 
 
 def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
-    """A turned arrow about an axis, most of a circle with heads in both directions."""
+    """Return a turned arrow about an axis, most of a circle with two heads."""
     R = along(axis)
     angles = np.linspace(0.15 * np.pi, 1.85 * np.pi, 25)
     circle = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))]) * radius

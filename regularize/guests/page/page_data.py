@@ -37,7 +37,7 @@ from regularize.tolerances import UNNOTICED
 def page_data(
     drawing: Drawing, references: References, *, budget: int, trajectory: PlayedMotion | None = None
 ) -> dict[str, Any]:
-    """Return all that the scripts of a page need; ``budget`` limits the bytes of shapes."""
+    """Return all data for the scripts of a page; ``budget`` limits the bytes of shapes."""
     r = drawing.report.reduction
     kinematics = kinematics_data(r, drawing.length)
     return {
@@ -52,7 +52,7 @@ def page_data(
 
 
 def _advice(report: Report, references: References) -> Iterator[dict[str, Any]]:
-    """Yield the joints of each advised change, and the freedoms that they gain."""
+    """Yield, for each advised change, its joints and the freedoms they gain, for the preview."""
     r = report.reduction
     edges = {edge.joint.name: edge for edge in reversed(r.graph.edges)}
     for entry in report.advice:
@@ -106,13 +106,13 @@ def _modes(
         form = guest("modes.closed_form").closed_form(r.graph, [names[k] for k in columns])
         if not form.solved or not 1 < len(form.branches) <= most:
             return []
-        found = form.solve(r.q[columns])
+        solution = form.solve(r.q[columns])
     except RegularizeError:  # these inputs do not determine the others, or there are no formulas
         return []
     home = r.reference.T_world_node[0]
     modes = []
-    for branch, q, there in zip(form.branches, found.q, found.assembled, strict=True):
-        if not there:
+    for branch, q, assembled in zip(form.branches, solution.q, solution.assembled, strict=True):
+        if not assembled:
             continue
         poses = r.loops.state(q).T_world_node[0]
         if float(np.max(np.abs(poses - home))) > UNNOTICED * max(1.0, r.loops.length):
@@ -128,7 +128,7 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
         turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
     place = {cut.edge.index: k for k, cut in enumerate(r.cuts)}
     couplings = r.coupled.couplings
-    own = len(graph.couplings)
+    stated_couplings = len(graph.couplings)
     return {
         "nodes": len(loops.nodes),
         "length": _plain(length),
@@ -151,7 +151,7 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
                 "columns": list(row.columns),
                 "coefficients": _plain(row.coefficients),
                 "offset": _plain(row.offset),
-                "implied": k >= own,
+                "implied": k >= stated_couplings,
                 **({"curve": _curve(row.curve)} if row.curve else {}),
             }
             for k, row in enumerate(couplings)
@@ -176,7 +176,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
-    """Return a coordinate to drive, those to hold, and its path where velocities do not tell it."""
+    """Return a driver; with its path, where velocities alone do not determine that."""
     path = None
     if driver.heading is not None:
         motion = driver.run(r, frames)
@@ -299,13 +299,13 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
 def _simplified(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> list[Piece]:
     """Simplify the largest shapes until all fit into a budget of bytes."""
     sizes = sorted(len(piece.mesh.faces) for piece in pieces if piece.kind == "shape")
-    left, most = budget // triangle, max(sizes, default=0)
-    if sum(sizes) > left:
+    remaining, most = budget // triangle, max(sizes, default=0)
+    if sum(sizes) > remaining:
         for k, size in enumerate(sizes):
-            if size * (len(sizes) - k) > left:
-                most = left // (len(sizes) - k)
+            if size * (len(sizes) - k) > remaining:
+                most = remaining // (len(sizes) - k)
                 break
-            left -= size
+            remaining -= size
     return [
         Piece(p.name, p.kind, p.node, meshes.decimated(p.mesh, most), p.color, p.owner)
         if p.kind == "shape" and len(p.mesh.faces) > most
@@ -316,23 +316,23 @@ def _simplified(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> lis
 
 def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
     """Group pieces of one owner, layer and colour, which are drawn in one go."""
-    found: dict[object, list[Piece]] = {}
+    groups: dict[object, list[Piece]] = {}
     for piece in pieces:
         key = (piece.node, LAYERS[piece.kind], piece.color, piece.owner)
-        found.setdefault(key, []).append(piece)
-    return list(found.values())
+        groups.setdefault(key, []).append(piece)
+    return list(groups.values())
 
 
 def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References) -> dict[str, Any]:
     """Return a group of pieces as one mesh, with its layer, colour and reference."""
     first = pieces[0]
     layer = LAYERS[first.kind]
-    known = references.joints if layer in ("joints", "axes") else references.bodies
+    owner_refs = references.joints if layer in ("joints", "axes") else references.bodies
     return {
         "layer": layer,
         "node": loops.row(first.node),
         "color": [round(c / 255, 3) for c in first.color],
-        "ref": known[first.owner] if first.owner else "",
+        "ref": owner_refs[first.owner] if first.owner else "",
         **_encoded(trimesh.util.concatenate([piece.mesh for piece in pieces])),
     }
 
@@ -359,9 +359,9 @@ def _base64(array: Any, kind: str) -> str:
 
 def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]:
     """Return the redundant directions, grouped by joint."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    by_joint: dict[tuple[str, str], dict[str, Any]] = {}
     for wrench in drawing.wrenches:
-        entry = found.setdefault(
+        entry = by_joint.setdefault(
             (wrench.loop, wrench.joint),
             {
                 "ref": references.joints[wrench.joint],
@@ -375,7 +375,7 @@ def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]
         entry["shapes"].append(
             {"shape": shape, "direction": _plain(screw.unit(wrench.direction), 6)}
         )
-    return list(found.values())
+    return list(by_joint.values())
 
 
 def _grid(corners: Array, up: Array, radius: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra
+from regularize.escape import as_utf8
 from regularize.guests.page import html
 from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
@@ -71,7 +72,7 @@ def content(
 ) -> bytes:
     """Return the bytes of a page or picture; the ending of the file says which."""
     if suffix == ".html":
-        return html.render(report, meshes=meshes, trajectory=trajectory).encode()
+        return as_utf8(html.render(report, meshes=meshes, trajectory=trajectory)).encode()
     drawing = draw(report, meshes=meshes)
     for note in drawing.notes:
         sys.stderr.write(f"regularize: {note}; a bar stands for the shape\n")
@@ -180,7 +181,7 @@ class Painter:
         return np.asarray(T[:, :3] @ point + T[:, 3])
 
     def _drawn_directions(self, poses: Array) -> dict[tuple[str, str], tuple[Array, float]]:
-        """Choose which redundant directions are drawn, and how much smaller, by loop and joint."""
+        """Choose the redundant directions to draw; return place and shrink factor of each."""
         places, sizes = dict[tuple[str, str], Array](), dict[tuple[str, str], float]()
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
@@ -203,13 +204,13 @@ class Painter:
         """Return x, y and radius of the drawn redundant directions, metres, shape (k, 3)."""
         sizes = {(wrench.loop, wrench.joint): wrench.size for wrench in self.drawing.wrenches}
         shown = self._drawn_directions(poses).items()
-        found = [(*place[:2], 0.5 * sizes[key] * factor) for key, (place, factor) in shown]
-        return np.array(found).reshape(-1, 3)
+        rows = [(*place[:2], 0.5 * sizes[key] * factor) for key, (place, factor) in shown]
+        return np.array(rows).reshape(-1, 3)
 
     def _write_names(
         self, axes: Any, poses: Array, scale: float, shift: Array, triangles: Array
     ) -> None:
-        """Write names beside their points, at the offsets chosen for the first picture."""
+        """Write names beside their points; offsets are chosen once, for the first picture."""
         from matplotlib.transforms import Bbox
 
         named = self.drawing.labels
@@ -221,7 +222,7 @@ class Painter:
         drawn = drawn[..., :2].reshape(-1, 2) + shift
         for label in named:
             point = scale * self._in_picture(poses, label.node, label.point)[:2] + shift
-            own = max((r for x, y, r in discs if np.hypot(*(point - [x, y])) < 1.0), default=6.0)
+            reach = max((r for x, y, r in discs if np.hypot(*(point - [x, y])) < 1.0), default=6.0)
             strong = label.cut or label.color is not None
             text = axes.text(
                 *point,
@@ -237,17 +238,17 @@ class Painter:
             if label.text not in self._offsets:
                 boxes = {
                     offset: Bbox([point + offset - half, point + offset + half])
-                    for offset in _label_places(own, half)
+                    for offset in _label_places(reach, half)
                 }
                 costs = {offset: _label_cost(box, taken, drawn) for offset, box in boxes.items()}
                 self._offsets[label.text] = min(costs, key=costs.__getitem__)
             center = point + self._offsets[label.text]
             taken.append(Bbox([center - half, center + half]))
             text.set_position(center)
-            way = np.clip(point, center - half, center + half) - point
-            far = float(np.hypot(*way))
-            if far > own + 8.0:
-                ends = np.array([point + way * own / far, point + way])
+            leader = np.clip(point, center - half, center + half) - point
+            far = float(np.hypot(*leader))
+            if far > reach + 8.0:
+                ends = np.array([point + leader * reach / far, point + leader])
                 axes.plot(*ends.T, color=LEADER, linewidth=0.8)
 
 
@@ -261,7 +262,7 @@ def _label_places(reach: float, half: Array) -> Iterator[tuple[float, float]]:
 
 
 def _label_cost(box: Any, taken: Sequence[Any], drawn: Array) -> tuple[bool, int, int]:
-    """Return a cost of a name's place: outside the sheet, over names, over the drawing."""
+    """Return the cost of a label's box: outside the sheet, over labels, over the drawing."""
     outside = bool(np.any(box.min < 2) or np.any(box.max > SHEET - 2))
     return outside, box.count_overlaps(taken), min(4, box.count_contains(drawn) // 4)
 

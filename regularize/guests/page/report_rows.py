@@ -26,10 +26,9 @@ Cell: TypeAlias = "str | tuple[str, str]"
 
 
 def report_rows(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
-    """Yield the report's sections as HTML, what to change first."""
+    """Yield the report's sections as HTML, changes of joints first."""
     yield from section("What to change", _advice(report, references))
     yield _numbers(report)
-    yield from section("What to do", (_way(*way) for way in view.remedies(report)))
     yield from section("Findings", _findings(report, references))
     yield from section("Loops", _loops(report, drawing, references))
     named = (
@@ -39,8 +38,8 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
     )
     for title, heads, rows in named:
         cells = [
-            (escape(what) if isinstance(what, str) else references.listed(what), escape(words))
-            for what, words in rows
+            (escape(key) if isinstance(key, str) else references.listed(key), escape(words))
+            for key, words in rows
         ]
         yield from section(title, table(heads, cells) if cells else ())
     title, bars = view.lack_of_fit(report)[0], _lack_of_fit(report)
@@ -59,9 +58,9 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
 
 def section(title: str, parts: Iterable[str]) -> Iterator[str]:
     """Yield a section with a heading, unless it is empty."""
-    found = [*parts]
-    if found:
-        yield from (f"<section><h2>{title}</h2>", *found, "</section>")
+    rows = [*parts]
+    if rows:
+        yield from (f"<section><h2>{title}</h2>", *rows, "</section>")
 
 
 def table(
@@ -72,8 +71,8 @@ def table(
     caption = f"<caption>{caption}</caption>" if caption else ""
     name = f' id="{name}"' if name else ""
     yield f'<div class="scroll"><table{name}>{caption}<thead><tr>{head}</tr></thead><tbody>'
-    for first, *others in rows:
-        yield f"<tr>{_cell(first, 'th', 'row')}{''.join(map(_cell, others))}</tr>"
+    for first, *cells in rows:
+        yield f"<tr>{_cell(first, 'th', 'row')}{''.join(map(_cell, cells))}</tr>"
     yield "</tbody></table></div>"
 
 
@@ -110,12 +109,12 @@ def _numbers(report: Report) -> str:
 
 
 def _advice(report: Report, references: References) -> Iterator[str]:
-    """Yield the ways to change joints, each with a table of its changes."""
-    ways = view.advice(report)
-    if ways:
-        yield '<p class="quiet">Point at a way: the picture moves the freedoms that it gives.</p>'
-    entries = [entry.changes for entry in report.advice]
-    for k, (words, command) in enumerate(ways):
+    """Yield what can be done, joint changes with a table each; the first is open."""
+    ways = view.ways(report)
+    if any(way.number for way in ways):
+        yield '<p class="quiet">Point at a change: the picture moves what it sets free.</p>'
+    for k, (words, command, number) in enumerate(ways):
+        changes = report.advice[number - 1].changes if number else ()
         rows = [
             (
                 references.element(change.joint),
@@ -123,19 +122,20 @@ def _advice(report: Report, references: References) -> Iterator[str]:
                 escape(change.words),
                 escape(directions_words(change.freedoms, "slide", "turn")),
             )
-            for change in (entries[k] if k < len(entries) else ())
+            for change in changes
         ]
         cells = "\n".join(table(("joint", "before", "after", "gains"), rows)) if rows else ""
         if len(rows) > MOST_NAMES:
             cells = folded(f"all {len(rows)} joints", cells)
-        yield f'<div class="way" data-advice="{k}" tabindex="0">{_way(words, command)}{cells}</div>'
-
-
-def _way(words: str, command: str) -> str:
-    """Return HTML of a remedy: a sentence, and its command below."""
-    text = escape(words[0].upper() + words[1:])
-    code = f"<pre><code>{escape(command)}</code></pre>" if command else ""
-    return f"<p>{text}{':' if code else '.'}</p>{code}"
+        title = escape(f"{number}. {words}" if number else words[0].upper() + words[1:])
+        copy = '<button type="button" data-copy>Copy</button>'
+        code = f'<p class="command"><code>{escape(command)}</code>{copy}</p>' if command else ""
+        if not code and not cells:
+            yield f"<p>{title}.</p>"
+            continue
+        place = f' data-advice="{number - 1}"' if number else ""
+        yield f'<details class="way"{place}{" open" * (k == 0)}><summary>{title}</summary>'
+        yield f"{code}{cells}</details>"
 
 
 def _findings(report: Report, references: References) -> Iterator[str]:
@@ -165,9 +165,9 @@ def _finding(diagnostic: Diagnostic, message: str) -> str:
         where = " ".join(filter(None, [str(diagnostic.source), diagnostic.source.element]))
         parts.append(f'<p class="quiet"><code>{escape(where)}</code></p>')
     parts += [f"<p>→ {_help_line(line)}</p>" for line in diagnostic.help]
-    known = rule(diagnostic.code)
-    if known is not None:
-        texts = (escape(known.what), escape(known.why), f"What to do: {escape(known.fix)}")
+    about = rule(diagnostic.code)
+    if about is not None:
+        texts = (escape(about.what), escape(about.why), f"What to do: {escape(about.fix)}")
         explained = "".join(f"<p>{text}</p>" for text in texts)
         parts.append(folded(f"What {diagnostic.code} means", explained))
     return "".join(parts)
@@ -227,20 +227,20 @@ def _loop(
 
 
 def _lack_of_fit(report: Report) -> list[tuple[str, str]]:
-    """Return the lack of fit with bars: solid for one standard deviation, faint for the worst."""
+    """Return misfits with bars: solid for one standard deviation, faint for the worst."""
     pairs = view.lack_of_fit(report)[1]
     cells = [escape(words) for _, words in pairs]
     entries = () if report.misfit is None else report.misfit.entries
-    for what, std, worst in (
+    for kind, std, worst in (
         ("gap", [e.std for e in entries], [e.worst for e in entries]),
         ("force", [e.force_std for e in entries], [e.force_worst for e in entries]),
     ):
         for angular in (False, True):
-            own = [k for k, entry in enumerate(entries) if entry.angular == angular]
-            longest = max((worst[k] or 0.0 for k in own), default=0.0) or 1.0
-            for k in own if worst and worst[0] is not None else ():
+            places = [k for k, entry in enumerate(entries) if entry.angular == angular]
+            longest = max((worst[k] or 0.0 for k in places), default=0.0) or 1.0
+            for k in places if worst and worst[0] is not None else ():
                 solid, faint = (100.0 * (size[k] or 0.0) / longest for size in (std, worst))
-                cells[k] += f'<div class="bar {what}"><i style="width:{solid:.1f}%"></i>'
+                cells[k] += f'<div class="bar {kind}"><i style="width:{solid:.1f}%"></i>'
                 cells[k] += f'<b style="width:{faint:.1f}%"></b></div>'
     return [(escape(name), cell) for (name, _), cell in zip(pairs, cells, strict=True)]
 
@@ -266,7 +266,7 @@ def footer(report: Report) -> str:
 
 
 class References:
-    """Short references of joints, bodies and loops, by their names."""
+    """Short references (``j3``, ``b0``, ``l1``) of joints, bodies and loops by their names."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -278,7 +278,7 @@ class References:
         self.loops = _numbered("l", (loop.name for loop in report.loops))
 
     def finding(self, finding: Diagnostic) -> str:
-        """Reference of a finding."""
+        """Return the reference of a finding."""
         return f"f{self.report.diagnostics.index(finding)}"
 
     def element(self, name: str, kind: str = "", tag: str = "span") -> str:
@@ -289,11 +289,11 @@ class References:
 
     def listed(self, names: Sequence[str]) -> str:
         """Return names as a list, folded after the first few."""
-        found = [self.element(name) for name in names]
-        if len(found) <= MOST_NAMES + 1:
-            return listed(found, most=len(found))
-        more = folded(f"and {len(found) - MOST_NAMES} more", ", ".join(found[MOST_NAMES:]))
-        return f"{', '.join(found[:MOST_NAMES])} {more}"
+        elements = [self.element(name) for name in names]
+        if len(elements) <= MOST_NAMES + 1:
+            return listed(elements, most=len(elements))
+        rest = folded(f"and {len(elements) - MOST_NAMES} more", ", ".join(elements[MOST_NAMES:]))
+        return f"{', '.join(elements[:MOST_NAMES])} {rest}"
 
     def marked(self, message: str) -> str:
         """Return a message with backquoted words as code, and names among them as references."""
@@ -303,7 +303,7 @@ class References:
         )
 
     def data(self) -> dict[str, Any]:
-        """Return the cards of all joints, bodies, loops and findings, which references lead to."""
+        """Return the cards of joints, bodies, loops and findings by reference."""
         report = self.report
         return {
             "joints": [self._joint(joint) for joint in report.mechanism.joints],
@@ -364,8 +364,8 @@ class References:
         for body in report.mechanism.bodies:
             words = "the ground" if body.name == report.mechanism.ground else ""
             words = words or moves.get(body.name) or moves.get(first[nodes[body.name]], "")
-            own = joints.get(body.name, [])
-            lines = [words, f"{counted(len(own), 'joint')}: {listed(own)}" if own else ""]
+            on = joints.get(body.name, [])
+            lines = [words, f"{counted(len(on), 'joint')}: {listed(on)}" if on else ""]
             yield {"title": f"Body {body.name}", "lines": [line for line in lines if line]}
 
     def _finding(self, finding: Diagnostic) -> dict[str, Any]:
@@ -380,8 +380,8 @@ class References:
 
 
 def _numbered(letter: str, names: Iterable[str]) -> dict[str, str]:
-    """Return references for names: a letter and the place of each."""
-    found: dict[str, str] = {}
+    """Return a reference for each name: a letter and its position."""
+    references: dict[str, str] = {}
     for place, name in enumerate(names):
-        found.setdefault(name, f"{letter}{place}")
-    return found
+        references.setdefault(name, f"{letter}{place}")
+    return references

@@ -113,20 +113,20 @@ def _exactly_mapped(
     def image(x: Exact) -> Exact:
         return np.asarray(sign * (2 * (n @ x) / size * n - x))
 
-    found: dict[int, Dual] = {}
+    lines: dict[int, Dual] = {}
     for i, j in pairs:
-        found[i] = exact_line(axes[i], rounding)
-        w = image(found[i][1:4])
+        lines[i] = exact_line(axes[i], rounding)
+        w = image(lines[i][1:4])
         # Moments are axial: a reflection turns them round.
-        found[j] = line_of(w, sign * image(found[i][5:]) + np.cross(t, w))
+        lines[j] = line_of(w, sign * image(lines[i][5:]) + np.cross(t, w))
     for i in inside:
         line = exact_line(axes[i], rounding)
         w, v = line[1:4], line[5:]
         point = np.cross(w, v) / (w @ w)
         w = w - w @ n / size * n
         point = point - (n @ point - n @ t / 2) / size * n
-        found[i] = line_of(w, np.cross(point, w))
-    return [found[i] for i in range(len(axes))]
+        lines[i] = line_of(w, np.cross(point, w))
+    return [lines[i] for i in range(len(axes))]
 
 
 def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
@@ -150,13 +150,13 @@ def _trihedral(axes: Sequence[Array], within: float, rounding: float) -> list[Du
     rough = np.array([n[i] for i in range(6)], dtype=float)
     senses = np.sign(np.sum(rough * directions, axis=1))
     h = exact_vector(heights * np.linalg.norm(rough, axis=1) * senses, rounding)
-    found = []
+    lines = []
     for i in range(6):
         point = _meeting([(n[j % 6], h[j % 6]) for j in (i - 1, i, i + 1)])
         if point is None:
             return None
-        found.append(line_of(n[i], np.cross(point, n[i])))
-    return found
+        lines.append(line_of(n[i], np.cross(point, n[i])))
+    return lines
 
 
 def _meeting(planes: Sequence[tuple[Exact, Fraction]]) -> Exact | None:
@@ -183,7 +183,7 @@ def schatz(
 
 
 def _exact_schatz(axes: Sequence[Array], within: float, rounding: float) -> list[Dual] | None:
-    """Return exact axes near A to F, if the one condition on the middle of the loop is met."""
+    """Return exact axes near A to F, if (1 - sin p)(1 + sin q) = 1 nearly holds."""
     points, ways = [np.cross(axis[3:], axis[:3]) for axis in axes], [axis[3:] for axis in axes]
     normal = np.cross(ways[2], ways[3])
     a = float((points[3] - points[2]) @ normal)
@@ -200,10 +200,10 @@ def _exact_schatz(axes: Sequence[Array], within: float, rounding: float) -> list
     # Errors of places count more where links are short.
     if abs((1.0 - p[2]) * (1.0 + q[2]) - 1.0) > 10.0 * within / min(a, 1.0):
         return None
-    found = _tangent(p[2] / (1.0 + abs(p[1])), rounding)
-    if found is None:
+    tangent = _tangent(p[2] / (1.0 + abs(p[1])), rounding)
+    if tangent is None:
         return None
-    t, u, v = found
+    t, u, v = tangent
     sine, cosine = 2 * t / (1 + t**2), (1 - t**2) / (1 + t**2) * (1 if p[1] > 0 else -1)
     size = math.hypot(u, v)
     turned = np.array([[1.0, 0.0, 0.0], [0.0, u / size, -v / size], [0.0, v / size, u / size]])
@@ -264,7 +264,7 @@ def _two_squares(n: int) -> tuple[int, int] | None:
 
 
 def _rotation(R: Array, rounding: float) -> NDArray[Any]:
-    """Return a rational rotation near a rotation."""
+    """Return a rational rotation matrix near a rotation."""
     quaternion = np.roll(quaternion_of(R), 1)
     q = exact_vector(quaternion / np.abs(quaternion).max(), rounding)
     a, b = q[0], q[1:]
@@ -274,7 +274,7 @@ def _rotation(R: Array, rounding: float) -> NDArray[Any]:
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Yield linkages of hinges that are known by where all axes are, with exact axes near them.
+    """Yield linkages of hinges known by their axes alone, with exact axes near the given ones.
 
     Relations within ``within``, in radians and parts of the size, are taken to be meant, and
     numbers moved to simpler ones by ``rounding``.

@@ -68,32 +68,32 @@ class Complex:
         return Complex(self.x, -self.y, self.square)
 
     def rounded(self, rounding: float) -> Complex:
-        """Return a simple number that is so near."""
+        """Return the number with the simplest parts within a rounding."""
         x, y = (simplest(float(part), rounding) for part in (self.x, self.y))
         return Complex(x, y, self.square)
 
 
 @dataclass(frozen=True)
 class Plane:
-    """The plane across a rational vector, whose vectors are numbers."""
+    """The plane normal to a rational vector, whose vectors are written as numbers x + yj."""
 
     normal: Rational
 
     @property
     def bases(self) -> tuple[Rational, Rational]:
-        """The vectors that are 1 and j."""
+        """The vectors that stand for 1 and j."""
         along = orthogonal([self.normal])[0]
         return along, cross(self.normal, along)
 
     def number(self, vector: Array | Sequence[Fraction], rounding: float = 0.0) -> Complex:
-        """Return a vector as a number; with ``rounding`` a simple one so near to it."""
+        """Return a vector as a number, rounded to simple parts if a rounding is given."""
         exact = [Fraction(x) for x in vector]
         x, y = (dot(e, exact) / dot(e, e) for e in self.bases)
         number = Complex(x, y, dot(self.normal, self.normal))
         return number.rounded(rounding) if rounding else number
 
     def vector(self, number: Complex) -> Rational:
-        """Return a number as a vector."""
+        """Return the vector that a number stands for."""
         one, j = self.bases
         x, y, z = (number.x * a + number.y * b for a, b in zip(one, j, strict=True))
         return (x, y, z)
@@ -105,7 +105,7 @@ Residual: TypeAlias = Callable[[Sequence[Complex]], Complex]
 
 @dataclass(frozen=True)
 class _Relation:
-    """A relation of points: an expression of their numbers that has to be zero."""
+    """A relation between points: an expression of their numbers that must vanish."""
 
     points: frozenset[int]
     linear: frozenset[int]  # points in which it is linear
@@ -116,7 +116,7 @@ class _Relation:
 def similar_triangles(
     freedoms: dict[EdgeId, Space], within: float, rounding: float
 ) -> dict[EdgeId, Space] | None:
-    """Return joints' spans with exact similar triangles of hinges; None if they are so, or none."""
+    """Return joint spans with exactly similar triangles of hinges; None if nothing changes."""
     rows = {e: upright(s[0]) for e, s in freedoms.items() if len(s) == 1 and any(s[0][3:])}
     normals = {(row[3], row[4], row[5]) for row in rows.values()}
     if len(normals) != 1 or any(dot(row[:3], row[3:]) for row in rows.values()):
@@ -155,25 +155,25 @@ def similar_triangles(
 
 
 def _float(number: Complex, root: float) -> complex:
-    """Return a number as a complex one of floats; ``root`` is the length of j."""
+    """Return a number as a complex float; ``root`` is the length of j."""
     return complex(float(number.x), root * float(number.y))
 
 
 def _slide(
-    plane: Plane, way: Complex, places: Sequence[Complex], within: float, root: float
+    plane: Plane, direction: Complex, places: Sequence[Complex], within: float, root: float
 ) -> Space | None:
-    """Return a slide exactly along, or across, the line through two points, if it nearly is."""
+    """Return a slide exactly along or across the line through two points that it nearly follows."""
     for a, b in combinations(places, 2):
-        ratio = _float(way, root) / _float(b - a, root)
+        ratio = _float(direction, root) / _float(b - a, root)
         if min(abs(ratio.imag), abs(ratio.real)) <= within * abs(ratio):
-            turn = Complex(Fraction(0), Fraction(1), way.square)
+            turn = Complex(Fraction(0), Fraction(1), direction.square)
             side = b - a if abs(ratio.imag) < abs(ratio.real) else (b - a) * turn
             return integral([[*cross(plane.normal, plane.vector(side)), *[Fraction(0)] * 3]])
     return None
 
 
 def _relations(near: Array, within: float) -> Iterator[_Relation]:
-    """Yield pairs of similar triangles, isosceles ones, and points in a line."""
+    """Yield relations that nearly hold: similar and isosceles triangles, points in a line."""
     ordered = np.array([*permutations(range(len(near)), 3)])
     a, b, c = near[ordered].T
     shapes = (c - a) / (b - a)
@@ -196,31 +196,31 @@ def _relations(near: Array, within: float) -> Iterator[_Relation]:
                     yield _alike(one, (other[0], other[1], other[2]), mirrored)
 
 
-def _alike(one: tuple[int, int, int], other: tuple[int, int, int], mirrored: bool) -> _Relation:
-    """Two triangles are similar, or one is similar to the mirrored other."""
+def _alike(first: tuple[int, int, int], second: tuple[int, int, int], mirrored: bool) -> _Relation:
+    """Return the relation that two triangles are similar, one of them mirrored or not."""
 
     def residual(p: Sequence[Complex]) -> Complex:
-        b, c = (p[i] - p[one[0]] for i in one[1:])
-        e, f = (p[i] - p[other[0]] for i in other[1:])
+        b, c = (p[i] - p[first[0]] for i in first[1:])
+        e, f = (p[i] - p[second[0]] for i in second[1:])
         return f * b.mirrored - c.mirrored * e if mirrored else f * b - c * e
 
-    return _Relation(frozenset((*one, *other)), frozenset(one) ^ frozenset(other), residual)
+    return _Relation(frozenset((*first, *second)), frozenset(first) ^ frozenset(second), residual)
 
 
-def _isosceles(apex: int, one: int, other: int) -> _Relation:
-    """Two arms are equally long."""
+def _isosceles(apex: int, first: int, second: int) -> _Relation:
+    """Return the relation that two arms from an apex are equally long."""
 
     def residual(p: Sequence[Complex]) -> Complex:
-        arms = (p[i] - p[apex] for i in (one, other))
+        arms = (p[i] - p[apex] for i in (first, second))
         a, b = (arm * arm.mirrored for arm in arms)
         return a - b
 
-    three = (apex, one, other)
+    three = (apex, first, second)
     return _Relation(frozenset(three), frozenset({apex}), residual, three)
 
 
 def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
-    """Three points are in a line; at a simple ratio, if they are."""
+    """Return the relation that three points are in a line, at a simple ratio if they nearly are."""
     i, j, k = three
     if ratio.denominator <= 12 and abs(ratio.numerator) <= 12:
 
@@ -240,27 +240,27 @@ def _in_line(three: tuple[int, int, int], ratio: Fraction) -> _Relation:
 def _placed(
     start: Sequence[Complex], relations: Sequence[_Relation], rounding: float
 ) -> list[Complex] | None:
-    """Place points one after the other, in one of a few orders, so that all relations hold."""
+    """Place points in turn, trying a few orders, so that all relations hold exactly."""
     count = len(start)
     if _fulfilled(start, relations):
         return [*start]
     rng = np.random.default_rng(0)
     for _ in range(ORDERS):
-        found, order = dict[int, Complex](), [*map(int, rng.permutation(count))]
+        fixed, order = dict[int, Complex](), [*map(int, rng.permutation(count))]
         places = [*start]
         rows: dict[int, Space] = dict.fromkeys(order, ())
-        known: dict[int, list[_Relation]] = {i: [] for i in order}
+        relations_of: dict[int, list[_Relation]] = {i: [] for i in order}
         while order:
             for i in order:
-                ready = [r for r in relations if r.points - found.keys() == {i}]
-                if len(ready) > len(known[i]):  # of points that were placed since
-                    known[i], rows[i] = ready, _equations(i, places, ready)
+                ready = [r for r in relations if r.points - fixed.keys() == {i}]
+                if len(ready) > len(relations_of[i]):  # of points that were placed since
+                    relations_of[i], rows[i] = ready, _equations(i, places, ready)
             i = max(order, key=lambda i: (len(rows[i]), -order.index(i)))
             order.remove(i)
-            place = _place(i, rows[i], places, known[i], rounding)
+            place = _place(i, rows[i], places, relations_of[i], rounding)
             if place is None:
                 break
-            found[i] = places[i] = place
+            fixed[i] = places[i] = place
         else:
             if _fulfilled(places, relations):
                 return places
@@ -268,12 +268,12 @@ def _placed(
 
 
 def _fulfilled(places: Sequence[Complex], relations: Sequence[_Relation]) -> bool:
-    """Tell whether all relations hold exactly."""
+    """Return whether all relations hold exactly."""
     return not any(z.x or z.y for z in (r.residual(places) for r in relations))
 
 
 def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]) -> Space:
-    """Return the equations of relations for one point, as coefficients of x, y and 1."""
+    """Return the linear equations of relations for one point, as coefficients of x, y and 1."""
     square, rows = places[i].square, []
     units = [Complex(Fraction(x), Fraction(y), square) for x, y in ((0, 0), (1, 0), (0, 1))]
     for relation in relations:
@@ -289,7 +289,7 @@ def _equations(i: int, places: Sequence[Complex], relations: Sequence[_Relation]
 def _place(
     i: int, rows: Space, places: Sequence[Complex], relations: Sequence[_Relation], rounding: float
 ) -> Complex | None:
-    """Return a point near where it is that fulfils equations; None where there is none."""
+    """Return a point near a given one that fulfils linear equations; None where there is none."""
     here, square = places[i], places[i].square
     simple = here.rounded(rounding)
     if len(rows) > 2 or any(not any(row[:2]) for row in rows):
@@ -314,7 +314,7 @@ def _place(
 
 
 def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[EdgeId, Space] | None:
-    """Return exact hinges of a focal mechanism; None where the part, of hinges alone, is none."""
+    """Return exact hinges of a focal mechanism near those of a part; None if it is none."""
     roles = _roles(graph, part, within)
     if roles is None:
         return None
@@ -338,17 +338,17 @@ def focal(graph: Graph, part: Block, within: float, rounding: float) -> dict[Edg
     places["D"] = F + k * (F - B).mirrored
     height = simplest(float(np.array(n, float) @ at["A"]) / float(square), rounding)
     foot = plane.number(at["A"], rounding)
-    found: dict[EdgeId, Space] = {}
+    spaces: dict[EdgeId, Space] = {}
     for role, edges in roles.items():
         x, y, z = plane.vector(places[role] + foot)
         point = (x + height * a, y + height * b, z + height * c)
-        found |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
-    off = [distance([*axes[e]], space) for e, space in found.items()]
-    return found if max(off) <= within else None
+        spaces |= dict.fromkeys(edges, integral([[*cross(point, n), *n]]))
+    off = [distance([*axes[e]], space) for e, space in spaces.items()]
+    return spaces if max(off) <= within else None
 
 
 def _roles(graph: Graph, part: Block, within: float) -> dict[str, Sequence[EdgeId]] | None:
-    """Tell which hinges are A, B, C and D, which P, Q, R and S, and which three are F."""
+    """Return the hinges A to D and P to S, and the three F, of a focal mechanism; else None."""
     turning = {e: s for e, s in part.screws.items() if s.size}
     rigid = DisjointSets[NodeId]()  # what is welded is one body
     for edge in (graph.edges[e] for e in part.screws.keys() - turning.keys()):

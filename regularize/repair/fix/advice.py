@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,41 +13,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
+from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
-from regularize.errors import RegularizeError
+from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
+from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
+from regularize.repair.statics.joint_changes import CLEARANCE
+from regularize.repair.statics.lack_of_fit import LackOfFit
+from regularize.words import LISTED
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
-    """Return the words of a command line that read a mechanism as it was; None without any."""
+    """Return command-line arguments that read a mechanism's file as it was read; None without."""
     if mechanism.path is None or adapter_named(mechanism.format) is None:
         return None
-    ways: list[tuple[list[str], dict[str, Any]]] = [([], {})]
+    tries: list[tuple[list[str], dict[str, Any]]] = [([], {})]
     if mechanism.format in ("urdf", "xacro"):
         floating = ["--floating"], {"floating": True}
-        ways.append(floating)
+        tries.append(floating)
         for file in mechanism.files[:1]:
             loops = ["--loops", displayed(file)]
-            ways += [(loops, {"loops": file}), (loops + floating[0], {"loops": file} | floating[1])]
-    for words, options in ways:
+            tries += [
+                (loops, {"loops": file}),
+                (loops + floating[0], {"loops": file} | floating[1]),
+            ]
+    for arguments, options in tries:
         try:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
         if _same(again, mechanism):
-            return [displayed(mechanism.path), *words]
+            return [displayed(mechanism.path), *arguments]
     return None
 
 
 def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Say whether two mechanisms have the same joints at the same places."""
+    """Say whether two mechanisms have the same joints with equal frames and coordinates."""
 
     def key(mechanism: Mechanism) -> list[object]:
         return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
@@ -60,15 +70,58 @@ def _same(one: Mechanism, other: Mechanism) -> bool:
 
 #: Entries of a list of advice.
 MOST = 5
+#: Joint changes that take all redundancy away are looked for in models of at most so many redundant
+#: equations and joints, for the number of combinations grows fast; so many are proposed.
+MOST_REDUNDANT, MOST_JOINTS, CURES = LISTED, 30, 3
 #: Changed files that are written elsewhere, read and analysed; of models of so many equations one,
 #: and of larger ones none.
 FILES, LARGE, LARGEST = 3, 100, 3000
 
 
+def verified_cures(reduction: Reduction) -> tuple[Cure, ...]:
+    """Find joint changes after which nothing is redundant, or that free a locked mechanism."""
+    few = reduction.redundant <= MOST_REDUNDANT and len(reduction.graph.edges) <= MOST_JOINTS
+    search = statics.cures if few else statics.freeing
+    return search(reduction, limit=CURES, tries=statics.TRIES)
+
+
+def numbered(mechanism: Mechanism, advice: int | str) -> Cure:
+    """Return the joint changes of an entry of advice, by its number or by number and hash."""
+    number, _, key = str(advice).partition("@")
+    reduction = with_other_lengths(reduce(mechanism))
+    # With tolerances a report has another order, and other entries among the first.
+    entries = advise(reduction, verified_cures(reduction), most=1000 if key else MOST)
+    found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
+    if not found:
+        listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
+        why = "the model was changed since, or read otherwise" if key else f"no number {number}"
+        raise ModelError(f"advice {advice}: {why}; `regularize check` gives {listed}")
+    return Cure(found[0].changes, found[0].mobility, (), reduction)
+
+
+def _with_ids(mechanism: Mechanism, entries: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Number entries from 1, with four digits of a hash of the model's files and the changes."""
+    files = hashlib.sha256()
+    for path in filter(None, (mechanism.path, *mechanism.files)):
+        with suppress(RegularizeError):  # the file is gone by now
+            files.update(read_bytes(path))
+    result = []
+    for number, entry in enumerate(entries, start=1):
+        digest = files.copy()
+        digest.update(" ".join(entry.arguments).encode("utf-8", "surrogatepass"))
+        result.append(replace(entry, number=number, key=digest.hexdigest()[:4]))
+    return tuple(result)
+
+
 def advise(
-    reduction: Reduction, known: Sequence[Cure] = (), *, engine: bool = False
+    reduction: Reduction,
+    known: Sequence[Cure] = (),
+    *,
+    engine: bool = False,
+    fit: LackOfFit | None = None,
+    most: int = MOST,
 ) -> tuple[Advice, ...]:
-    """Propose at most five ways to change joints, the best first; cures that free come first.
+    """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
 
     Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
     """
@@ -82,37 +135,38 @@ def advise(
         for r, left in [(c.written, c.reduction.redundant)]
     ]
     if not entries:
-        entries = ranked(reduction, proposals(reduction, known, held), held)
+        entries = ranked(reduction, proposals(reduction, known, held), held, fit)
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
     in_file = _trial(reduction, engine) if small else None
-    for entry, may in zip(entries, holdable, strict=True):
-        if not may or in_file is None:
+    for entry, holds in zip(entries, holdable, strict=True):
+        if not holds or in_file is None:
             found.append(entry)
         elif trials:  # of those beyond the trials, nobody knows whether the file can hold them
             found.append(in_file(entry))
             trials -= 1
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
-    last = [found.pop(first)] if first >= MOST else []
-    return (*found[: MOST - len(last)], *last)
+    last = [found.pop(first)] if first >= most else []
+    return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
 
 
 def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
-    """Return a function that tries an entry on the model's file and marks it if it holds."""
+    """Return a function that tries an entry of advice on the model's file."""
     # What edits files is loaded where one is tried.
-    from regularize.repair.fix.fix import IN_MEMORY, trial_file, tried
+    from regularize.repair.fix.trial import IN_MEMORY, trial_file, tried
 
     mechanism = reduction.mechanism
-    words = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
-    model = tuple(words or [displayed(mechanism.path or "MODEL")])
+    arguments = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
+    model = tuple(arguments or [displayed(mechanism.path or "MODEL")])
     try:
         patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
         return lambda entry: entry
 
     def in_file(entry: Advice) -> Advice:
+        """Return the entry, marked ``in_file`` if the edited file reads back as planned."""
         try:
             tried(patcher, options, entry, engine=engine)
         except RegularizeError:
@@ -124,7 +178,7 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
 
 
 def untried_files(reduction: Reduction) -> bool:
-    """Whether a model is so large that no changed file of it is tried."""
+    """Say whether a model has so many equations that no changed file of it is tried."""
     return _equations(reduction) > LARGEST
 
 
@@ -148,29 +202,33 @@ def cures(
     """
     options: dict[str, Any] = {"keep": keep, "idle": idle, "tries": tries}
     reduction = as_reduction(model)
-    found = statics.cures(reduction, limit=limit, kinds=kinds, **options)
-    held = held_kinds(reduction.mechanism) if found and kinds is None else {}
-    if not any(held.values()) or any(cure.freed for cure in found):
-        return found
+    chosen = statics.cures(reduction, limit=limit, kinds=kinds, **options)
+    held = held_kinds(reduction.mechanism) if chosen and kinds is None else {}
+    if not any(held.values()) or any(cure.freed for cure in chosen):
+        return chosen
 
     def foreign(cure: Cure) -> bool:
+        """Say whether the model's file cannot hold one of the new kinds."""
         return any(change.after not in held[change.joint] for change in cure.changes)
 
-    if all(map(foreign, found)):
-        found = statics.cures(reduction, limit=limit, kinds=held, **options) + found
-    return tuple(sorted(found, key=foreign)[:limit])
+    if all(map(foreign, chosen)):
+        chosen = statics.cures(reduction, limit=limit, kinds=held, **options) + chosen
+    return tuple(sorted(chosen, key=foreign)[:limit])
 
 
 def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """Return the kinds that the file of a mechanism can hold for each joint, or nothing."""
+    """Return by joint name the kinds that the mechanism's file can hold; empty without a file."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return {}
     try:
-        if (made := adapter.load_patcher()) is None:
+        if (make := adapter.load_patcher()) is None:
             return {}
-        patcher: Patcher = made(mechanism)
-        return {joint.name: patcher.kinds(joint) for joint in mechanism.joints}
+        patcher: Patcher = make(mechanism)
+        return {
+            joint.name: (*patcher.kinds(joint), *((CLEARANCE,) if patcher.removable(joint) else ()))
+            for joint in mechanism.joints
+        }
     except RegularizeError:  # the file is another one by now, or its package is not installed
         return {}
 
@@ -184,7 +242,7 @@ SUFFIXES = {"urdf+": ".urdf", "mjcf": ".xml", "drake": ".xml"}
 
 @dataclass(frozen=True)
 class TriedReduction:
-    """What came of dropping redundant equations."""
+    """Result of trying to drop redundant equations of a model."""
 
     #: What does it, with exit status 0; empty where nothing does, or was tried.
     command: str = ""
@@ -197,7 +255,7 @@ class TriedReduction:
 
 
 class Trials(NamedTuple):
-    """What came of trying, on copies of a model's file, all that its report proposes."""
+    """Results of trying all proposals of a report on copies of the model's file."""
 
     advice: tuple[Advice, ...]
     #: Dropping the equations that are proved redundant.
@@ -206,21 +264,23 @@ class Trials(NamedTuple):
     numerical: TriedReduction
 
 
-def tried_all(reduction: Reduction, known: Sequence[Cure]) -> Trials:
-    """Try joint changes and reductions, so that no report prints a command that refuses."""
+def tried_all(
+    reduction: Reduction, verified_cures: Sequence[Cure], fit: LackOfFit | None = None
+) -> Trials:
+    """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
     # Larger ones would take longer than a reader waits.
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
-    left = r.remaining > 0 and r.assembly.closed and bool(r.followed)
+    undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, known, engine=True),
+        advise(r, verified_cures, engine=True, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
-        tried_numerically(r) if small and left else TriedReduction(),
+        tried_numerically(r) if small and undecided else TriedReduction(),
     )
 
 
 def written_as(mechanism: Mechanism) -> str:
-    """Return the format that a model came in, if it can be written, else JSON."""
+    """Return the format to write a model in: its own where that can be written, else JSON."""
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
         return "urdf+"
@@ -229,39 +289,39 @@ def written_as(mechanism: Mechanism) -> str:
 
 
 def file_name(mechanism: Mechanism, format: str) -> str:
-    """Name the file of a model in a format."""
+    """Return the file name of a model in a format: its stem with the format's suffix."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
     suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
 def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
-    """Make the isostatic model by means that a format has."""
+    """Return the isostatic form of a model by closures that the format can write."""
     adapter = adapters().get(format)
     coupled = None if adapter is None else adapter.coupled
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
 def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return what the file cannot hold, and what was found on the way."""
+    """Write an isostatic model; return findings on what the file loses and on the reduction."""
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    found = write_verified(report.mechanism, path, format, reduction=report.result)
-    return (*report.findings, *found)
+    losses = write_verified(report.mechanism, path, format, reduction=report.result)
+    return (*report.findings, *losses)
 
 
 def tried_reduction(reduction: Reduction) -> TriedReduction:
-    """Write the isostatic model into a folder that is thrown away, as the command would."""
-    mechanism, words = reduction.mechanism, reading_words(reduction.mechanism)
-    if words is None:
+    """Write the isostatic model into a temporary folder, as ``regularize reduce`` would."""
+    mechanism, arguments = reduction.mechanism, reading_words(reduction.mechanism)
+    if arguments is None:
         return TriedReduction()
     format = written_as(mechanism)
     try:
         report = isostatic_in(reduction, format)
         findings, after = report.findings, report.result
-        better = after.redundant < reduction.redundant
-        better &= after.finite_mobility == reduction.finite_mobility
-        if better and not any(each.severity == "error" for each in findings):
+        is_better = after.redundant < reduction.redundant
+        is_better &= after.finite_mobility == reduction.finite_mobility
+        if is_better and not any(each.severity == "error" for each in findings):
             import tempfile  # and here
 
             with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
@@ -270,18 +330,18 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
     errors = [each.message for each in findings if each.severity == "error"]
-    if errors or not better:
+    if errors or not is_better:
         return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
-    command = shlex.join(["regularize", "reduce", *words, "-o", "reduced/"])
-    gone = reduction.redundant - after.redundant
-    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, gone)
+    command = shlex.join(["regularize", "reduce", *arguments, "-o", "reduced/"])
+    dropped = reduction.redundant - after.redundant
+    return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Try whether numerical evidence removes more rows than proofs, and return the command."""
-    words = reading_words(reduction.mechanism)
-    plain = words is not None and len(words) == 1
+    arguments = reading_words(reduction.mechanism)
+    plain = arguments is not None and len(arguments) == 1
     model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,8 +15,8 @@ import numpy as np
 
 from regularize.adapters import read
 from regularize.adapters.common.edits import Edit, EditedText, WantedKind
-from regularize.adapters.common.patching import Patcher
-from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.adapters.common.patching import Patcher, led_back
+from regularize.errors import ModelError, RegularizeError
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
@@ -27,13 +26,13 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan
 from regularize.repair.verification.comparison import SAME
 from regularize.repair.verification.differences import differences
-from regularize.repair.verification.writing import try_engine
+from regularize.repair.verification.writing import refusal, try_engine
 from regularize.words import is_slack
 
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """The files of a model with some edits, on their way to a place."""
+    """The files of a model with edits, and where each of them is to be written."""
 
     patcher: Patcher
     edits: Sequence[Edit]
@@ -53,9 +52,11 @@ class Placing:
 
     @property
     def _edited(self) -> list[str]:
+        """Return the paths of the files with edits, each once."""
         return list(dict.fromkeys(edit.path for edit in self.edits))
 
     def _of(self, path: str) -> list[Edit]:
+        """Return the edits of one file."""
         return [edit for edit in self.edits if edit.path == path]
 
     def files(self, target: Path) -> dict[Path, bytes]:
@@ -90,7 +91,7 @@ class Placing:
         return files
 
     def _beside(self, path: str, target: Path) -> Path | None:
-        """Return where a further file goes; None for one that the model finds where it is."""
+        """Return the place of a further file; None if the model finds it where it is."""
         main, source = Path(self.main), Path(path)
         if path in self.patcher.found_by_name():
             name = source.name
@@ -114,57 +115,51 @@ class Placing:
     def _led_back(
         self, text: EditedText, path: str, moved: Mapping[str, Path], target: Path
     ) -> list[Edit]:
-        """Return edits after which references lead from the new place to where they led."""
+        """Return edits that rewrite relative references for the model's new place."""
         central = self.patcher.central
-        old = Path(self.main if central else path).parent.resolve()
-        new = (target if central else moved[path]).parent.resolve()
+        old = Path(self.main if central else path).parent
+        new = (target if central else moved[path]).parent
         places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
-        found = []
-        for start, end, reference in self.patcher.references(text):
-            aim = (old / reference).resolve()
-            led = os.path.relpath(places.get(aim, aim), new).replace(os.sep, "/")
-            if reference.endswith("/"):
-                led += "/"
-            if os.path.normpath(reference) != os.path.normpath(led):
-                found.append(Edit(text.path, start, end, led))
-        return found
+        return led_back(text, self.patcher.references(text), old, new, places)
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+def _same(a: Path, b: Path) -> bool:
+    """Say whether two paths lead to the same file."""
+    return a.resolve() == b.resolve()
 
 
 @contextmanager
 def placed(patcher: Patcher, edits: Sequence[Edit]) -> Iterator[str]:
-    """Write the model with some edits into a folder that is thrown away; its path there."""
+    """Write the edited model into a temporary folder and yield the path of its main file."""
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         yield str([*Placing(patcher, edits).write(Path(folder))][-1])
 
 
 @contextmanager
 def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mechanism]:
-    """Read the changed model elsewhere, with the user's files as sources; raises ``ModelError``."""
+    """Read the edited model from a temporary folder; sources name the user's files."""
     before = placing.patcher.mechanism
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         files = placing.write(Path(folder))
         target = Path(folder) / Path(placing.main).name
-        again = {**options, "format": before.format}
-        if isinstance(again.get("loops"), (str, PathLike)):
-            sidecar = Path(fspath(again["loops"]))
+        reading = {**options, "format": before.format}
+        if isinstance(reading.get("loops"), (str, PathLike)):
+            sidecar = Path(fspath(reading["loops"]))
             moved = [place for place in files if place.name == sidecar.name]
-            again["loops"] = str(moved[0] if moved else sidecar.resolve())
+            reading["loops"] = str(moved[0] if moved else sidecar.resolve())
         try:
-            after = read(target, **again)
-            if _reads(Path(placing.main), before.format):
+            after = read(target, **reading)
+            if not refusal(Path(placing.main), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
             raise ModelError(
                 f"{placing.main}: the changed file does not read: {error}; nothing is written"
             ) from error
-        known = {Path(path).name: path for path in (*before.files[::-1], placing.main)}
-        origins = {str(place): known.get(place.name, placing.main) for place in files}
+        paths = {Path(path).name: path for path in (*before.files[::-1], placing.main)}
+        origins = {str(place): paths.get(place.name, placing.main) for place in files}
 
         def named(source: Source | None) -> Source | None:
+            """Return a source with the user's file in place of its temporary copy."""
             if source is None:
                 return None
             return replace(source, path=origins.get(source.path, source.path))
@@ -177,15 +172,6 @@ def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mecha
         )
 
 
-def _reads(path: Path, format: str) -> bool:
-    """Say whether the program of a format reads a file."""
-    try:
-        try_engine(path, format)
-    except UnsupportedExport:
-        return False
-    return True
-
-
 #: Numbers that are the same but for being written and read.
 READ = 1e-12
 
@@ -193,7 +179,7 @@ READ = 1e-12
 def unwanted(
     before: Mechanism, after: Mechanism, planned: FixPlan, reduction: Reduction | None
 ) -> list[str]:
-    """List unplanned differences of a changed model, and wrong counts if it was reduced."""
+    """List unplanned differences of a changed model, and wrong counts where it was reduced."""
     if planned.expected is not None:
         before = planned.expected
         after = _named(after, before)
@@ -246,7 +232,7 @@ def other_counts(one: Reduction, other: Reduction) -> str:
 
 
 def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
-    """Give closing joints that a file leaves without names those that are expected."""
+    """Return a model whose unnamed closing joints have the names of the expected model."""
     names = {joint.name for joint in after.joints}
     missing = {(j.parent, j.child): j.name for j in expected.joints if j.name not in names}
     joints = (replace(j, name=missing.get((j.parent, j.child), j.name)) for j in after.joints)
@@ -254,25 +240,25 @@ def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
 
 
 def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) -> list[str]:
-    """Name bodies and joints outside the plan that have changed, seen in their own frames."""
+    """List bodies and joints outside the plan whose masses, kinds or frames have changed."""
     wrong = []
     bodies = {body.name: body.inertia for body in after.bodies}
     # Their frames are where the joint between them is, in files that have them so.
     slack = {name for j in before.joints if is_slack(j.name) for name in (j.parent, j.child)}
     for body in before.bodies:
-        one, other = body.inertia, bodies.get(body.name)
-        if (one is None) != (other is None):
+        old, new = body.inertia, bodies.get(body.name)
+        if (old is None) != (new is None):
             wrong.append(f"body `{body.name}` gained or lost its mass properties")
         elif (
-            one is None
-            or other is None
+            old is None
+            or new is None
             or all(
-                _close(np.asarray(getattr(one, what)), np.asarray(getattr(other, what)))
-                for what in ("mass", "center", "matrix")
+                _close(np.asarray(getattr(old, key)), np.asarray(getattr(new, key)))
+                for key in ("mass", "center", "matrix")
             )
         ):
             continue
-        elif body.name not in slack or not np.isclose(one.mass, other.mass):
+        elif body.name not in slack or not np.isclose(old.mass, new.mass):
             wrong.append(f"body `{body.name}` has other mass properties")
     joints = {joint.name: joint for joint in after.joints}
     for joint in before.joints:
@@ -282,30 +268,31 @@ def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) ->
         if (same.kind, same.parent, same.child) != (joint.kind, joint.parent, joint.child):
             wrong.append(f"joint `{joint.name}` is {same.kind} between other bodies")
         elif not all(
-            _close(getattr(joint, what), getattr(same, what))
-            for what in ("screws", "T_parent_joint", "T_child_joint", "position")
+            _close(getattr(joint, key), getattr(same, key))
+            for key in ("screws", "T_parent_joint", "T_child_joint", "position")
         ):
             wrong.append(f"joint `{joint.name}` stands or points elsewhere")
     return wrong
 
 
-def _close(one: Array, other: Array, within: float = SAME) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=within, atol=within))
+def _close(a: Array, b: Array, within: float = SAME) -> bool:
+    """Say whether two arrays have one shape and agree within a tolerance."""
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=within, atol=within))
 
 
 def other_places(after: Mechanism, wanted: Sequence[WantedKind]) -> list[str]:
     """Name the joints of a changed model that do not lie where they should."""
     joints = {joint.name: joint for joint in after.joints}
     return [
-        f"joint `{each.joint.name}` is not where it was meant to be"
-        for each in wanted
-        if each.joint.name not in joints
-        or not _lies_as_meant(joints[each.joint.name], each.replacement)
+        f"joint `{change.joint.name}` is not where it was meant to be"
+        for change in wanted
+        if change.joint.name not in joints
+        or not _lies_as_meant(joints[change.joint.name], change.replacement)
     ]
 
 
 def _lies_as_meant(now: Joint, meant: Joint) -> bool:
-    """Say whether a joint lies as meant; readers may move both frames along its freedoms."""
+    """Say whether a joint has the planned axes; both its frames may move along its freedoms."""
     on_parent = screw.inverse(now.T_parent_joint) @ meant.T_parent_joint
     on_child = screw.inverse(now.T_child_joint) @ meant.T_child_joint
     freedoms, moved = subalgebra.span(now.screws), screw.adjoint(on_parent) @ meant.screws

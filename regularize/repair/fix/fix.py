@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters import Adapter, adapters, read
+from regularize.adapters import Adapter, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
-from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
@@ -24,8 +23,9 @@ from regularize.lie import screw
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.mechanism import Mechanism, Model, not_taken
+from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
@@ -34,22 +34,16 @@ from regularize.repair.fix.changed_files import (
     read_changed,
     unwanted,
 )
-from regularize.repair.fix.plan import FixPlan, plan, wanted_kinds
-from regularize.repair.fix.proposals import Advice
+from regularize.repair.fix.plan import FixPlan, plan
+from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised, idealise
-from regularize.repair.statics.cure import Cure, left_here
-from regularize.repair.statics.cures import TRIES, cures, freeing
+from regularize.repair.statics.cure import Cure
+from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
-from regularize.validation import FLAG, TEXT, instance, named, validated
+from regularize.validation import FLAG, TEXT, WHOLE, instance, named, validated
 from regularize.words import gap_words, names
 
-#: Formats that are exports of CAD systems: what is edited there is overwritten by the next one.
-EXPORTS = {"onshape": "Onshape", "simscape": "the CAD system"}
-#: Formats whose readers take all text from ``read_bytes``, so that no file is needed to try one.
-IN_MEMORY = ("urdf", "sdf", "mjcf", "json", "freecad", "asmt")
-#: Joint by which the root of a URDF file floats where its reader is asked to let it.
-FLOATING = "floating_base"
 #: Numbers that are the same but for the last digit.
 EXACT = 1e-15
 
@@ -106,10 +100,10 @@ class Fix:
         """
         if self.placing is None:
             raise ModelError(f"{self.path} is an object, which stands in no file: take `.object`")
-        given = Path(path)
+        destination = Path(path)
         folder = Path(self.path).is_dir()
-        inside = folder or given.is_dir() or fspath(path).endswith("/")
-        target = given / Path(self.placing.main).name if inside else given
+        inside = folder or destination.is_dir() or fspath(path).endswith("/")
+        target = destination / Path(self.placing.main).name if inside else destination
         files = self.placing.files(target)
         unchanged = self.placing.patcher.unchanged() if self.object is None else {}
         places = {replaceable(place): data for place, data in files.items()}
@@ -120,7 +114,7 @@ class Fix:
                 f"{target}: cannot be written: {target.parent} is no folder; name another place"
             ) from error
         write_all(places, {replaceable(place): data for place, data in unchanged.items()})
-        return given if folder else target
+        return destination if folder else target
 
 
 @validated(
@@ -130,6 +124,7 @@ class Fix:
     remove=FLAG,
     slack=FLAG,
     as_is=FLAG,
+    advice=WHOLE | TEXT,
 )
 def fix(
     source: Model,
@@ -140,6 +135,7 @@ def fix(
     remove: bool = False,
     slack: bool = False,
     as_is: bool = False,
+    advice: int | str | None = None,
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -158,15 +154,25 @@ def fix(
         slack: Let links be put in where other kinds of joints do not suffice.
         as_is: Leave the softness of an MJCF's loops alone; by default connects that lose others
             beside them become as much stiffer as both were together, which is measured.
+        advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
+            as ``"1@3fa2"``, which is refused where the file was changed since.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
-        ModelError: A joint cannot become what it should, or the changed files do not read as meant.
+        ModelError: A joint cannot become what it should, the changed files do not read as meant, or
+            there is no such advice.
         UnsupportedExport: The file cannot hold what would be needed.
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
     more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
+    if advice is not None:
+        if joints is not None or remove or any(more.values()):
+            raise ModelError("advice says what changes: leave joints and other changes out")
+        if isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source)):
+            joints = numbered(read(source, **options), advice)
+        else:
+            joints = numbered(as_mechanism(source), advice)
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
         adapter = adapter_of(source)
         if adapter is None:
@@ -175,10 +181,10 @@ def fix(
             return _changed_object(source, adapter, joints, any(more.values()), options)
         again = partial(fix, joints=joints, remove=remove, as_is=as_is, **more)
         return _changed_document(source, adapter, again, options)
-    before, label, options = _loaded(source, options)
-    patcher = _patcher(before, joints)
-    closed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
-    before = closed.mechanism
+    before, label, options = loaded(source, options)
+    patcher = patcher_of(before, joints)
+    absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
+    before = absorbed.mechanism
     if as_designed:
         if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
@@ -187,7 +193,7 @@ def fix(
         planned = FixPlan(
             meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True
         )
-        moved = [MovedJoint(each.joint, each.replacement) for each in wanted]
+        moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch = Patch(patcher.moved(moved))
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack)
@@ -195,58 +201,59 @@ def fix(
         wanted = planned.wanted
         patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
     if planned.slack is not None:
-        put = patcher.slack(planned.slack)
-        patch = Patch(patch.edits + put.edits, patch.findings + put.findings)
-    patch.edits += moving_edits(patcher, closed, patch.edits)
+        slack_patch = patcher.slack(planned.slack)
+        patch = Patch(patch.edits + slack_patch.edits, patch.findings + slack_patch.findings)
+    patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
     after, reduction = before, planned.reduction
     if patch.edits:
         after, reduction = _verified(placing, before, planned, options)
     findings = (
+        *(finding for finding in before.findings if finding.unread),
         *planned.findings,
         *patch.findings,
-        *closed.findings(),
+        *absorbed.findings(),
         *_locked(reduction, planned),
     )
     links = planned.slack or WantedSlack()
-    return Fix(label, after, planned.wanted, findings, reduction, placing, links, closed.moves)
+    return Fix(label, after, planned.wanted, findings, reduction, placing, links, absorbed.moves)
 
 
 def _changed_document(
     source: Any, adapter: Adapter, again: partial[Fix], options: dict[str, Any]
 ) -> Fix:
-    """Change the file that an object in memory was made of, and make the object of it anew."""
+    """Fix the file that an object in memory was written to, and parse a new object from it."""
     document = adapter.load_document()
     assert document is not None
     format = {"format": options.pop("format")} if options.get("format") else {}
     held = document(source, **format)
     with held.written() as path:
-        found = again(path, **{"format": held.format, **options})
-        made = held.parse(found.write(path.with_stem("fixed")))
-    wrong = other_counts(found.reduction, reduce(read_object(made, adapter, **format, **options)))
+        fixed = again(path, **{"format": held.format, **options})
+        copy = held.parse(fixed.write(path.with_stem("fixed")))
+    wrong = other_counts(fixed.reduction, reduce(read_object(copy, adapter, **format, **options)))
     if wrong:
         raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
-    findings = held.placed(replace(found.mechanism, findings=found.findings)).findings
-    mechanism = held.placed(found.mechanism)
-    return replace(found, path=held.label, mechanism=mechanism, findings=findings, object=made)
+    findings = held.placed(replace(fixed.mechanism, findings=fixed.findings)).findings
+    mechanism = held.placed(fixed.mechanism)
+    return replace(fixed, path=held.label, mechanism=mechanism, findings=findings, object=copy)
 
 
 def _changed_object(
     source: Any,
     adapter: Adapter,
     joints: Mapping[str, str] | Cure | None,
-    more: bool,
+    others: bool,
     options: Mapping[str, Any],
 ) -> Fix:
-    """Change joints of an object in memory, in a copy."""
-    before, made = read_object(source, adapter, **options), adapter.load_patcher()
-    if made is None or more:
-        what = "is compiled or finished and" if made is None else "takes other kinds of joints;"
+    """Return the fix of an object in memory that stands in no file: a changed copy."""
+    before, make = read_object(source, adapter, **options), adapter.load_patcher()
+    if make is None or others:
+        why = "is compiled or finished and" if make is None else "takes other kinds of joints;"
         raise UnsupportedExport(
-            f"a {adapter.title} {what} cannot be changed in this way: fix the model that it was "
+            f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
             "made of, which may be a file"
         )
-    patcher = made(before, source)
+    patcher = make(before, source)
     planned = plan(before, patcher, joints)
     changed = patcher.changed(planned.wanted)
     after, reduction = before, planned.reduction
@@ -256,90 +263,14 @@ def _changed_object(
         wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
-    findings = (*planned.findings, *_locked(reduction, planned))
+    unread = (finding for finding in before.findings if finding.unread)
+    findings = (*unread, *planned.findings, *_locked(reduction, planned))
     label = f"<{adapter.name} {before.name}>"
     return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
 
 
-def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
-    """Read the file of a mechanism as a command would, ready to be edited; and the options used."""
-    _, path, options = _loaded(mechanism, {})
-    return _patcher(read(path, **options), {}), options
-
-
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
-    """Make the changes of an entry in the text of a file, read it back, and compare.
-
-    With ``engine`` the text goes through a temporary file, which the format's own program reads
-    too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
-    """
-    before, reduction, left = patcher.mechanism, entry.reduction, entry.left
-    wanted = wanted_kinds(before, entry.changes)
-    planned = FixPlan(reduction, wanted, isostatic=reduction.finite_mobility != 0, left=left)
-    patch = patcher.patch(wanted)
-    for finding in patch.findings:
-        if finding.severity != "note":
-            raise UnsupportedExport(f"{before.path}: {finding.message}")
-    placing = Placing(patcher, patch.edits)
-
-    def check(after: Mechanism) -> None:
-        # Ranks tell most of them; nobody asks here which rows go.
-        sure = entry.verified and entry.mobility == reduction.mobility and not engine
-        counted = left if sure else left_here(reduction, after)
-        known = counted is not None and counted <= left
-        _refuse(placing, unwanted(before, after, planned, None if known else reduce(after)))
-
-    if engine:
-        with read_changed(placing, options) as after:
-            check(after)
-    elif before.format in IN_MEMORY:
-        with replaced_content(placing.files(Path(placing.main))):
-            after = read(placing.main, **{**options, "format": before.format})
-        check(after)
-
-
-def _loaded(
-    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
-) -> tuple[Mechanism, str, dict[str, Any]]:
-    """Return the model, its name, and the options to read it again."""
-    again = dict(options)
-    if not isinstance(source, Mechanism):
-        return read(source, **again), fspath(source), again
-    if source.path is None or source.format not in adapters():
-        raise ModelError(
-            f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
-        )
-    if source.format in ("urdf", "xacro"):
-        again.setdefault("loops", source.files[0] if source.files else False)
-        again.setdefault("floating", any(joint.name == FLOATING for joint in source.joints))
-    return source, source.path, again
-
-
-def _patcher(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
-    """Return the editor of a mechanism's file; raises an error that names another way."""
-    adapter = adapters()[mechanism.format]
-    made = adapter.load_patcher()
-    if made is not None:
-        patcher: Patcher = made(mechanism)
-        return patcher
-    where = EXPORTS.get(mechanism.format)
-    if where is None:
-        raise UnsupportedExport(
-            f"{mechanism.path}: {adapter.title} cannot be edited in place; write it anew with "
-            "`regularize reduce`"
-        )
-    kinds = joints.kinds if isinstance(joints, Cure) else joints
-    if kinds is None:
-        kinds = next((cure.kinds for cure in cures(reduce(mechanism), limit=1)), None)
-    by_hand = " and ".join(f"joint `{name}` {kind}" for name, kind in (kinds or {}).items())
-    raise UnsupportedExport(
-        f"{mechanism.path}: is an export of {where}, which would not read it back; "
-        f"{f'make {by_hand}' if by_hand else 'change the joints'} in {where} and export it again"
-    )
-
-
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
-    """Warn if the result cannot move, and name a change that frees the original model."""
+    """Warn if the changed model cannot move, and name a change that frees the original model."""
     if not after.cells or after.finite_mobility != 0:
         return ()
     words = "LOCKED: the loops allow no motion, mobility 0"
@@ -352,7 +283,7 @@ def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
 def _verified(
     placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
 ) -> tuple[Mechanism, Reduction]:
-    """Return the changed model and its analysis; raises ``ModelError`` if it is not as meant."""
+    """Read the edited model and reduce it; raises ``ModelError`` where it is not as planned."""
     with read_changed(placing, options) as after:
         reduction = reduce(after)
         if planned.placed:
@@ -361,20 +292,12 @@ def _verified(
                 wrong.append(f"the mobility is {reduction.finite_mobility}")
         else:
             wrong = unwanted(before, after, planned, reduction)
-        _refuse(placing, wrong)
+        refuse(placing, wrong)
         return replace(after, path=before.path, files=before.files), reduction
 
 
-def _refuse(placing: Placing, wrong: Sequence[str]) -> None:
-    if wrong:
-        raise ModelError(
-            f"{placing.main}: the changed files do not read as meant: {'; '.join(wrong[:3])}; "
-            "nothing is written"
-        )
-
-
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
-    """Absorb gaps by frames that the file can hold; raises ``UnsupportedExport`` if one stays."""
+    """Close gaps by joint frames of the file; raises ``UnsupportedExport`` if one stays."""
     found = absorb_gaps(mechanism, movable=patcher.movable)
     if not found.left:
         return found
@@ -393,7 +316,7 @@ def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:
 
 
 def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> list[Edit]:
-    """Return the edits that move frames, but for texts that other edits write anew."""
+    """Return the edits that move joint frames, except in texts that other edits replace."""
     taken = [(edit.path, edit.start, edit.end) for edit in others if edit.end > edit.start]
     wanted = [
         MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
@@ -410,7 +333,7 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
-    """Return the joints that move to where they were designed, each with its new frames."""
+    """Return the joints that move to their designed places, each with its new frames."""
     moved: dict[str, Transform] = {}
     pairs = [*zip(before.joints, meant.mechanism.joints, strict=True)]
     for old, new in pairs:
@@ -419,6 +342,7 @@ def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ..
             moved[old.child] = new.T_child_joint @ screw.inverse(old.T_child_joint)
 
     def seen_from(body: str, new: Transform, old: Transform) -> Transform:
+        """Return a new frame on a body that has moved itself; the old one if it is equal."""
         frame = screw.inverse(moved.get(body, IDENTITY)) @ new
         return old if np.allclose(frame, old, rtol=EXACT, atol=EXACT) else frame
 

@@ -21,11 +21,11 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpend
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.fix.proposals import Kinds, best_held
+from regularize.repair.fix.proposals import Kinds, best_held, designed, few
 from regularize.repair.statics.cure import Cure, changed, closure_rank
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
-from regularize.repair.statics.joint_changes import JointChange, with_joints
+from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
 from regularize.repair.statics.welds import chosen_welds
@@ -34,7 +34,7 @@ from regularize.words import LISTED, counted, listed
 
 @dataclass(frozen=True, eq=False)
 class FixPlan:
-    """What is to be changed, and what is known of the model before."""
+    """The changes that a fix is to make, and the analysis of the model before."""
 
     reduction: Reduction
     wanted: tuple[WantedKind, ...]
@@ -61,9 +61,9 @@ def plan(
     """Plan the changes of a model: as the user says, or to make it isostatic."""
     reduction = reduce(mechanism)
     if isinstance(joints, Cure):
-        return FixPlan(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
+        return as_said(reduction, wanted_kinds(mechanism, joints.changes), isostatic=False)
     if joints is not None:
-        return FixPlan(reduction, named_kinds(reduction, joints), isostatic=False)
+        return as_said(reduction, named_kinds(reduction, joints), isostatic=False)
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
@@ -72,90 +72,115 @@ def plan(
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
-    found = _by_kinds(reduction, kinds)
-    if found is None and remove:
-        found = _with_fewer_joints(reduction, patcher, kinds)
-    if found is None and slack:
-        found = _with_slack(reduction, patcher, kinds, remove)
-    if found is not None:
-        return found
+    planned = _as_designers_do(reduction, patcher, kinds, remove) or _by_kinds(reduction, kinds)
+    if planned is None and remove:
+        planned = _with_fewer_joints(reduction, patcher, kinds)
+    if planned is None and slack:
+        planned = _with_slack(reduction, patcher, kinds, remove)
+    if planned is not None:
+        return planned
     best = best_held(reduction, kinds)
     if best is None:
         raise UnsupportedExport(_why_not(reduction, patcher, kinds, ""))
     wanted, left = wanted_kinds(mechanism, best.changes), best.left
-    words = (
+    message = (
         f"{left} of {counted(reduction.redundant, 'redundant equation')} "
         f"{'stays' if left == 1 else 'stay'}: standard joints that this {mechanism.format} file "
         "can hold take no more away; `regularize check` names those that do, --remove lets closing "
         "joints go that others make superfluous, and --slack puts links in"
     )
-    findings = (Diagnostic("REG202", "warning", words),) if left else ()
+    findings = (Diagnostic("REG202", "warning", message),) if left else ()
     return FixPlan(reduction, wanted, isostatic=True, findings=findings, left=left)
 
 
+def _as_designers_do(
+    reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool
+) -> FixPlan | None:
+    """Plan an arrangement that designers have a name for, where they wrote the model."""
+    if not designed(reduction.mechanism) or not few(reduction):
+        return None
+    if remove:
+        kinds = {
+            joint.name: (*kinds[joint.name], *((CLEARANCE,) if patcher.removable(joint) else ()))
+            for joint in reduction.mechanism.joints
+        }
+    best = best_held(reduction, kinds)
+    if best is None or best.arrangement in (None, CLEARANCE):
+        return None
+    wanted = wanted_kinds(reduction.mechanism, best.changes)
+    findings: tuple[Diagnostic, ...] = ()
+    if best.left:
+        message = (
+            f"{counted(best.left, 'redundant equation')} {'stays' if best.left == 1 else 'stay'}: "
+            f"{best.arrangement} takes away what binds most; `regularize check` lists changes that "
+            "take more"
+        )
+        findings = (Diagnostic("REG202", "note", message),)
+    return as_said(reduction, wanted, isostatic=True, findings=findings, left=best.left)
+
+
 def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
-    """Plan other kinds of joints, where these suffice; joints with limits change last."""
+    """Plan other kinds of joints where they take all redundancy away; joints with limits last."""
     limited = {joint.name for joint in reduction.mechanism.joints if joint.limits is not None}
     for keep in (limited, set()) if limited else (set(),):
         if found := cures(reduction, limit=1, keep=keep, kinds=kinds, tries=TRIES):
             wanted = wanted_kinds(reduction.mechanism, found[0].changes)
             return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
-    left, changes = reduction.remaining, list[JointChange]()
+    allowed, changes = reduction.remaining, list[JointChange]()
     if reduction.removed:  # no more stays than what special dimensions make redundant
         changes = gaining_changes(reduction, kinds)
         if not 0 < sum(change.gain for change in changes) <= reduction.redundant:
             return None
         after = reduce(changed(reduction, changes), rtol=reduction.rtol, seed=reduction.seed)
-        if not same_motion(after, reduction) or after.redundant > left:
+        if not same_motion(after, reduction) or after.redundant > allowed:
             return None
-    elif left == 0:
+    elif allowed == 0:
         return None
     wanted = wanted_kinds(reduction.mechanism, changes)
-    return FixPlan(reduction, wanted, isostatic=True, findings=_special(left), left=left)
+    return FixPlan(reduction, wanted, isostatic=True, findings=_special(allowed), left=allowed)
 
 
 def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> FixPlan | None:
-    """Plan to take closing joints out that others make superfluous, then other kinds."""
-
-    def removable(joint: Joint) -> bool:
-        try:
-            patcher.slack(WantedSlack(removed=(joint,)))
-        except UnsupportedExport:
-            return False
-        return True
-
-    less, removed = without_implied(reduction, kinds, removable)
+    """Plan to remove closing joints that others imply, then other kinds of joints."""
+    smaller, removed = without_implied(reduction, kinds, patcher.removable)
     if not removed:
         return None
-    found = _by_kinds(less, kinds) if less.redundant else FixPlan(less, (), isostatic=True)
-    if found is None:
+    planned = (
+        _by_kinds(smaller, kinds) if smaller.redundant else FixPlan(smaller, (), isostatic=True)
+    )
+    if planned is None and designed(reduction.mechanism):
+        message = f"{counted(smaller.redundant, 'redundant equation')} of what is left stay"
+        finding = Diagnostic("REG202", "warning", message)
+        left = smaller.redundant
+        planned = FixPlan(smaller, (), isostatic=True, findings=(finding,), left=left)
+    if planned is None:
         return None
-    expected = with_joints(less.mechanism, (wanted.replacement for wanted in found.wanted))
+    expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
     return replace(
-        found, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
+        planned, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
     )
 
 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
-    """Plan slack links, where no other kinds of joints do; raises ``UnsupportedExport``."""
-    found, reason = slack_plan(reduction, kinds), ""
-    if found is not None and found.slack is not None and found.slack.removed and not remove:
-        names = listed([f"`{joint.name}`" for joint in found.slack.removed])
-        found, reason = None, f"closing joints such as {names} are taken out with --remove alone"
-    if found is not None and found.slack is not None:
+    """Plan slack links where other kinds of joints fail; raises ``UnsupportedExport``."""
+    planned, reason = slack_plan(reduction, kinds), ""
+    if planned is not None and planned.slack is not None and planned.slack.removed and not remove:
+        names = listed([f"`{joint.name}`" for joint in planned.slack.removed])
+        planned, reason = None, f"closing joints such as {names} are taken out with --remove alone"
+    if planned is not None and planned.slack is not None:
         try:
-            patcher.slack(found.slack)
-            return found
+            patcher.slack(planned.slack)
+            return planned
         except UnsupportedExport as error:
             reason = str(error)
     raise UnsupportedExport(_why_not(reduction, patcher, kinds, reason))
 
 
 def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) -> str:
-    """Explain why no change of joints works, and what the user can do instead."""
+    """Return why no change of joints works, and what the user can do instead."""
     format = reduction.mechanism.format
-    free = [name for name, each in kinds.items() if each]
-    if not free:
+    changeable = [name for name, held in kinds.items() if held]
+    if not changeable:
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
@@ -166,9 +191,9 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
         )
     if reason:
         text += f", and {reason}"
-    offered = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
-    if offered:
-        text += f"; in the CAD system or by hand: {offered[0]}"
+    chosen = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
+    if chosen:
+        text += f"; in the CAD system or by hand: {chosen[0]}"
     if patcher.way_out:
         text += f"; {patcher.way_out}"
     return (
@@ -178,37 +203,50 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
 
 
 def _evidence(reduction: Reduction) -> tuple[Diagnostic, ...]:
-    """Note that redundancy depends on the configuration, or on special dimensions."""
+    """Return a note where redundancy depends on the configuration or on special dimensions."""
     if not reduction.held:
         return _seen(reduction.remaining)
-    words = (
+    message = (
         "which legs can do without a constraint depends on the configuration: where the "
         "constraints that are left coincide, these joints let go what the original holds"
     )
-    return (Diagnostic("REG227", "note", words),)
+    return (Diagnostic("REG227", "note", message),)
 
 
 def _seen(count: int) -> tuple[Diagnostic, ...]:
-    """Say that so many redundant equations were seen and not proved."""
-    words = (
+    """Return a note on redundant equations that were seen numerically and not proved."""
+    message = (
         f"{count} redundant constraints follow from special dimensions, not from the directions "
         "of axes: that they can go was seen at the configurations visited"
     )
-    return (Diagnostic("REG307", "note", words),) if count else ()
+    return (Diagnostic("REG307", "note", message),) if count else ()
 
 
 def _special(left: int) -> tuple[Diagnostic, ...]:
-    """Say that so many redundant equations stay, which special dimensions make so."""
+    """Return a warning on redundant equations that stay because of special dimensions."""
     verb = "equation stays, which follows" if left == 1 else "equations stay, which follow"
-    words = (
+    message = (
         f"{left} redundant {verb} from special dimensions and not from the directions of axes: no "
         "joint that this file can hold takes it away"
     )
-    return (Diagnostic("REG202", "warning", words),) if left else ()
+    return (Diagnostic("REG202", "warning", message),) if left else ()
+
+
+def as_said(reduction: Reduction, wanted: Collection[WantedKind], **more: Any) -> FixPlan:
+    """Plan joints of other kinds; those that become clearance are taken out."""
+    kinds = tuple(each for each in wanted if each.kind != CLEARANCE)
+    loose = tuple(each.joint for each in wanted if each.kind == CLEARANCE)
+    planned = FixPlan(reduction, kinds, **more)
+    if not loose:
+        return planned
+    mechanism = with_joints(reduction.mechanism, (each.replacement for each in kinds))
+    for joint in loose:
+        mechanism = _without(mechanism, joint)
+    return replace(planned, slack=WantedSlack(removed=loose), expected=mechanism)
 
 
 def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tuple[WantedKind, ...]:
-    """Return changes as patchers take them."""
+    """Convert joint changes of a mechanism to the wanted kinds that patchers take."""
     return tuple(
         WantedKind(mechanism.joint(change.joint), change.after, change.replacement)
         for change in changes
@@ -216,44 +254,44 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
 
 
 def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
-    """Make joints the kinds that the user names, in ways that together cure where some do."""
+    """Return the wanted kinds that a user names, in directions that cure together if some do."""
     mechanism = reduction.mechanism
-    asked = {name: in_kinds(words) for name, words in joints.items()}
-    asked = {
-        name: words
-        for name, words in asked.items()
-        if mechanism.joint(name).kind != words.partition(":")[0]
+    new_kinds = {name: in_kinds(kind) for name, kind in joints.items()}
+    new_kinds = {
+        name: kind
+        for name, kind in new_kinds.items()
+        if mechanism.joint(name).kind != kind.partition(":")[0]
     }
-    ways: dict[str, list[JointChange]] = {}
-    for name, words in asked.items() if reduction.assembly.closed else ():
+    options: dict[str, list[JointChange]] = {}
+    for name, kind in new_kinds.items() if reduction.assembly.closed else ():
         try:
-            loose = named_releases(reduction, name, words)
-            ways[name] = loose or changes_to(reduction, name, words)
+            loose = named_releases(reduction, name, kind)
+            options[name] = loose or changes_to(reduction, name, kind)
         except ModelError:  # a kind that is no looser one, unless a direction was asked for
-            if ":" in words and not words.startswith("helical"):
+            if ":" in kind and not kind.startswith("helical"):
                 raise
-    chosen = {name: changes[0].replacement for name, changes in ways.items()}
-    if len(ways) == len(asked) and any(len(changes) > 1 for changes in ways.values()):
-        found = cure(reduction, asked)
-        if isinstance(found, Cure):
-            chosen |= {change.joint: change.replacement for change in found.changes}
+    chosen = {name: changes[0].replacement for name, changes in options.items()}
+    if len(options) == len(new_kinds) and any(len(changes) > 1 for changes in options.values()):
+        cured = cure(reduction, new_kinds)
+        if isinstance(cured, Cure):
+            chosen |= {change.joint: change.replacement for change in cured.changes}
     wanted = []
-    for name, words in asked.items():
+    for name, kind in new_kinds.items():
         joint = mechanism.joint(name)
-        new = chosen.get(name) or _of_another_kind(joint, words)
-        wanted.append(WantedKind(joint, words.partition(":")[0], new))
+        new = chosen.get(name) or _of_another_kind(joint, kind)
+        wanted.append(WantedKind(joint, kind.partition(":")[0], new))
     return tuple(wanted)
 
 
 def _of_another_kind(joint: Joint, words: str) -> Joint:
-    """Make a joint another kind on its own axis, such as ``helical:0.002`` in metres per turn."""
-    kind, _, way = words.partition(":")
+    """Return the joint as another kind on its axis, as ``helical:0.002`` in metres per turn."""
+    kind, _, argument = words.partition(":")
     if kind in ("slotted", *HIGHER_PAIRS):
         raise ModelError(f"joint {joint.name!r} is {joint.kind} and cannot be made {kind}")
     pitch = 0.0
     if kind == "helical":
         try:
-            pitch = float(way) / (2 * np.pi)
+            pitch = float(argument) / (2 * np.pi)
         except ValueError:
             raise ModelError(
                 f"joint {joint.name!r}: a helical joint has a pitch; write helical:METRES_PER_TURN"
@@ -269,17 +307,17 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
 
 
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
-    """Take changes that gain most first, as long as each new freedom takes self-stress away."""
-    stress, found = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    """Choose changes by gain, as long as each new freedom takes self-stress away."""
+    stress, chosen = MechanismStress.of(reduction), []
+    for cell in reduction.curable:
         options = stress.changes(reversed(cell.edges), kinds)
         options.sort(key=lambda option: -option.gain)
-        found += independent_changes(stress.cell(cell), options)
-    return found
+        chosen += independent_changes(stress.cell(cell), options)
+    return chosen
 
 
 def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
-    """Plan other kinds of joints as far as they go, then slack links beside closing joints.
+    """Plan other kinds of joints as far as they help, then slack links beside closing joints.
 
     A closing joint all of whose equations follow from others is taken out instead. None where that
     would change the motion, or leave more than what special dimensions make redundant.
@@ -287,15 +325,15 @@ def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
     gaining = gaining_changes(reduction, kinds)
     if sum(change.gain for change in gaining) > reduction.redundant:
         gaining = []
-    ways: tuple[Numerical, ...] = (False, "anyway")
+    evidence: tuple[Numerical, ...] = (False, "anyway")
     for changes in (gaining, []) if gaining else ([],):
         changed = with_joints(reduction.mechanism, (each.replacement for each in changes))
-        for numerical in ways:
+        for numerical in evidence:
             options: dict[str, Any] = {"rtol": reduction.rtol, "seed": reduction.seed}
             kept = reduce(changed, keep_cuts=True, numerical=numerical, **options)
-            found = _planned(reduction, changes, kept)
-            if found is not None:
-                return found
+            planned = _planned(reduction, changes, kept)
+            if planned is not None:
+                return planned
             if kept.remaining == 0:
                 break  # there is nothing that numbers alone could tell
     return None
@@ -304,10 +342,10 @@ def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
 def _planned(
     reduction: Reduction, first: Collection[JointChange], kept: Reduction
 ) -> FixPlan | None:
-    """Plan slack links where some joints change first, as their reduction asks for."""
+    """Plan slack links of a reduction in which some joints have already changed."""
     before, expected = reduction.mechanism, kept.mechanism
     changes = {change.joint: change for change in first}
-    made: list[ClosureChange] = []
+    slackened: list[ClosureChange] = []
     removed: list[Joint] = []
     chosen = chosen_welds(kept)
     for weld in chosen:
@@ -323,27 +361,27 @@ def _planned(
                 expected, change = slack(expected, kept, weld, [])
             except UnsupportedExport:  # inside a joint of several freedoms
                 return None
-            made.append(change)
+            slackened.append(change)
     for joint in removed:
         expected = _without(expected, joint)
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
     same = same_motion(after, reduction)
-    if not same or after.redundant > reduction.remaining or not (made or removed):
+    if not same or after.redundant > reduction.remaining or not (slackened or removed):
         return None
     bodies = {body.name for body in before.bodies}
     links = []
-    for change in made:
+    for change in slackened:
         joints = tuple(expected.joint(name) for name in change.added)
         new = {name for joint in joints for name in (joint.parent, joint.child)} - bodies
-        own = tuple(body for body in expected.bodies if body.name in new)
+        new_bodies = tuple(body for body in expected.bodies if body.name in new)
         old, closing = before.joint(change.joint), expected.joint(change.joint)
-        links.append(SlackLinks(old, closing, change.before, own, joints))
+        links.append(SlackLinks(old, closing, change.before, new_bodies, joints))
     shares = {}
     for body in before.bodies:
         one, two = body.inertia, expected.body(body.name).inertia
         if one is not None and two is not None and two.mass != one.mass:
             shares[body.name] = two.mass / one.mass
-    seen = sum(weld.cut.numerical.shape[1] for weld in chosen)
+    numerical_rows = sum(weld.cut.numerical.shape[1] for weld in chosen)
     wanted = (
         replace(kind, replacement=expected.joint(kind.joint.name))
         for kind in wanted_kinds(before, changes.values())
@@ -353,7 +391,7 @@ def _planned(
         reduction,
         tuple(wanted),
         isostatic=True,
-        findings=(*_seen(seen), *_special(left)),
+        findings=(*_seen(numerical_rows), *_special(left)),
         left=left,
         slack=WantedSlack(tuple(links), shares, tuple(removed)),
         expected=expected,
@@ -363,7 +401,7 @@ def _planned(
 def without_implied(
     reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
 ) -> tuple[Reduction, tuple[Joint, ...]]:
-    """Take closing joints out all of whose equations provably follow from others.
+    """Remove closing joints all of whose equations provably follow from others.
 
     Of closing joints that do the same, one stays that can become most other kinds.
     """
@@ -376,24 +414,26 @@ def without_implied(
     joints = reduction.mechanism.joints[::-1]
     for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
         count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        if not joint.closure or reduction.removed < count or _referred(mechanism, joint):
+        closes = joint.closure or designed(mechanism)
+        if not closes or reduction.removed < count or _referred(mechanism, joint):
             continue
         without = _without(placed, joint)
         if not removable(joint) or _freedoms(without, reduction.rtol) > free:
             continue
-        less = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
-        if same_motion(less, reduction) and less.removed == reduction.removed - count:
-            reduction, placed = less, without
+        smaller = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
+        if same_motion(smaller, reduction) and smaller.removed == reduction.removed - count:
+            reduction, placed = smaller, without
             removed.append(joint)
     return reduction, tuple(removed)
 
 
 def _without(mechanism: Mechanism, joint: Joint) -> Mechanism:
+    """Return the mechanism without one joint."""
     return replace(mechanism, joints=tuple(j for j in mechanism.joints if j.name != joint.name))
 
 
 def _freedoms(mechanism: Mechanism, rtol: float) -> int:
-    """Count the velocities that are possible where a mechanism is stored."""
+    """Count the independent velocities of a mechanism at its stored configuration."""
     graph = build(mechanism)
     freedoms = graph.freedoms
     for cell in graph.cells:
@@ -403,7 +443,7 @@ def _freedoms(mechanism: Mechanism, rtol: float) -> int:
 
 
 def _referred(mechanism: Mechanism, joint: Joint) -> bool:
-    """Say whether anything else in the model names a joint."""
+    """Say whether a coupling, actuator or prescribed motion names a joint."""
     names = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
     names += [actuator.joint for actuator in mechanism.actuators]
     names += [motion.joint for motion in mechanism.motions]

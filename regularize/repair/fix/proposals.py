@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from regularize.adapters.registry import GUESTS
 from regularize.lie.arrays import Array
-from regularize.mechanism.graph import DisjointSets, Edge, EdgeId
+from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
+from regularize.repair.fix.arrangements import (
+    arranged,
+    arrangement_of,
+    driven_joints,
+    several,
+)
 from regularize.repair.statics.cure import Cure, Ranks, left_after
-from regularize.repair.statics.joint_changes import COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.joint_changes import CLEARANCE, COST, COST_OF_PAIRS, JointChange
+from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
-from regularize.tolerances import VANISHING
+from regularize.tolerances import NEGLIGIBLE, VANISHING
 from regularize.words import listed
 
 #: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
@@ -27,6 +37,8 @@ WORK = 2e10
 SINGLE = ("spherical", "cylindrical", "universal")
 #: No parts to buy: proposed last, where others leave something redundant.
 ODD = ("slotted", "parallel", "point_on_plane")
+#: Changes that help in an arrangement of several joints alone.
+ARRANGED = (("spherical", "point_on_plane"), ("planar", "point_on_plane"))
 #: What the first and the others become of several coaxial hinges, or parallel slides, between two
 #: bodies: the locating bearing and the floating ones, the rail that guides and those with play.
 SEVERAL = {
@@ -34,6 +46,13 @@ SEVERAL = {
     "prismatic": (("cylindrical",), ("line_in_plane",)),
     "cylindrical": ((), ("line_in_plane", "point_on_line")),
 }
+
+#: Shares of the force before that are told from each other.
+STEPS = (0.2, 0.5)
+#: Closure equations up to which forces are looked at unasked.
+FORCES = 150
+#: The two loads of an entry.
+LOAD = ("before", "after")
 
 Kinds = Mapping[str, Collection[str]]
 
@@ -57,13 +76,20 @@ class Advice:
     #: Whether the changed mechanism was looked at; of large ones what is left is counted from the
     #: self-stress that changes take away.
     verified: bool = True
+    #: Its place in the list of a report, the first being 1, and a hash of the file and the changes.
+    number: int = 0
+    key: str = ""
+    #: What designers call it, from the catalogue of arrangements; None where they have no name.
+    arrangement: str | None = None
+    #: Largest force that lack of fit causes, before and after, in N; None without tolerances.
+    load: tuple[float, float] | None = None
 
     @property
     def words(self) -> str:
-        """Say what joints become, those together that become the same."""
+        """Phrase that says what joints become; joints that become the same stand together."""
         alike: dict[str, list[str]] = {}
-        for each in self.changes:
-            alike.setdefault(each.words, []).append(each.joint)
+        for change in self.changes:
+            alike.setdefault(change.words, []).append(change.joint)
         return listed([f"{listed(joints)} {words}" for words, joints in alike.items()])
 
     @property
@@ -71,17 +97,24 @@ class Advice:
         """The command line that makes the changes in the file; empty where it cannot hold them."""
         if not self.in_file:
             return ""
-        words = ("regularize", "fix", *self.model, "-o", "fixed/", *self.arguments)
-        return shlex.join(words)
+        advice = ("--advice", self.id) if self.number else self.arguments
+        return shlex.join(("regularize", "fix", *self.model, "-o", "fixed/", *advice))
+
+    @property
+    def id(self) -> str:
+        """Number and hash, such as ``1@3fa2``, by which ``fix`` finds it while the file stays."""
+        return f"{self.number}@{self.key}"
 
     @property
     def arguments(self) -> list[str]:
         """The changes as arguments of ``regularize fix``."""
-        return [word for each in self.changes for word in ("--joint", each.argument)]
+        return [word for change in self.changes for word in ("--joint", change.argument)]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
+            "number": self.number,
+            "id": self.id,
             "changes": [
                 {"joint": c.joint, "from": c.before, "to": c.argument[len(c.joint) + 1 :]}
                 for c in self.changes
@@ -92,38 +125,56 @@ class Advice:
             "in_file": self.in_file,
             "command": self.command or None,
             "verified": self.verified,
+            "arrangement": self.arrangement,
+            "load": None if self.load is None else dict(zip(LOAD, self.load, strict=True)),
         }
 
 
 def best_held(reduction: Reduction, held: Kinds) -> Advice | None:
-    """Return the proposal that takes most away of those that a file can hold, if any."""
+    """Return the proposal, of those that the file can hold, that removes most; None without."""
     if not reduction.assembly.closed or not reduction.redundant:
         return None
-    return next(iter(ranked(reduction, proposals(reduction, (), held, [held]), held)), None)
+    entries = ranked(reduction, proposals(reduction, (), held, [held]), held)
+    holdable = (e for e in entries if all(c.after in held.get(c.joint, ()) for c in e.changes))
+    return next(holdable, None)
 
 
-def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[Advice]:
-    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first."""
+def designed(mechanism: Mechanism) -> bool:
+    """Return whether designers of parts wrote a model, who think of forces, not of equations."""
+    return mechanism.format in GUESTS
+
+
+def ranked(
+    reduction: Reduction, found: Sequence[Advice], held: Kinds, fit: LackOfFit | None = None
+) -> list[Advice]:
+    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first.
+
+    With ``fit``, and where designers wrote the model, the force that lack of fit causes leads.
+    """
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
-    driven = _driven(reduction)
+    driven = driven_joints(reduction)
 
     def usual(entry: Advice) -> bool:
-        return all(each.after in standard.get(each.joint, SINGLE) for each in entry.changes)
+        """Say whether all changes are those that textbooks advise."""
+        return all(change.after in standard.get(change.joint, SINGLE) for change in entry.changes)
 
     def key(entry: Advice) -> tuple[int, ...]:
+        """Return the sort key of a proposal: motors, odd kinds, redundancy left, then price."""
         return (
-            sum(each.joint in driven for each in entry.changes),
-            any(each.after in ODD for each in entry.changes),
+            sum(change.joint in driven for change in entry.changes),
+            any(change.after in ODD for change in entry.changes),
             entry.left,
-            not all(each.after in held.get(each.joint, ()) for each in entry.changes),
+            not all(change.after in held.get(change.joint, ()) for change in entry.changes),
             not usual(entry),
             len(entry.changes),
-            sum(each.joint not in closures for each in entry.changes),
-            sum(each.cost for each in entry.changes),
+            sum(change.joint not in closures for change in entry.changes),
+            sum(change.cost for change in entry.changes),
         )
 
     entries = sorted(found, key=key)
+    if fit is not None or (designed(reduction.mechanism) and few(reduction)):
+        return _by_force(reduction, entries, held, fit)
     # The standard solution is seen where it is not the smallest, and what takes most away.
     place = next((i for i, entry in enumerate(entries) if usual(entry)), 0)
     if place > 1:
@@ -134,60 +185,105 @@ def ranked(reduction: Reduction, found: Sequence[Advice], held: Kinds) -> list[A
     return entries
 
 
-def _driven(reduction: Reduction) -> set[str]:
-    """Return the names of joints with motors."""
-    names = {joint.name for joint in reduction.mechanism.joints if joint.actuated}
-    return names | {each.joint for each in reduction.mechanism.actuators}
+def few(reduction: Reduction) -> bool:
+    """Return whether a model has so few equations that its self-stress is known at once."""
+    return sum(cell.equations for cell in reduction.cells) <= FORCES
+
+
+def _by_force(
+    reduction: Reduction, entries: Sequence[Advice], held: Kinds, fit: LackOfFit | None
+) -> list[Advice]:
+    """Sort proposals by the share of force that they leave, then by the joints that they change.
+
+    A change that leaves a fifth of it is as good as one that takes all; joints are left loose, and
+    become what is no part to buy, last.
+    """
+    forces = LackOfFit.nominal(reduction) if fit is None else fit
+    before = forces.largest_force()
+    if not before:
+        return list(entries)
+    driven = driven_joints(reduction)
+    keyed = []
+    for place, entry in enumerate(entries):
+        after = forces.largest_force(entry.changes)
+        share = 1.0 if after is None else after / before
+        if fit is not None and after is not None:
+            entry = replace(entry, load=(before, 0.0 if share < NEGLIGIBLE else after))
+        kinds = {change.after for change in entry.changes}
+        named = entry.arrangement is not None
+        key = (
+            any(change.joint in driven for change in entry.changes),
+            kinds == {CLEARANCE},
+            sum(share > step for step in STEPS),
+            not named and not kinds.isdisjoint(ODD),
+            not named,
+            not all(change.after in held.get(change.joint, ()) for change in entry.changes),
+            len(entry.changes),
+            place,
+        )
+        keyed.append((key, entry))
+    return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def proposals(
     reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
-    """Find changes that keep the motion and take something away, in no order, beside known cures.
+    """Find joint changes that keep the mobility and reduce redundancy; known cures come first.
 
     Joints become the kinds of each source: by default what textbooks propose, ``held``, and all.
     """
     mobility = reduction.mobility
     if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second
-    found = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
+    entries = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
     edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
-    tried = {frozenset(change.argument for change in entry.changes) for entry in found}
+    tried = {_key(entry.changes) for entry in entries}
     cost = sum((cell.equations + 1.0) ** 3 for cell in reduction.cells)
     work, large = WORK, cost > WORK
     ranks: Ranks = {
         frozenset((edges[e].joint.name, "") for e in cell.edges): cell.here.rank
         for cell in reduction.cells
     }
-    for changes in _candidates(reduction, held, sources):
-        name = frozenset(change.argument for change in changes)
-        if name in tried or (work < cost and not large):
+    catalogued = {_key(changes): (name, changes) for name, changes in arranged(reduction)}
+    found = (changes for _, changes in catalogued.values())
+    for changes in chain(found, _candidates(reduction, held, sources)):
+        if _key(changes) in tried or (work < cost and not large):
             continue
-        tried.add(name)
+        tried.add(_key(changes))
         work -= cost
         gained = sum(change.gain for change in changes)
         left = reduction.redundant - gained if large else left_after(reduction, changes, ranks)
         if left is not None and left < reduction.redundant:
             ordered = tuple(sorted(changes, key=lambda change: order[change.joint]))
             counts = (reduction.redundant - left, left, mobility)
-            found.append(Advice(ordered, *counts, False, reduction, verified=not large))
-    return found
+            entries.append(Advice(ordered, *counts, False, reduction, verified=not large))
+    return [
+        replace(entry, arrangement=name or arrangement_of(reduction, entry.changes))
+        for entry in entries
+        for name, _ in [catalogued.get(_key(entry.changes), (None, ()))]
+    ]
+
+
+def _key(changes: Iterable[JointChange]) -> frozenset[str]:
+    """Return what tells sets of joint changes from each other."""
+    return frozenset(change.argument for change in changes)
 
 
 def _candidates(
     reduction: Reduction, held: Kinds, sources: Sequence[Kinds] | None
 ) -> Iterator[list[JointChange]]:
-    """Find sets of changes: standard ones, the fewest, and those that the file can hold."""
-    cells = [cell for cell in reduction.cells if cell.redundant]
+    """Yield sets of joint changes to try: standard ones, the fewest, those that the file holds."""
+    cells = reduction.curable
     if not cells:
         return
-    stress, driven = MechanismStress.of(reduction), _driven(reduction)
-    standard, aside = _standard(reduction), _aside(stress)
+    stress, driven = MechanismStress.of(reduction), driven_joints(reduction)
+    standard, offsets = _standard(reduction), _aside(stress)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
-        sources = [standard, *([held] if any(held.values()) else []), every]
+        parts = {name: tuple(k for k in kinds if k != CLEARANCE) for name, kinds in held.items()}
+        sources = [standard, *([parts] if any(parts.values()) else []), every]
     usual = [{n: tuple(k for k in ks if k not in ODD) for n, ks in s.items()} for s in sources]
     sources = [*usual, *sources]
     for i, kinds in enumerate(sources):
@@ -199,7 +295,7 @@ def _candidates(
                 for cell in cells
                 for change in independent_changes(
                     stress.cell(cell),
-                    _options(stress, cell, kinds, standard, driven, motors, aside),
+                    _options(stress, cell, kinds, standard, driven, motors, offsets),
                 )
             ]
             if changes:
@@ -217,9 +313,9 @@ def _options(
     usual: Kinds,
     driven: Collection[str],
     motors: bool,
-    aside: Mapping[str, Array],
+    offsets: Mapping[str, Array],
 ) -> list[JointChange]:
-    """List the changes in one cell, of several joints of a sort first, closing joints first."""
+    """List the joint changes of one coupled component in the order in which to choose them."""
     joints = {e: stress.reduction.graph.edges[e].joint for e in reversed(cell.edges)}
     closing = {joint.name for joint in joints.values() if joint.closure}
 
@@ -227,9 +323,10 @@ def _options(
         """Return a sort key of rails: the offset from the guide along their free direction."""
         if option.after != "line_in_plane" or option.choice is None:
             return np.inf
-        return round(abs(float(aside.get(option.joint, np.zeros(3)) @ option.choice)), 9)
+        return round(abs(float(offsets.get(option.joint, np.zeros(3)) @ option.choice)), 9)
 
     def key(option: JointChange) -> tuple[int, ...]:
+        """Return the sort key of a change: motors last, large gain and closures first."""
         return (
             option.joint in driven,
             usual.get(option.joint, SINGLE) == SINGLE,
@@ -244,52 +341,38 @@ def _options(
         for e, joint in joints.items()
         if motors or joint.name not in driven
         for option in sorted(stress.changes([e], kinds, motors=True), key=across)
+        if (option.before, option.after) not in ARRANGED
     ]
     return sorted(options, key=key)
 
 
 def _aside(stress: MechanismStress) -> dict[str, Array]:
-    """Return the offset of each parallel rail from the guiding one, across it, in metres."""
-    found: dict[str, Array] = {}
-    for first, others in _several(stress.reduction):
+    """Return the offset of each floating parallel rail from its guide, across it, in metres."""
+    offsets: dict[str, Array] = {}
+    for first, floating in _located(stress.reduction):
         place = stress.equilibrium.origin(first)
         axis = place[:3, :3] @ stress.reduction.graph.edges[first].joint.screws[:3, 0]
-        for e in others:
-            far = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
+        for e in floating:
+            offset = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
             name = stress.reduction.graph.edges[e].joint.name
-            found[name] = far - axis * (far @ axis) / max(float(axis @ axis), VANISHING)
-    return found
+            offsets[name] = offset - axis * (offset @ axis) / max(float(axis @ axis), VANISHING)
+    return offsets
 
 
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
     """Return the kinds that textbooks advise for each joint in a loop."""
     edges = reduction.graph.edges
-    found: dict[str, Collection[str]] = {
+    kinds: dict[str, Collection[str]] = {
         edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
     }
-    for first, others in _several(reduction):
-        for e in (first, *others):
-            found[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
-    return found
+    for first, floating in _located(reduction):
+        for e in (first, *floating):
+            kinds[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
+    return kinds
 
 
-def _several(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Find joints of one sort between the same two bodies: the one that locates, and the others.
-
-    Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
-    """
-    graph, driven = reduction.graph, _driven(reduction)
-    edges = [graph.edges[e] for cell in reduction.cells for e in cell.edges]
-    same = DisjointSets(node for edge in edges for node in (edge.parent, edge.child))
-    for edge in edges:
-        if edge.joint.kind == "fixed":
-            same.union(edge.parent, edge.child)
-    sorts: dict[tuple[object, ...], list[Edge]] = {}
-    for edge in edges:
-        ends = frozenset((same[edge.parent], same[edge.child]))
-        sorts.setdefault((ends, edge.joint.kind), []).append(edge)
-    for (_, kind), alike in sorts.items():
-        if len(alike) > 1 and kind in SEVERAL:
-            # The one that is driven, or in the tree, locates.
-            first = min(alike, key=lambda e: (e.joint.name not in driven, e.joint.closure))
-            yield first.index, [edge.index for edge in alike if edge is not first]
+def _located(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
+    """Find coaxial hinges and parallel slides: the locating one of each, and the floating ones."""
+    for first, *floating in several(reduction):
+        if first.joint.kind in SEVERAL:
+            yield first.index, [edge.index for edge in floating]

@@ -306,7 +306,7 @@ def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array, stored: bool)
     off = np.abs(q - position[loops.columns]) / loops.units
     position[loops.columns] = q
     found = with_coordinates(mechanism, position)
-    if not stored or not off.max() <= SLIGHT:
+    if not stored or not off.max(initial=0.0) <= SLIGHT:
         return found
     joints = []
     for new, old in zip(found.joints, mechanism.joints, strict=True):

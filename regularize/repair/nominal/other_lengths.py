@@ -1,8 +1,10 @@
-"""Redundancy that other lengths keep: what is owed to the relations of the axes, not to a length.
+"""Classes of the redundancy that joint axes do not prove: by the graph, by relations, by lengths.
 
-What the joint axes do not prove may still be owed to them alone. Lengths and angles are drawn anew
-with the relations of the axes kept, and the redundant equations counted again. What every such
-mechanism has is topological; only the rest needs the lengths as they are.
+Where the graph with unrelated axes has as many finite freedoms, what it has of the redundancy is
+topological: an exact count. Else lengths and angles are drawn anew with the relations of the axes
+kept. What every such mechanism of the same finite mobility has is owed to these relations alone;
+only the rest needs the lengths as they are. A mechanism that is rigid when it is drawn anew says
+nothing: it has one pose, where equations may depend on each other to first order only.
 
 Axes are parallel where they stay so in motion. What two joints of one body have in common never
 changes: axes that meet, coincide or are at right angles, balls on axes. Everything else is a length
@@ -29,7 +31,14 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.block import Block
-from regularize.reduction.mobility import CellMobility, generic_configurations, singular_values
+from regularize.reduction.generic_rank import generic_rank
+from regularize.reduction.mobility import (
+    CellMobility,
+    clearest,
+    generic_configurations,
+    local_mobility,
+    singular_values,
+)
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import ROUNDING, VANISHING, Tolerances
 
@@ -40,12 +49,12 @@ AxisGeometry: TypeAlias = tuple[Array, Array, Array]
 
 
 def with_other_lengths(reduction: Reduction, tries: int = 4) -> Reduction:
-    """Return the reduction with its topological redundancy as other lengths show it."""
+    """Return the reduction with the classes of its redundancy as other mechanisms show them."""
     return replace(reduction, parts=tuple(_tried(reduction, p, tries) for p in reduction.parts))
 
 
 def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
-    """Find how much redundancy of a block mechanisms with other lengths keep."""
+    """Return a block with how much of its redundancy other axes, or other lengths, keep."""
     graph = reduction.graph
     kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
     left, columns = kept - part.rank, set(graph.columns(part.edges))
@@ -54,19 +63,25 @@ def _tried(reduction: Reduction, part: Block, tries: int) -> Block:
     if not part.proved or left <= part.topological or coupled:
         return part
     cell = reduction.cell_at[part.edges[0]]
+    generic = generic_rank(graph, part.cycles, part.screws, reduction.seed, reduction.rtol)
+    if cell.finite == generic.mobility:
+        # What is dependent beyond it is so to first order only, and holds the mechanism.
+        topological = max(left - max(generic.rank - part.rank, 0), part.topological)
+        return replace(part, topological=topological, generic=generic)
     relations = _relations(reduction, part, cell)
     rng = np.random.default_rng(reduction.seed)
-    most = left
-    for _ in range(tries):
-        redundant = _redundant(relations.redrawn(rng), reduction.rtol, rng)
-        most = max(min(most, redundant - 6 * len(part.cuts) + kept), part.topological)
-        if most == part.topological:
+    stays = left
+    for _ in range(tries if cell.finite else 0):
+        redundant, mobility = _counted(relations.redrawn(rng), reduction.rtol, rng)
+        if mobility != cell.finite:
+            stays = part.topological
+        stays = max(min(stays, redundant - 6 * len(part.cuts) + kept), part.topological)
+        if stays == part.topological:
             break
-    # Rigid, it would have redundant equations as well: what moves owes all of them to its lengths.
-    stays = most if most == left or cell.finite == 0 else part.topological
     groups = relations.parallel() if stays == left else []
     parallel = tuple(tuple(graph.edges[e].joint.name for e in group) for group in groups)
-    return replace(part, topological=stays, lengths_tried=tries, parallel=parallel)
+    related = stays - part.topological if cell.finite else 0
+    return replace(part, generic=generic, related=related, lengths_tried=tries, parallel=parallel)
 
 
 def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRelations:
@@ -85,16 +100,17 @@ def _relations(reduction: Reduction, part: Block, cell: CellMobility) -> AxisRel
     return AxisRelations.of(edges, part.screws, ways, reduction.rtol)
 
 
-def _redundant(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> int:
-    """Count redundant equations of a mechanism at generic configurations."""
+def _counted(mechanism: Mechanism, rtol: float, rng: np.random.Generator) -> tuple[int, int | None]:
+    """Return redundant equations and finite mobility of a mechanism at generic configurations."""
     graph = build(mechanism)
     q = np.zeros(graph.freedoms)
     loops = sized_loops(graph, q)
     cycles = [c for block in graph.blocks for c in minimum_cycle_basis(graph, block)]
     visited = generic_configurations(loops, q, Tolerances.of(rtol), rng=rng, walkers=3, steps=2)
     every = np.concatenate([q[None], visited.reshape(-1, graph.freedoms)])
-    values = singular_values(loops, every, cycles)
-    return 6 * graph.loops - int(np.max(np.sum(values > rtol * values[:, :1], axis=1)))
+    best, rank = clearest(singular_values(loops, every, cycles), rtol)
+    local = local_mobility(loops, every[best], rank, cycles, Tolerances.of(rtol), rng)
+    return 6 * graph.loops - rank, local.mobility
 
 
 class AxisRelations(NamedTuple):
@@ -176,11 +192,11 @@ class AxisRelations(NamedTuple):
         )
 
     def parallel(self) -> list[list[EdgeId]]:
-        """List edges with parallel axes or slides, three at least, the largest groups first."""
+        """List edges with parallel axes or slides, the largest groups first."""
         found: dict[int, list[EdgeId]] = {}
         for (e, _), (number, _) in self.direction.items():
             found.setdefault(number, []).append(e)
-        return sorted((g for g in found.values() if len(g) > 2), key=len, reverse=True)
+        return sorted((g for g in found.values() if len(g) > 1), key=len, reverse=True)
 
     def redrawn(self, rng: np.random.Generator) -> Mechanism:
         """Draw a mechanism of these joints with other lengths and angles and the same relations."""

@@ -92,7 +92,7 @@ class PlacedJoints:
         return cls(reduction, nodes, state.screws[0].T)
 
     def body(self, name: str) -> Transform:
-        """Return the pose of a body."""
+        """Return the world pose of a body by its name."""
         graph = self.reduction.graph
         return np.asarray(self.nodes[graph.node_of[name]] @ graph.T_node_body[name])
 
@@ -101,15 +101,15 @@ class PlacedJoints:
         return np.asarray(self.body(joint.parent) @ joint.T_parent_joint)
 
     def parts(self, name: str) -> list[Edge]:
-        """Return the elementary joints of a joint; none of a fixed one that is no cut."""
+        """Return the elementary joints of a joint; none for a fixed joint that is not cut."""
         return [edge for edge in self.reduction.graph.edges if edge.joint.name == name]
 
     def cut(self, name: str) -> Cut | None:
-        """Return where one of them is cut, or None."""
+        """Return the place of a joint's cut, or None if it is not cut."""
         return next((cut for cut in self.reduction.cuts if cut.edge.joint.name == name), None)
 
     def freedoms(self, joint: Joint, leaving: EdgeId | None = None) -> Space:
-        """Return the screws of a joint's parts but one, in its frame."""
+        """Return the screws of a joint's parts without the one left out, in its frame."""
         parts = [edge for edge in self.parts(joint.name) if edge.index != leaving]
         columns = [c for edge in parts for c in edge.columns]
         to_joint = screw.adjoint(screw.inverse(self.frame(joint)))
@@ -118,8 +118,6 @@ class PlacedJoints:
     def rows(self, name: str, implied: bool = False) -> Space:
         """Return a joint's kept, or implied, covectors in its frame on its parent, as columns."""
         joint, cut = self.reduction.mechanism.joint(name), self.cut(name)
-        if joint in self.reduction.graph.rigid_loops:
-            return np.eye(6) if implied else np.zeros((6, 0))
         if cut is None:
             return np.zeros((6, 0)) if implied else complement(self.freedoms(joint))
         left_out = np.hstack([cut.removed, cut.thinned, cut.numerical])
@@ -210,7 +208,7 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a script that makes the global ``mbs``, assembled and not solved; return what it lacks.
+    """Write an EXUDYN script of the global ``mbs``, assembled, not solved; return its losses.
 
     Rows that a reduction leaves redundant are left out on numerical evidence.
     """
@@ -248,6 +246,7 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
 
 
 def _list(values: Array) -> str:
+    """Format an array as a Python list."""
     return repr(np.asarray(values + 0.0).tolist())
 
 

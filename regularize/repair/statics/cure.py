@@ -20,7 +20,7 @@ from regularize.mechanism.joint import joint_position, relative_pose
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.statics.joint_changes import JointChange, own_freedom, with_joints
+from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, own_freedom, with_joints
 from regularize.repair.statics.passive_freedoms import passive_bodies
 from regularize.tolerances import EXACT
 
@@ -65,7 +65,7 @@ class Cure(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoCure(ShortRepr):
-    """Changes that are no cure, and why; false where a truth value is asked for."""
+    """Joint changes that fail as a cure, with the reason; false as a truth value."""
 
     changes: tuple[JointChange, ...]
     reason: str
@@ -81,8 +81,10 @@ class NoCure(ShortRepr):
 def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
     """Return the mechanism with the changes made, stored in its assembled pose."""
     mechanism = with_coordinates(reduction.mechanism, reduction.q)
-    new = {change.joint: change.replacement for change in changes}
-    actuators = []
+    loose = {change.joint for change in changes if change.after == CLEARANCE}
+    new = {c.joint: c.replacement for c in changes if c.joint not in loose}
+    joints = tuple(joint for joint in mechanism.joints if joint.name not in loose)
+    mechanism, actuators = replace(mechanism, joints=joints), []
     for actuator in mechanism.actuators:
         freedom: int | None = actuator.freedom
         if actuator.joint in new:
@@ -92,7 +94,7 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
-    """Return the cure that some changes are, or why they are none.
+    """Return joint changes as a cure, or the reason why they are none.
 
     Nothing may be redundant, and nothing but idle freedoms may move that did not move before: on
     one motion of the highest rank, where several meet at the assembled pose.
@@ -112,7 +114,7 @@ def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
     """Judge some changes by the changed mechanism at one pose."""
-    if left_here(reduction, mechanism) == 0:  # then nothing more has to be known
+    if left_here(reduction, mechanism) == reduction.idle_rows:  # then nothing more has to be known
         return Cure(ordered, reduction.mobility, (), reduction)
     after, finite = _analysed(reduction, mechanism), reduction.finite_mobility
     if not after.assembly.closed:
@@ -125,7 +127,7 @@ def _judged(
         spin = f", of which {len(idle)} are bodies that spin idly" if idle else ""
         wanted = "what is not known" if finite is None else finite
         return NoCure(ordered, f"mobility would be {after.mobility} instead of {wanted}{spin}")
-    if after.redundant:
+    if after.redundant > after.idle_rows:
         verb = "stays" if after.redundant == 1 else "stay"
         return NoCure(
             ordered, f"{after.redundant} of {reduction.redundant} redundant equations {verb}"
@@ -136,7 +138,7 @@ def _judged(
 def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterator[Mechanism]:
     """Put the changed mechanism on each motion of the highest rank that the original has there."""
     mechanism = changed(reduction, changes)
-    new = {change.joint: change.replacement for change in changes}
+    new = {c.joint: c.replacement for c in changes if c.after != CLEARANCE}
     telling = _telling(reduction)
     if not any(telling):
         yield mechanism
@@ -170,14 +172,14 @@ def _telling(reduction: Reduction) -> list[list[Array]]:
 
 
 def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
-    """Reduce a changed mechanism as the one before."""
+    """Reduce a changed mechanism with the options of the first reduction."""
     return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
 
 
 def left_after(
     reduction: Reduction, changes: Sequence[JointChange], ranks: Ranks | None = None
 ) -> int | None:
-    """Count equations that stay redundant after changes, told by ranks where the original moves."""
+    """Count equations that stay redundant after changes, by ranks where the original moves."""
     ways = (left_here(reduction, each, changes, ranks) for each in _on_motions(reduction, changes))
     return next((left for left in ways if left is not None), None)
 
@@ -217,7 +219,8 @@ def left_here(
         rank += ranks[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None
-    return 6 * graph.loops + len(graph.couplings) - rank
+    repeated = sum(joint.repeated for joint in mechanism.joints)
+    return 6 * graph.loops + len(graph.couplings) + repeated - rank
 
 
 def closure_rank(loops: LoopKinematics, state: State, rtol: float) -> int:
@@ -235,7 +238,7 @@ def closure_rank(loops: LoopKinematics, state: State, rtol: float) -> int:
 
 
 def freed(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | None:
-    """Return the cure that changes of closures are; None where nothing moves more, or spins."""
+    """Return changes of closures as a cure of a locked model; None if only spins are new."""
     after = _analysed(reduction, changed(reduction, changes))
     if after.finite_mobility is None or reduction.finite_mobility is None:
         return None

@@ -14,6 +14,7 @@ from regularize.mechanism.mechanism import Model
 from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.repair.statics.cure import Cure, NoCure, freed, verified
 from regularize.repair.statics.joint_changes import (
+    CLEARANCE,
     COST,
     COST_OF_PAIRS,
     STANDARD,
@@ -28,7 +29,8 @@ from regularize.words import SLIGHT
 #: Candidates that are analysed where an answer is wanted at once.
 TRIES = 12
 #: Kinds that a user can ask for.
-KNOWN = (*(kind for kind in KINDS if kind not in ("free", "composite")), "slotted", *HIGHER_PAIRS)
+PARTS = (kind for kind in KINDS if kind not in ("free", "composite"))
+KNOWN = (*PARTS, "slotted", CLEARANCE, *HIGHER_PAIRS)
 
 
 @validated(limit=WHOLE, keep=NAMES, idle=FLAG, kinds=NAMES | named(NAMES), tries=WHOLE)
@@ -73,10 +75,11 @@ def cures(
     elif free := freeing(reduction, limit=limit, keep=keep):
         return free
     shaky = reduction.finite_mobility != reduction.mobility
-    if not reduction.redundant or not reduction.assembly.closed or shaky:
+    cells = reduction.curable
+    if not cells or not reduction.assembly.closed or shaky:
         return ()
     whole, per_cell = MechanismStress.of(reduction), []
-    for cell in (cell for cell in reduction.cells if cell.redundant):
+    for cell in cells:
         stress, candidates = whole.cell(cell), list[tuple[JointChange, ...]]()
         if stress.count > cell.redundant and not idle:
             return ()  # one freedom for each would be more than what is redundant elsewhere
@@ -144,7 +147,7 @@ def cure(model: Model, kinds: Mapping[str, str]) -> Cure | NoCure:
 
 
 def _proposable(kinds: Collection[str]) -> tuple[str, ...]:
-    """Return kinds by their own names, without the free and composite joints that files hold."""
+    """Return the named kinds without free and composite joints, by their own names."""
     return tuple(in_kinds(kind) for kind in kinds if kind_of(kind) not in ("free", "composite"))
 
 
@@ -188,7 +191,7 @@ def changes_to(reduction: Reduction, name: str, words: str) -> list[JointChange]
 def _combined(
     per_cell: Sequence[Sequence[tuple[JointChange, ...]]],
 ) -> Iterator[tuple[JointChange, ...]]:
-    """Combine one candidate of each cell: the best together, then one cell varied at a time."""
+    """Combine candidates of all components: the best of each, then one component varied."""
     best = [candidates[0] for candidates in per_cell]
     yield tuple(change for candidate in best for change in candidate)
     for rank in range(1, max(map(len, per_cell), default=0)):

@@ -131,12 +131,12 @@ class Equilibrium:
         return np.concatenate([wrench[:3] * self.loops.length, moment])
 
     def about(self, wrenches: Array, point: Array) -> Array:
-        """Return scaled wrenches about the centre, shape (6, k), as those about a point."""
+        """Move scaled wrenches (6, k) from the centre to a point."""
         arm = (self.loops.center - point) / self.loops.length
         return np.vstack([wrenches[:3], wrenches[3:] + screw.cross_matrix(arm) @ wrenches[:3]])
 
     def at_point(self, wrenches: Array, point: Array) -> Array:
-        """Return scaled wrenches about the centre, shape (6, k), in N and N m at a point."""
+        """Return scaled wrenches (6, k) about the centre as N and N m at a point."""
         result = self.about(wrenches, point)
         result[:3] /= self.loops.length
         return result
@@ -169,7 +169,7 @@ class Equilibrium:
         return tau
 
     def solve(self, open_tree: Array, tau: Array, held: Mask) -> tuple[Array, Array, Array]:
-        """Return unknowns in balance, self-stress to be added, and forces that nothing balances."""
+        """Return balancing unknowns, self-stress to be added, and forces that nothing balances."""
         units = self.loops.units
         matrix = (self.jacobian * units)[:, ~held]
         right = ((self.along_freedoms(open_tree) - tau) * units)[~held]
@@ -182,7 +182,7 @@ class Equilibrium:
 
 
 def _inertia_wrench(inertia: Inertia, twist: Array, acceleration: Array, gravity: Array) -> Wrench:
-    """Return force and moment about the centre of mass that the motion and gravity ask for."""
+    """Return the force and moment about the centre of mass that accelerate a body."""
     c, w = inertia.center, twist[3:]
     velocity = twist[:3] + np.cross(w, c)
     at_c = acceleration[:3] + np.cross(acceleration[3:], c) + np.cross(w, velocity)
@@ -248,7 +248,7 @@ def _project(columns: Array, onto: Array) -> Array:
 
 
 def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStress, Array]]:
-    """Find states within one loop and their wrench fields, shape (edges * 6,)."""
+    """Return states of self-stress within one loop and their wrenches, shape (edges * 6,)."""
     loops, graph = equilibrium.loops, equilibrium.graph
     space = equilibrium.circulating(cycle.edges)
     if not space.shape[1]:
@@ -279,7 +279,7 @@ def _common_point(equilibrium: Equilibrium, cycle: Cycle) -> Point:
 
 
 def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
-    """Describe a state that runs through several loops, seen from its first joint."""
+    """Describe a self-stress state that runs through several loops, by its first joint's wrench."""
     loops, graph = equilibrium.loops, equilibrium.graph
     sizes = np.max(np.abs(field), axis=1)
     taking = np.flatnonzero(sizes > equilibrium.absent * sizes.max()).tolist()
@@ -310,7 +310,7 @@ class StressedJoints:
         return int(self.wrenches.shape[2])
 
     def mixed(self, amounts: Array) -> StressedJoints:
-        """Return other states, made of some amounts of these, shape (states, k)."""
+        """Return linear combinations of the states by given amounts, shape (states, k)."""
         chords = {e: wrench @ amounts for e, wrench in self.chords.items()}
         return StressedJoints(self.names, self.places, self.wrenches @ amounts, chords)
 

@@ -38,7 +38,7 @@ KINDS = ("prismatic", "revolute")
 
 @dataclass(frozen=True)
 class ClosureChange:
-    """A closing joint that becomes a ball (``lowered``), or gets slack joints beside it."""
+    """A closing joint that becomes a ball (``lowered``), goes, or gets slack joints beside it."""
 
     joint: str
     kind: str
@@ -52,6 +52,8 @@ class ClosureChange:
         """One sentence, starting in lower case."""
         if self.kind == "lowered":
             return f"joint `{self.joint}` becomes {self.after} instead of {self.before}"
+        if self.kind == "removed":
+            return f"joint `{self.joint}` is left out: fixed joints hold its bodies together"
         return (
             f"joint `{self.joint}` holds `{self.after}`, which slack joints "
             f"{', '.join(f'`{name}`' for name in self.added)} tie to `{self.before}`"
@@ -60,7 +62,7 @@ class ClosureChange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Isostatic(ShortRepr):
-    """A mechanism with independent constraints and the motion of another."""
+    """A mechanism with independent constraints and the motion of the one it was made of."""
 
     mechanism: Mechanism
     #: The reduction of the original from which the changes follow.
@@ -112,8 +114,12 @@ def isostatic(
             "the loops are open, so what is redundant depends on how they are closed; "
             "see `regularize check`"
         )
+    stated, idle = original, list[ClosureChange]()
+    if original.idle_rows:
+        mechanism, idle = _without_idle_rows(original)
+        original = reduce(mechanism, seed=seed)
     if original.redundant == 0:
-        return Isostatic(mechanism, original, (), original, ())
+        return Isostatic(mechanism, stated, tuple(idle), original, ())
     unheld = _beyond(original, coupled)
     again = partial(reduce, seed=seed, groups=not unheld)
     if unheld:
@@ -121,7 +127,7 @@ def isostatic(
     changed, changes, reduction = _lowered(mechanism, original, again, points)
     shaky = not original.followed
     numerical = reduction.remaining > 0 and not shaky
-    basis = original
+    basis = stated
     if numerical:
         reduction = basis = reduce(changed, seed=seed, numerical="anyway", groups=False)
         if changes:
@@ -133,7 +139,7 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
-    report = Isostatic(changed, basis, tuple(changes), result, ())
+    report = Isostatic(changed, basis, (*idle, *changes), result, ())
     if numerical:
         message = (
             f"{original.remaining} redundant constraints follow from special dimensions, not from "
@@ -155,6 +161,19 @@ def isostatic(
     return replace(report, findings=tuple(findings))
 
 
+def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
+    """Leave out joints within rigid bodies that nothing refers to, and rows that mates repeat."""
+    mechanism = reduction.mechanism
+    needed = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
+    needed |= {actuator.joint for actuator in mechanism.actuators}
+    needed |= {motion.joint for motion in mechanism.motions}
+    idle = [joint.name for joint in reduction.idle_joints if joint.name not in needed]
+    kept = (joint for joint in mechanism.joints if joint.name not in idle)
+    joints = tuple(replace(joint, repeated=0) for joint in kept)
+    changes = [ClosureChange(name, "removed", "", "") for name in idle]
+    return replace(mechanism, joints=joints), changes
+
+
 def same_motion(one: Reduction, other: Reduction) -> bool:
     """Say whether two reductions find the same mobility."""
     return (one.mobility, one.finite_mobility) == (other.mobility, other.finite_mobility)
@@ -166,7 +185,7 @@ def _lowered(
     again: Callable[[Mechanism], Reduction],
     points: bool,
 ) -> tuple[Mechanism, list[ClosureChange], Reduction]:
-    """Make closing welds, and hinges for ``points``, balls one by one while the motion stays."""
+    """Make closing welds (and hinges, with ``points``) balls one by one while the motion stays."""
     removed = {"fixed": 3, "revolute": 2} if points else {"fixed": 3}
     changes: list[ClosureChange] = []
     for joint in mechanism.joints:
@@ -243,7 +262,7 @@ def slack(
 
 
 def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
-    """Return the body for slack joints and their frame on it, rather not the ground."""
+    """Return the body for slack joints, preferably not the ground, and their frame on it."""
     cut, loops = weld.cut, reduction.loops
     other, twists = cut.edge.other(cut.node), twist_space(cut)
     turned = subalgebra.saturation(twists, cut.freedoms).shape[1] > twists.shape[1]
@@ -256,7 +275,7 @@ def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
 
 
 def _couplings(reduction: Reduction) -> Iterator[Coupling]:
-    """The rows that hold bodies in groups, as couplings of the mechanism."""
+    """Return the rows that hold bodies in groups, as couplings of joint coordinates."""
     place: dict[int, tuple[str, int]] = {}
     first: dict[str, int] = {}
     for edge in reduction.graph.edges:
@@ -268,7 +287,7 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
 
 
 def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
-    """The relations that would hold bodies in groups and have too many joints for an engine."""
+    """Return findings on group relations with more joints than an engine couples."""
     found = []
     for held in reduction.held:
         for row in held.rows:
@@ -287,7 +306,7 @@ def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
 
 
 def _lost(before: Mechanism, after: Mechanism) -> Iterator[Diagnostic]:
-    """Report bounds and inner forces that joints lose by becoming balls."""
+    """Return findings on limits and springs that joints lose by becoming balls."""
     for joint, other in zip(before.joints, after.joints, strict=True):
         if joint is other:
             continue

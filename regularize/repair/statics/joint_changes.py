@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from regularize.lie.screw import IDENTITY, leading_component
 from regularize.mechanism.joint import Joint, body_jacobian, changed_joint, joint_position, motion
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Mechanism
-from regularize.tolerances import VANISHING
+from regularize.tolerances import UNNOTICED, VANISHING
 from regularize.words import Direction, axis_words, directions
 
 #: How far each standard joint is from the hinge, slider or weld that it replaces: an axis that is
@@ -28,6 +28,9 @@ COST_OF_PAIRS = {"planar": 2, "point_on_line": 3, "line_in_plane": 3, "parallel"
 COST_OF_PAIRS |= dict.fromkeys(HIGHER_PAIRS, 4) | COST_OF_PAIRS
 
 COMPOSITE = frozenset({"slotted", *HIGHER_PAIRS})
+
+#: What a joint becomes that is left with play, since others hold all that it holds.
+CLEARANCE = "clearance"
 
 #: A pin in a slot is no standard joint, but it is the only one that gives way within the plane of
 #: a planar loop, where equal cranks fight each other. It is proposed where nothing else helps.
@@ -49,7 +52,7 @@ CHOICE = {
 
 @dataclass(frozen=True, eq=False)
 class JointChange:
-    """Another kind for one joint."""
+    """A change of one joint's kind."""
 
     joint: str
     before: str
@@ -82,12 +85,12 @@ class JointChange:
     @property
     def cost(self) -> int:
         """Rank of the new kind from 1 on: least where the axis is kept and the part is standard."""
-        return COST.get(self.after) or COST_OF_PAIRS[self.after]
+        return COST.get(self.after) or COST_OF_PAIRS.get(self.after, 1)
 
     @property
     def words(self) -> str:
         """The new kind, with its direction where there is a choice."""
-        kind = self.after.replace("_", " ")
+        kind = "loose, with clearance" if self.after == CLEARANCE else self.after.replace("_", " ")
         if self.choice is None:
             return kind
         return f"{kind} ({CHOICE[self.after]} {axis_words(self.choice)})"
@@ -106,6 +109,13 @@ class JointChange:
         return f"{self.joint}: {self.before} to {self.words}"
 
 
+def clearance(joint: Joint, to_world: Transform) -> JointChange:
+    """Return the change that gives a joint play, by the adjoint from its frame to the world."""
+    held = np.linalg.svd(joint.screws)[0][:, joint.freedoms :]
+    make = partial(changed_joint, joint, "free", joint_screws("free"), IDENTITY)
+    return JointChange(joint.name, joint.kind, CLEARANCE, make, arrays.read_only(to_world @ held))
+
+
 def with_joints(mechanism: Mechanism, joints: Iterable[Joint]) -> Mechanism:
     """Return a mechanism with these joints in place of those of the same names."""
     new = {joint.name: joint for joint in joints}
@@ -113,7 +123,7 @@ def with_joints(mechanism: Mechanism, joints: Iterable[Joint]) -> Mechanism:
 
 
 class Replacement(NamedTuple):
-    """A looser joint in the place of another, in the frame of the latter."""
+    """A joint with more freedoms in place of another, in the frame of the latter."""
 
     after: str
     kind: str
@@ -128,7 +138,7 @@ class Replacement(NamedTuple):
 
 
 def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]:
-    """Find looser joints, with twists gained at q; balls slide along ``forces``, shape (k, 3)."""
+    """Yield looser joints, and the twists they add at q; balls slide along ``forces``."""
     at_zero = replace(joint, position=np.zeros(joint.freedoms))
     for after, screws, frame, choice in _looser(joint, forces):
         kind = "composite" if after in COMPOSITE else after
@@ -146,13 +156,21 @@ def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]
 def _looser(
     joint: Joint, forces: Array
 ) -> Iterator[tuple[str, Space, Transform, arrays.Direction | None]]:
-    """List kinds with more freedoms: their screws, frames, and the directions chosen."""
+    """Yield kinds with more freedoms: their screws, frames, and the chosen directions."""
     if joint.kind == "fixed" and joint.closure:
         yield "spherical", joint_screws("spherical"), IDENTITY, None
         return
     if joint.kind == "spherical":
         for along in forces:
             yield "point_on_line", joint_screws("point_on_line", along), IDENTITY, along
+        # Where the forces lie in a plane, nothing but that ball holds across it, and it has to.
+        rank = int(np.linalg.matrix_rank(forces, UNNOTICED)) if forces.size else 3
+        for normal in np.linalg.svd(forces)[2][rank:]:
+            yield "point_on_plane", joint_screws("point_on_plane", normal), IDENTITY, normal
+        return
+    if joint.kind == "planar":
+        normal = next(column[3:] for column in joint.screws.T if np.any(column[3:]))
+        yield "point_on_plane", joint_screws("point_on_plane", normal), IDENTITY, normal
         return
     if joint.kind not in ("revolute", "prismatic", "cylindrical"):
         return
@@ -187,7 +205,7 @@ def _looser(
 
 
 def own_freedom(joint: Joint, screws: Space) -> int | None:
-    """Return the index of the new freedom that is the joint's single one, or None."""
+    """Return the index, in new screws, of the joint's single old freedom; None without."""
     if joint.freedoms != 1 or screws.shape[1] > 2:
         return None  # a ball joint's coordinates are of another sort
     turns = bool(np.any(joint.screws[3:, 0]))

@@ -23,7 +23,7 @@ WEIGHTLESS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PassiveBody:
-    """Bodies of a leg that move as one along or about a line of their own."""
+    """Bodies of a leg that turn or slide together on a line without moving other bodies."""
 
     bodies: tuple[str, ...]
     #: Joints at their ends.
@@ -77,7 +77,7 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
 def spinning(
     graph: Graph, edges: Sequence[EdgeId], screws: Mapping[EdgeId, Space], rtol: float
 ) -> Iterator[tuple[tuple[NodeId, ...], tuple[End, ...], Space]]:
-    """Find rows of bodies that can move by themselves: nodes, joints at their ends, screws."""
+    """Return rows of bodies that can move alone: nodes, joints at their ends, screws."""
     mechanism = graph.mechanism
     meant = {name for each in mechanism.couplings for name, _, _ in each.terms}
     meant |= {each.joint for each in mechanism.actuators}
@@ -96,7 +96,7 @@ def spinning(
 
 
 def _guided(graph: Graph, nodes: tuple[NodeId, ...], ends: Sequence[End], common: Space) -> bool:
-    """Say whether one other body alone guides a body, not just by spherical joints."""
+    """Say whether one neighbouring body alone guides a body, by more than spherical joints."""
     around: set[NodeId] = set()
     for end in ends:
         far: set[NodeId] = set()
@@ -145,7 +145,7 @@ def balls_of(
 
 
 def _is_frame(graph: Graph, node: NodeId) -> bool:
-    """Say whether nothing of a node has a mass or a shape."""
+    """Say whether the body of a node has neither mass nor shape."""
     bodies = (graph.mechanism.body(name) for name in graph.members[node])
     return all(
         not body.geometry and (body.inertia is None or body.inertia.mass <= WEIGHTLESS)
@@ -197,7 +197,7 @@ def _elsewhere(reduction: Reduction, part: Block) -> list[dict[EdgeId, Space]]:
 
 
 def _common(ends: Sequence[End], screws: Mapping[EdgeId, Space], rtol: float) -> Space:
-    """Return the twists that the joints at every end allow, translations first."""
+    """Return the twists that the joints at all ends allow, translations first."""
     common = subalgebra.FULL
     for end in ends:
         space = subalgebra.span(np.hstack([screws[e] for e in end]))
@@ -211,7 +211,7 @@ def _common(ends: Sequence[End], screws: Mapping[EdgeId, Space], rtol: float) ->
 def _rates(
     graph: Graph, part: Block, nodes: tuple[NodeId, ...], ends: Sequence[End], twist: Twist
 ) -> Rates:
-    """Return the rates of all coordinates while a row moves by itself."""
+    """Return the rates of all coordinates while a row of bodies moves alone by a twist."""
     rates = np.zeros(graph.freedoms)
     for end in ends:
         space = np.hstack([part.screws[e] for e in end])

@@ -24,7 +24,7 @@ from regularize.mechanism.mechanism import Mechanism
 
 
 def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
-    """Return a value of ``Joint.dynamics`` for every coordinate, zero where it is not stated."""
+    """Return one value of ``Joint.dynamics`` for every coordinate, zero where not stated."""
     parts = [np.zeros(0)]
     for joint in mechanism.joints:
         values = getattr(joint.dynamics, key)
@@ -33,7 +33,7 @@ def dynamics_of(mechanism: Mechanism, key: str) -> Coordinates:
 
 
 def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> Coordinates:
-    """Return a limit by coordinate; where there is none infinite, or ``unstated`` within limits."""
+    """Return one limit for every coordinate; by default infinite, ``unstated`` beside limits."""
     none = -np.inf if key == "lower" else np.inf
     left_out = none if unstated is None or key not in ("lower", "upper") else unstated
     parts = [np.zeros(0)]
@@ -45,7 +45,7 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
-    """What acts within the joints of a mechanism, by joint coordinate."""
+    """Springs, dampers and friction within joints, by joint coordinate."""
 
     graph: Graph = field(repr=False)
     damping: Coordinates
@@ -115,6 +115,6 @@ class PassiveJoints:
 
     @cached_property
     def _sprung(self) -> list[tuple[Edge, list[ColumnId]]]:
-        """Balls and other groups with springs, and their coordinates."""
+        """Yield balls and other groups with springs, and their coordinates."""
         groups = [(edge, list(edge.columns)) for edge in self.graph.edges if edge.group]
         return [(edge, columns) for edge, columns in groups if self.stiffness[columns].any()]

@@ -30,24 +30,24 @@ OWN = "file"
 def per_joint(
     given: PerJoint | Iterable[PerJoint], quantity: Quantity, mechanism: Mechanism
 ) -> dict[str, tuple[float, float]]:
-    """Return SI values by joint: tables count before the model, and it before a pair for all."""
+    """Return SI values by joint: tables override the model's values, and these a pair for all."""
     several = isinstance(given, (list, tuple)) and not _is_pair(given)
     every: dict[str, tuple[float, float]] = {}
     named: dict[str, tuple[float, float]] = {}
-    own: dict[str, tuple[float, float]] = {}
+    stated: dict[str, tuple[float, float]] = {}
     names = [joint.name for joint in mechanism.joints]
-    for one in given if several else [given]:  # type: ignore[union-attr]
-        if isinstance(one, str) and one == OWN and quantity is TOLERANCE:
-            own = stated_tolerances(mechanism)
-            if not own:
+    for entry in given if several else [given]:  # type: ignore[union-attr]
+        if isinstance(entry, str) and entry == OWN and quantity is TOLERANCE:
+            stated = stated_tolerances(mechanism)
+            if not stated:
                 raise ModelError("no joint of the model states a tolerance")
             continue
-        if not _is_table(one):
+        if not _is_table(entry):
             if every:
-                raise ModelError(f"{quantity.name} {one!r}: one for all joints is given already")
-            every = dict.fromkeys(names, quantity.pair(one))
+                raise ModelError(f"{quantity.name} {entry!r}: one for all joints is given already")
+            every = dict.fromkeys(names, quantity.pair(entry))
             continue
-        for place, name, pair in _entries(one):
+        for place, name, pair in _entries(entry):
             if name not in names:
                 raise ModelError(f"{place}{quantity.name} of {name!r}: there is no such joint")
             if name in named:
@@ -56,7 +56,7 @@ def per_joint(
                 named[name] = quantity.pair(pair)
             except ModelError as error:
                 raise ModelError(f"{place}joint {name!r}: {error}") from error
-    return every | own | named
+    return every | stated | named
 
 
 def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
@@ -64,30 +64,30 @@ def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
     return {j.name: j.tolerance for j in mechanism.joints if j.tolerance is not None}
 
 
-def _is_pair(given: Sequence[Any]) -> bool:
-    """Say whether two entries are a length and an angle, and not two tables or texts of pairs."""
-    return len(given) == len(COLUMNS) and all(
-        isinstance(each, (int, float, np.number))
-        or (isinstance(each, str) and parts(each) is not None)
-        for each in given
+def _is_pair(values: Sequence[Any]) -> bool:
+    """Say whether values are a length and an angle, not two tables or texts."""
+    return len(values) == len(COLUMNS) and all(
+        isinstance(value, (int, float, np.number))
+        or (isinstance(value, str) and parts(value) is not None)
+        for value in values
     )
 
 
-def _is_table(given: object) -> bool:
-    """Say whether something is a table, or the name of one."""
-    if isinstance(given, (Mapping, PathLike)):
+def _is_table(value: object) -> bool:
+    """Say whether a value is a table or the path of one."""
+    if isinstance(value, (Mapping, PathLike)):
         return True
-    return isinstance(given, str) and (
-        Path(given).suffix.lower() in (".csv", ".json", ".yaml", ".yml") or Path(given).is_file()
+    return isinstance(value, str) and (
+        Path(value).suffix.lower() in (".csv", ".json", ".yaml", ".yml") or Path(value).is_file()
     )
 
 
-def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield the place of every entry for messages, the joint, its pair."""
-    if isinstance(given, Mapping):
-        yield from (("", str(name), pair) for name, pair in given.items())
+def _entries(table: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the rows of a table: the place for messages, the joint, its pair."""
+    if isinstance(table, Mapping):
+        yield from (("", str(name), pair) for name, pair in table.items())
         return
-    path = Path(fspath(given))
+    path = Path(fspath(table))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -114,7 +114,7 @@ def _entries(given: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, str, Any]]:
-    """Read the lines of a table with commas or semicolons."""
+    """Yield the rows of a table with commas or semicolons as ``_entries`` does."""
     lines = text.splitlines()
     separator = ";" if lines and ";" in lines[0] else ","
     table = csv.DictReader(lines, delimiter=separator, skipinitialspace=True)

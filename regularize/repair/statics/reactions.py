@@ -35,7 +35,7 @@ from regularize.words import Direction, directions, directions_of_each
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reaction(ShortRepr):
-    """What is known of the wrench that a joint transmits."""
+    """The directions in which a joint's reaction is indeterminate, if any."""
 
     joint: str
     #: Directions in which self-stress is possible, about the joint's origin, ground axes; empty
@@ -86,15 +86,15 @@ def reactions(model: Model) -> tuple[Reaction, ...]:
 def _fields(
     reduction: Reduction, cell: CellMobility, equilibrium: Equilibrium
 ) -> Iterator[tuple[EdgeId, Space]]:
-    """Yield every edge of a cell with the wrenches of self-stress in it."""
+    """Yield every edge of a cell with the wrenches that self-stress causes in it."""
     loops = equilibrium.loops
     if len(loops.chords) > MANY_LOOPS:
         from regularize.reduction.many_loops import LoopRanks  # loaded where there are many
 
         cycles = reduction.cycles(cell)
-        each = LoopRanks(loops, cycles, equilibrium.state, reduction.tolerances.rtol)
-        if each.rank is not None:
-            yield from ((e, each.self_stress(e)) for e in loops.edges)
+        ranks = LoopRanks(loops, cycles, equilibrium.state, reduction.tolerances.rtol)
+        if ranks.rank is not None:
+            yield from ((e, ranks.self_stress(e)) for e in loops.edges)
             return
     yield from zip(loops.edges, equilibrium.fields(equilibrium.self_stress), strict=True)
 
@@ -106,7 +106,7 @@ Stiffness: TypeAlias = "float | tuple[float, float] | Array"
 def settle(
     equilibrium: Equilibrium, fields: Array, free: Array, compliances: Mapping[EdgeId, list[Array]]
 ) -> Array:
-    """Return amounts of the self-stress states: of least energy, then of least norm, (states,)."""
+    """Return amounts of the self-stress states of least elastic energy, then of least norm."""
     amounts: Array = np.zeros(free.shape[2])
     unsettled: Array = np.eye(len(amounts))
     if not len(amounts):
@@ -137,7 +137,7 @@ def compliance_roots(
 ) -> dict[EdgeId, list[Array]]:
     """Return square roots of compliance matrices in the frame of each edge on its parent."""
     graph = reduction.graph
-    found: dict[EdgeId, list[Array]] = {}
+    roots: dict[EdgeId, list[Array]] = {}
     for name, value in stiffness.items():
         matrix = np.asarray(value, dtype=np.float64)
         if matrix.ndim == 0 or matrix.shape == (2,):
@@ -154,13 +154,13 @@ def compliance_roots(
             edges = [e.index for e in graph.edges if e.child == node]
         if not edges:
             raise ModelError(f"body {name!r} has no joint on its parent side to load it")
-        found.setdefault(edges[0], []).append(np.linalg.inv(np.linalg.cholesky(matrix)))
-    return found
+        roots.setdefault(edges[0], []).append(np.linalg.inv(np.linalg.cholesky(matrix)))
+    return roots
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForce(Reaction):
-    """The wrench that a joint transmits, and in which directions equilibrium leaves it open."""
+    """The wrench that a joint transmits, and the directions that equilibrium leaves open."""
 
     #: From parent to child at the origin of the joint frame on the parent, ground axes.
     wrench: Wrench
@@ -173,7 +173,7 @@ class JointForce(Reaction):
 
 @dataclass(frozen=True, eq=False)
 class EliminatedForce:
-    """Force in a constraint that the reduction removed."""
+    """The force in a constraint that the reduction removed."""
 
     joint: str
     #: Of the constraint at the joint's origin, ground axes.
@@ -184,7 +184,7 @@ class EliminatedForce:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointForces(ShortRepr):
-    """Wrenches in all joints that move or close a loop, in balance with motion and loads."""
+    """Wrenches in all moving and closing joints, in balance with motion and loads."""
 
     joints: tuple[JointForce, ...]
     eliminated: tuple[EliminatedForce, ...]
@@ -296,12 +296,12 @@ def joint_forces(
 def _joints(
     equilibrium: Equilibrium, fields: Array, free: Array, tau: Coordinates
 ) -> tuple[JointForce, ...]:
-    """Return the entry of each joint."""
+    """Return the force entry of each joint from the wrenches in all edges."""
     loops, graph = equilibrium.loops, equilibrium.graph
-    found: dict[str, JointForce] = {}
+    forces: dict[str, JointForce] = {}
     for i, e in enumerate(loops.edges):
         joint = graph.edges[e].joint
-        if joint.name in found:  # the other parts of a split joint transmit the same
+        if joint.name in forces:  # the other parts of a split joint transmit the same
             continue
         origin = equilibrium.origin(e)[:3, 3]
         wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
@@ -315,15 +315,15 @@ def _joints(
             determined = wrench - basis @ (basis.T @ (weights * wrench)) / weights
         columns = [c for other in graph.edges if other.joint is joint for c in other.columns]
         numbers = (read_only(x) for x in (wrench, tau[columns], determined))
-        found[joint.name] = JointForce(joint.name, indeterminate, *numbers)
-    return tuple(found.values())
+        forces[joint.name] = JointForce(joint.name, indeterminate, *numbers)
+    return tuple(forces.values())
 
 
 def _eliminated(
     reduction: Reduction, equilibrium: Equilibrium, fields: Array
 ) -> tuple[EliminatedForce, ...]:
     """Return the forces in the constraints that the reduction removed."""
-    loops, found = equilibrium.loops, []
+    loops, forces = equilibrium.loops, []
     for cut in reduction.cuts:
         removed = np.hstack([cut.removed, cut.thinned, cut.numerical])
         if not removed.shape[1]:
@@ -341,5 +341,5 @@ def _eliminated(
             value = float(direction.covector @ (weights * wrench))
             if direction.kind == "linear":
                 value /= cut.length
-            found.append(EliminatedForce(cut.edge.joint.name, direction, value))
-    return tuple(found)
+            forces.append(EliminatedForce(cut.edge.joint.name, direction, value))
+    return tuple(forces)

@@ -37,7 +37,7 @@ LOOSER = ("revolute", "prismatic", "spherical", "cylindrical", "planar")
 
 
 class OpenClosure:
-    """A closure opened at the assembled pose: alone, or with all others of its part."""
+    """A closing joint opened at the assembled pose: alone, or with all others of its part."""
 
     def __init__(self, reduction: Reduction, part: Block, edge: Edge, *, alone: bool) -> None:
         self.joint = with_coordinates(reduction.mechanism, reduction.q).joint(edge.joint.name)
@@ -60,14 +60,14 @@ class OpenClosure:
         self._axes = state.screws[0][:, 3:] @ self._root[:3, :3].T
 
     def contains(self, screws: Space) -> bool:
-        """Say whether the open closure allows all of these twists, given in the world."""
+        """Say whether the open loop allows all of these world screws between the joint's bodies."""
         scaled = self._scaled(screws)
         return bool(subalgebra.contains(self.twists, scaled / np.linalg.norm(scaled, axis=0)))
 
     def _scaled(self, screws: Space) -> Space:
         """Return screws in the world as twists of the loops."""
-        own = screw.adjoint(screw.inverse(self._root)) @ screws
-        return np.asarray(self._loops.scaled(own.T).T)
+        twists = screw.adjoint(screw.inverse(self._root)) @ screws
+        return np.asarray(self._loops.scaled(twists.T).T)
 
     @cached_property
     def turning(self) -> list[Direction]:
@@ -81,7 +81,7 @@ class OpenClosure:
         return self._directions(np.eye(6)[:, :3])
 
     def _directions(self, screws: Space) -> list[Direction]:
-        """Return up to three directions in which screws along x, y, z combine to possible ones."""
+        """Return up to three directions in which screws along x, y, z become allowed twists."""
         scaled = self._scaled(screws)
         common = subalgebra.intersection(subalgebra.span(scaled), self.twists)
         space = np.linalg.lstsq(scaled, common, rcond=None)[0]
@@ -110,12 +110,13 @@ class OpenClosure:
                 yield change
 
     def along(self, kind: str, axis: Direction) -> Iterator[JointChange]:
-        """Make the closure a kind with its axis in a direction, where that is possible."""
+        """Yield the closure as another kind with its axis in a direction, if the loop allows it."""
         change = self._change(kind, axis)
         if self.contains(self._world(change.replacement.screws)):
             yield change
 
     def _change(self, kind: str, axis: Direction) -> JointChange:
+        """Return the change of the closure to a kind with a world axis."""
         screws = joint_screws(kind, _cleaned(self.pose[:3, :3].T @ axis))
         added = subalgebra.residual(subalgebra.span(self.joint.screws), screws)
         gained = screws.shape[1] - self.joint.freedoms
@@ -129,6 +130,7 @@ class OpenClosure:
         )
 
     def _world(self, screws: Space) -> Space:
+        """Return screws of the closure's frame in the world."""
         return np.asarray(screw.adjoint(self.pose) @ screws)
 
 
@@ -139,8 +141,8 @@ def _cleaned(axis: Array) -> Direction:
 
 
 def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
-    """List the closures of each part whose loops hold joints that are all locked."""
-    found, graph = [], reduction.graph
+    """List, by part, the closing joints of loops in which every joint is locked."""
+    closures, graph = [], reduction.graph
     for part in reduction.parts if reduction.assembly.closed else ():
         stiff: dict[EdgeId, tuple[Block, Edge]] = {}
         for cycle in part.cycles:
@@ -153,12 +155,12 @@ def stiff_closures(reduction: Reduction) -> list[list[tuple[Block, Edge]]]:
                     if joint.closure and joint.kind in STIFF and not _joins_cut(graph, edge):
                         stiff[edge.index] = (part, edge)
         if stiff:
-            found.append([stiff[index] for index in sorted(stiff)])
-    return found
+            closures.append([stiff[index] for index in sorted(stiff)])
+    return closures
 
 
 def _joins_cut(graph: Graph, edge: Edge) -> bool:
-    """Say whether a weld only joins a body's two halves, cut apart at a loop-closing joint."""
+    """Say whether a weld only joins two halves of a body that was cut at a joint."""
     ends = [(edge.parent, edge.T_parent), (edge.child, edge.T_child)]
     for node, T in ends if not edge.freedoms else ():
         others = [graph.edges[e] for e in graph.adjacency[node] if e != edge.index]
@@ -174,6 +176,7 @@ def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
     parts = stiff_closures(reduction)
 
     def alike(stiff: Sequence[tuple[Block, Edge]]) -> Iterator[tuple[JointChange, ...]]:
+        """Yield the first looser joint of each kind, for all closures together."""
         every = [OpenClosure(reduction, part, edge, alone=False) for part, edge in stiff]
         for kind in LOOSER:
             first = [change for opened in every for change in islice(opened.changes(kind), 1)]
@@ -185,9 +188,9 @@ def releases(reduction: Reduction) -> Iterator[tuple[JointChange, ...]]:
     for stiff in parts:
         single = [OpenClosure(reduction, part, edge, alone=True) for part, edge in stiff]
         # The first way of every kind before the other ways.
-        ways = [list(opened.changes(kind)) for kind in LOOSER for opened in single]
-        for rank in range(max(map(len, ways), default=0)):
-            yield from ((way[rank],) for way in ways if rank < len(way))
+        options = [list(opened.changes(kind)) for kind in LOOSER for opened in single]
+        for rank in range(max(map(len, options), default=0)):
+            yield from ((option[rank],) for option in options if rank < len(option))
         if len(stiff) > 1:
             yield from alike(stiff)
 
@@ -217,21 +220,21 @@ WORDS = {
 
 
 def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
-    """Report welds that lock a mechanism with looser joints that free it; empty if none does."""
+    """Return a finding on welds that lock a mechanism, with the looser joints that free it."""
     # Which hinge of a locked loop closes it is for the file to choose; a weld is one everywhere.
-    ways = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
-    if not ways:
+    freeing = [c for c in cures if c.freed and all(each.before == "fixed" for each in c.changes)]
+    if not freeing:
         return []
-    changes = ways[0].changes
+    changes = freeing[0].changes
     several = len(changes) > 1
     closures = ", ".join(f"`{change.joint}`" for change in changes)
     verb, give = ("are", "give") if several else ("is", "gives")
     before = WORDS[changes[0].before][several]
-    message = f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(ways[0])}"
+    message = f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(freeing[0])}"
     help = []
-    for way in ways:
-        command = release_command(reduction, way)
-        text = f"{_there(way.changes)}, {_outcome(way)}"
+    for cure in freeing:
+        command = release_command(reduction, cure)
+        text = f"{_there(cure.changes)}, {_outcome(cure)}"
         help.append(f"{text}: {command}" if command else text)
     joints = tuple(change.joint for change in changes)
     source = reduction.mechanism.joint(joints[0]).source
@@ -241,7 +244,7 @@ def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
 
 
 def _there(changes: Sequence[JointChange]) -> str:
-    """Say ``a hinge along Y there`` of one closure, or of several that change alike."""
+    """Return words such as ``a hinge along Y there`` for changes to one kind."""
     words = WORDS[changes[0].after][len(changes) > 1]
     axes = {axis_words(change.choice) for change in changes if change.choice is not None}
     if len(axes) == 1:
@@ -250,9 +253,9 @@ def _there(changes: Sequence[JointChange]) -> str:
 
 
 def _outcome(cure: Cure) -> str:
-    """Say ``mobility 1 (3 equations redundant)``."""
-    left = counted(cure.reduction.redundant, "equation") if cure.reduction.redundant else ""
-    return f"mobility {cure.mobility}" + (f" ({left} redundant)" if left else "")
+    """Return words such as ``mobility 1 (3 equations redundant)`` for a cure."""
+    redundant = counted(cure.reduction.redundant, "equation") if cure.reduction.redundant else ""
+    return f"mobility {cure.mobility}" + (f" ({redundant} redundant)" if redundant else "")
 
 
 def release_command(reduction: Reduction, cure: Cure) -> str:

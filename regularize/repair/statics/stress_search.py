@@ -22,7 +22,12 @@ from regularize.mechanism.joint import changed_joint
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import Equilibrium
-from regularize.repair.statics.joint_changes import JointChange, Replacement, replacements
+from regularize.repair.statics.joint_changes import (
+    JointChange,
+    Replacement,
+    clearance,
+    replacements,
+)
 from regularize.tolerances import UNSEEN
 
 #: Equations of one cell up to which all its states of self-stress are looked at. Of larger ones it
@@ -53,7 +58,7 @@ class MechanismStress:
     @staticmethod
     @lru_cache(maxsize=1)  # a report and the ways out that it names ask for the same one
     def of(reduction: Reduction) -> MechanismStress:
-        """Return the self-stress of a reduction, with all that was computed of it before."""
+        """Return the self-stress of a reduction; the last one is kept in memory."""
         return MechanismStress(reduction)
 
     def changes(
@@ -63,17 +68,18 @@ class MechanismStress:
         motors: bool = False,
     ) -> list[JointChange]:
         """List changes to some kinds, of all joints alike or by name; coupled joints have none."""
-        found = []
+        changes = []
         for e in edges:
             joint = self.reduction.graph.edges[e].joint
             wanted = kinds.get(joint.name, ()) if isinstance(kinds, Mapping) else kinds
             if wanted and joint.name not in self._coupled and (motors or not joint.actuated):
                 if e not in self._changes:
                     self._changes[e] = self._every_change(e)
-                found += [change for change in self._changes[e] if change.after in wanted]
-        return found
+                changes += [change for change in self._changes[e] if change.after in wanted]
+        return changes
 
     def _every_change(self, e: EdgeId) -> list[JointChange]:
+        """Return all changes of one joint to kinds with more freedoms."""
         edge = self.reduction.graph.edges[e]
         joint = self._assembled.joint(edge.joint.name)
         forces = self._forces(e) if joint.kind == "spherical" else np.zeros((0, 3))
@@ -86,7 +92,8 @@ class MechanismStress:
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
         to_world = screw.adjoint(self.equilibrium.origin(e))
-        return [
+        loose = [clearance(joint, to_world)] if joint.freedoms else []
+        return loose + [
             JointChange(
                 joint.name,
                 joint.kind,
@@ -99,7 +106,7 @@ class MechanismStress:
         ]
 
     def _forces(self, e: EdgeId) -> Array:
-        """Return directions of the forces of self-stress in a ball, in its frame, shape (k, 3)."""
+        """Return directions of self-stress forces at a ball, in its frame, shape (k, 3)."""
         cell = self.reduction.cell_at.get(e)
         if cell is None:
             return np.eye(0, 3)
@@ -120,7 +127,7 @@ class MechanismStress:
 
 
 class CellStress:
-    """The self-stress of one cell: all its states, or of a large one what each short loop holds."""
+    """The self-stress of a coupled component; of a large one, the states of each short loop."""
 
     def __init__(self, whole: MechanismStress, edges: Sequence[EdgeId]) -> None:
         reduction, graph = whole.reduction, whole.reduction.graph
@@ -160,7 +167,7 @@ class CellStress:
 
 
 class StatesLeft(NamedTuple):
-    """States of self-stress that no freedom has taken away yet."""
+    """States of self-stress that the freedoms chosen so far do not release."""
 
     states: int
     #: Work that counts as none.
@@ -169,7 +176,7 @@ class StatesLeft(NamedTuple):
     taken: Array
 
     def without(self, work: Array, idle: int = 0) -> StatesLeft | None:
-        """Return self-stress left by more freedoms; None if more than ``idle`` do no work."""
+        """Return the states left after new freedoms; None if more than ``idle`` do no work."""
         rows = np.flatnonzero(work.any(axis=1))
         rest = work - self.taken @ (self.taken[rows].T @ work[rows])
         u, s, _ = np.linalg.svd(rest, full_matrices=False)
@@ -180,7 +187,7 @@ class StatesLeft(NamedTuple):
 
 
 def independent_changes(stress: CellStress, options: Iterable[JointChange]) -> list[JointChange]:
-    """Take the first changes whose freedoms all take a state away, one for each joint at most."""
+    """Take changes in order whose freedoms each release a state, at most one a joint."""
     left = StatesLeft(stress.count, stress.tolerances.rtol, np.zeros((stress.count, 0)))
     taken: dict[str, JointChange] = {}
     for option in options:
@@ -194,7 +201,7 @@ def independent_changes(stress: CellStress, options: Iterable[JointChange]) -> l
 def complete_sets(
     stress: CellStress, options: Sequence[JointChange], idle: bool, enough: int
 ) -> list[tuple[JointChange, ...]]:
-    """Find smallest sets of changes that take all states away, the best first.
+    """Find the smallest sets of changes that release all states, the best first.
 
     Larger ones are left out once there are enough; one idle freedom may take no state away.
     """
@@ -213,6 +220,7 @@ def complete_sets(
     budget = COMBINATIONS
 
     def extend(start: int, chosen: tuple[JointChange, ...], more: int, left: StatesLeft) -> None:
+        """Extend a set by ``more`` changes from joint ``start`` on; complete sets are found."""
         nonlocal budget
         if more == 0:
             if left.states == 0:
@@ -236,6 +244,7 @@ def complete_sets(
             break
 
     def key(chosen: tuple[JointChange, ...]) -> tuple[int, int, int]:
+        """Return the sort key of a set: freedoms gained, joints changed, price."""
         costs = sum(option.cost for option in chosen)
         return sum(option.gain for option in chosen), len(chosen), costs
 

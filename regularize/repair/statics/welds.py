@@ -25,7 +25,7 @@ from regularize.tolerances import PARALLEL
 
 @dataclass(frozen=True, eq=False)
 class Weld:
-    """A cut closed by rows along the axes of one frame on its body."""
+    """A cut closed by rows along the axes of one frame on its body, or of one point."""
 
     cut: Cut
     T_node_frame: Transform
@@ -52,7 +52,7 @@ class Weld:
 
 
 def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
-    """Choose the coordinate rows that stand for the kept rows of every cut, by cut."""
+    """Choose, for each cut, coordinate rows equivalent to the rows that the reduction keeps."""
     welds = [_weld(cut) for cut in reduction.cuts]
     for part in reduction.parts:
         mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
@@ -72,11 +72,11 @@ def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
 
 
 def _weld(cut: Cut) -> Weld:
-    """Close a cut by rows of one frame."""
+    """Return a cut closed by coordinate rows of one frame."""
     edge = cut.edge
     if edge.group and edge.freedoms == 3:
-        own = edge.T_child if cut.on_child else edge.T_parent
-        center = screw.inverse(cut.T_node_frame) @ own
+        T_joint = edge.T_child if cut.on_child else edge.T_parent
+        center = screw.inverse(cut.T_node_frame) @ T_joint
         frame, rows = point_frame(cut, center)
         return Weld(cut, cut.T_node_frame @ frame, tuple(rows), True)
     frame = coordinate_frame(cut)
@@ -86,14 +86,14 @@ def _weld(cut: Cut) -> Weld:
 
 
 def _dropped(cut: Cut) -> int:
-    """Count rows dropped for the configuration or numerically, not by motion algebras."""
+    """Count the rows of a cut that were dropped on evidence other than motion algebras."""
     return int(cut.thinned.shape[1] + cut.numerical.shape[1])
 
 
 def _serving(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int]
 ) -> tuple[list[Weld], Lowest | None]:
-    """Return the first choice of rows, of several places and frames, that serves everywhere."""
+    """Return rows for the chosen welds independent at all places tried, and the worst place."""
     graph = reduction.graph
     cell = reduction.cell_at[part.edges[0]]
     flat = [loop for each in reduction.parts for loop in each.parallelograms]
@@ -115,7 +115,7 @@ def _serving(
 
 
 def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
-    """Give a weld another frame at the same place, and all rows that imply the others."""
+    """Return a weld in a random frame at the same place, with all rows that imply the others."""
     cut, axes = weld.cut, np.linalg.qr(rng.normal(size=(3, 3)))[0]
     frame = weld.T_node_frame @ screw.transform(axes * np.sign(np.linalg.det(axes)))
     seen = seen_from(cut, screw.inverse(cut.T_node_frame) @ frame)
@@ -125,7 +125,7 @@ def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
 
 
 def _as_cut(weld: Weld) -> Cut:
-    """Return the cut with the rows of a weld that its freedoms do not fulfil by themselves."""
+    """Return the cut with the rows of its weld, less those that its own freedoms fulfil."""
     cut = weld.cut
     T_cut_frame = screw.inverse(cut.T_node_frame) @ weld.T_node_frame
     rows = weld.covectors(weld.rows) @ screw.adjoint(screw.inverse(T_cut_frame))
@@ -138,7 +138,7 @@ def _as_cut(weld: Weld) -> Cut:
 def _shortened(
     reduction: Reduction, part: Block, welds: list[Weld], chosen: Sequence[int], q: Array
 ) -> list[Weld]:
-    """Leave out as many rows of the chosen welds as were dropped there, by a place."""
+    """Drop as many rows of the chosen welds as the reduction dropped, by their rank at q."""
     if not chosen:
         return welds
     loops = reduction.loops
@@ -174,7 +174,7 @@ def twist_space(cut: Cut) -> Space:
 
 
 def _common_axes(first: Array, second: Array) -> Rotation | None:
-    """Return a rotation of common eigenvectors of two projectors, ground axes where they fit."""
+    """Return a rotation that diagonalises two projectors, ground axes if they do; or None."""
     for matrix in (np.eye(3), np.linalg.eigh(first + 0.6 * second)[1]):
         matrix = matrix * np.sign(np.linalg.det(matrix))
         seen = [matrix.T @ projector @ matrix for projector in (first, second)]

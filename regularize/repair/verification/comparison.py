@@ -49,7 +49,7 @@ class Comparison:
     def find(
         self, code: str, message: str, *joints: str, severity: Severity = "warning"
     ) -> Diagnostic:
-        """Make a finding about the file."""
+        """Return a finding about the file, with its name before the message."""
         return Diagnostic(code, severity, f"{self.target}: {message}", joints=joints)
 
     def same(self, one: ArrayLike, two: ArrayLike) -> bool:
@@ -57,7 +57,7 @@ class Comparison:
         return bool(np.allclose(two, one, rtol=self.rtol, atol=self.rtol))
 
     def freedoms(self, joint: Joint) -> list[tuple[Joint, int]]:
-        """Return joint and index in the file of each freedom of a joint of the model."""
+        """Return for each freedom of a model's joint the file's joint and the index in it."""
         return [(part, k) for part in self.joints[joint.name] for k in range(part.freedoms)]
 
     @cached_property
@@ -67,12 +67,12 @@ class Comparison:
         return {j.name: j for j in joints if j.freedoms and len(self.freedoms(j)) == j.freedoms}
 
     def factors(self, joint: Joint) -> Coordinates:
-        """Return the ratio of coordinates in the file to those in the model, for each freedom."""
+        """Return, by freedom, the file's coordinate over the model's."""
         one, two = self.model.screws(joint), self._screws(joint, False)
         return np.asarray(np.array(_sizes(one)) / np.array(_sizes(two)))
 
     def shifts(self, joint: Joint) -> Coordinates:
-        """Return the coordinates in the model at which those in the file are zero."""
+        """Return the model's coordinates at which the file's coordinates are zero."""
         if joint.name in self.model.closures or joint.group:
             return np.zeros(joint.freedoms)
         parts = self.joints[joint.name]
@@ -89,7 +89,7 @@ class Comparison:
         return 0.0
 
     def off(self, joint: Joint) -> float:
-        """Return by how much the axes of a joint differ in the file, in radians or model sizes."""
+        """Return how far the axes of a joint differ in the file, in radians or model sizes."""
         worst = 0.0
         # A twin of the child has its own place; whether it comes to lie there is the loop's matter.
         ends = self.joints[joint.name][-1:]
@@ -106,7 +106,7 @@ class Comparison:
         return worst
 
     def apart(self) -> tuple[float, float]:
-        """Return the largest difference of joints and the sum of differences of body poses."""
+        """Return the largest difference of joint axes and the sum of differences of body poses."""
         worst = max((self.off(j) for j in self.before.joints if self.joints[j.name]), default=0.0)
         common = self.model.poses.keys() & self.file.poses.keys()
         there = [b for b in self.file.poses if b in common]
@@ -114,7 +114,7 @@ class Comparison:
         return max(worst, self.rtol), float(moved)
 
     def _screws(self, joint: Joint, child: bool) -> Space:
-        """Return the screws in the file of a joint of the model, which may be several there."""
+        """Return the file's screws of a model's joint, which may be several joints there."""
         columns = [np.zeros((6, 0))]
         for part in self.joints[joint.name]:
             screws = self.file.screws(part, child=child)
@@ -127,7 +127,7 @@ class Comparison:
         return np.hstack(columns)
 
     def _apart(self, one: Space, two: Space, kind: str) -> float:
-        """Return by how much freedoms differ: one by one, or as the spaces that they span."""
+        """Return how far two sets of screws differ: one by one, or as spaces they span."""
         to_center = adjoint(transform(translation=-self._center))
         one, two = (to_center @ screws for screws in (one, two))
         one, two = (screws / _sizes(screws) for screws in (one, two))
@@ -145,7 +145,7 @@ def _sizes(screws: Space) -> list[float]:
 
 
 class ReferencePose:
-    """A mechanism at its stored coordinates, in the world."""
+    """A mechanism with the world poses of its bodies at the stored coordinates."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -173,7 +173,7 @@ class ReferencePose:
         return joint_position(joint, inverse(first) @ second)
 
     def screws(self, joint: Joint, *, child: bool = False) -> Space:
-        """Return a joint's freedoms, as it lies on its parent or on its child."""
+        """Return a joint's world screws, with the joint placed on its parent or its child."""
         q = self.coordinates(joint)
         frame = self.poses[joint.parent] @ joint.T_parent_joint
         if child:  # which is another place where a loop is open
@@ -198,7 +198,7 @@ class ReferencePose:
 
 
 class Pairing(NamedTuple):
-    """Which bodies and joints of two mechanisms are the same."""
+    """Correspondence of bodies and joints between a model and its file."""
 
     #: Body of the model that each body of the file is, or is a part of.
     bodies: dict[str, str]
@@ -213,9 +213,10 @@ class Pairing(NamedTuple):
 def pair(before: Mechanism, after: Mechanism) -> Pairing:
     """Pair bodies and joints by their names, and by the names that writers make of these."""
     bodies = _bodies(before, after)
-    there = {joint.name: joint for joint in after.joints}
+    joints_after = {joint.name: joint for joint in after.joints}
 
     def body(name: str) -> str:
+        """Return the model's body for a body of the file; the same name without any."""
         return bodies.get(name, name)
 
     unnamed = {
@@ -224,10 +225,12 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
     for joint in before.joints:
-        names = [joint.name] if joint.name in there else [part.name for part in serial(joint)]
-        row = [there[name] for name in names] if there.keys() >= {*names} else []
+        names = (
+            [joint.name] if joint.name in joints_after else [part.name for part in serial(joint)]
+        )
+        row = [joints_after[name] for name in names] if joints_after.keys() >= {*names} else []
         for part in row:
-            slide = there.get(slide_name(part.name))
+            slide = joints_after.get(slide_name(part.name))
             turns = part.kind == "revolute" and joint.kind in ("helical", "composite")
             if slide is not None and turns:
                 slides[part.name] = slide
@@ -247,7 +250,7 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
 
 
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
-    """Map bodies of the file to bodies of the model, twins to the bodies that they double."""
+    """Map bodies of the file to bodies of the model; twins map to the body they double."""
     names = {body.name for body in before.bodies}
     turned = [reversed_joint(joint) for joint in before.joints]
     twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
@@ -275,7 +278,7 @@ def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
 
 
 def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
-    """Find bodies of other names by their joints to bodies that kept theirs."""
+    """Pair renamed bodies by joints that lead to bodies with unchanged names."""
     joints = {joint.name: joint for joint in before.joints}
     for _ in after.joints:
         known = len(found)
@@ -295,7 +298,7 @@ def _rename(before: Mechanism, after: Mechanism, found: dict[str, str]) -> None:
 def _led(
     joint: Joint, row: list[Joint], slides: Mapping[str, Joint], bodies: Mapping[str, str]
 ) -> tuple[Joint, ...]:
-    """Order and reverse joints in series so that they lead from parent to child as in the model."""
+    """Order and reverse joints in series so that they lead from the model's parent to its child."""
 
     def body(name: str) -> str:
         return bodies.get(name, name)

@@ -79,9 +79,9 @@ def differences(
 
 
 def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name bodies and joints that are called otherwise, that are not there, or that were added."""
+    """Yield findings on bodies and joints that are renamed, missing or added."""
     find, bodies = comparison.find, comparison.bodies
-    there = {body.name for body in comparison.after.bodies}
+    names = {body.name for body in comparison.after.bodies}
     for body in comparison.before.bodies:
         if body.name not in bodies.values():
             yield find("REG321", f"body `{body.name}` is not there")
@@ -92,7 +92,7 @@ def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         if body.name not in bodies.keys() | between:
             yield find("REG321", f"body `{body.name}` is there as well")
     for new, old in bodies.items():
-        if old in there:
+        if old in names:
             continue
         still = old == comparison.before.ground
         message = f"{'the ground' if still else 'body'} `{old}` is called `{new}`"
@@ -112,26 +112,26 @@ def name_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def mass_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name bodies whose mass properties are lost, changed or made up."""
+    """Yield findings on bodies whose mass properties are lost, changed or added."""
     for body in comparison.before.bodies:
         names = _parts(comparison, body.name)
         if not names:
             continue
-        one = comparison.model.inertia(body.name)
+        inertia = comparison.model.inertia(body.name)
         parts = [part for name in names if (part := comparison.file.inertia(name)) is not None]
         still = body.name == comparison.before.ground
-        for message in _inertia(comparison, one, Inertia.total(parts) if parts else None):
+        for message in _inertia(comparison, inertia, Inertia.total(parts) if parts else None):
             message = f"body `{body.name}`{', the ground,' if still else ''} {message}"
             yield comparison.find("REG322", message, severity="note" if still else "warning")
 
 
 def _parts(comparison: Comparison, body: str) -> list[str]:
-    """Return the bodies of the file that are a body of the model."""
+    """Return the names of the file's bodies that make up a body of the model."""
     return [name for name, whole in comparison.bodies.items() if whole == body]
 
 
 def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -> Iterator[str]:
-    """Say how the mass properties of a body differ."""
+    """Yield words for each difference between two sets of mass properties."""
     if one is None or two is None:
         # No mass and unknown mass are the same to every engine.
         if one is not None and (one.mass or np.any(one.matrix)):
@@ -151,16 +151,16 @@ def _inertia(comparison: Comparison, one: Inertia | None, two: Inertia | None) -
 
 
 def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name bodies whose shapes are lost or changed."""
+    """Yield findings on shapes that are lost, changed or added."""
     for body in comparison.before.bodies:
         pose = comparison.model.poses[body.name]
-        there = [
+        left = [
             (comparison.file.poses[name], shape)
             for name in _parts(comparison, body.name)
             for shape in comparison.after.body(name).geometry
         ]
         for number, shape in enumerate(body.geometry, 1):
-            found = _take(comparison, pose, shape, there)
+            found = _take(comparison, pose, shape, left)
             if found is not None:
                 # A color that nobody stated is the viewer's matter.
                 one, two = shape.color, found.color
@@ -169,15 +169,16 @@ def shape_differences(comparison: Comparison) -> Iterator[Diagnostic]:
                     yield comparison.find("REG328", message, severity="note")
                 continue
             parts = capsule_parts(shape) if shape.kind == "capsule" else [None]
-            if not all(part is not None and _take(comparison, pose, part, there) for part in parts):
+            if not all(part is not None and _take(comparison, pose, part, left) for part in parts):
                 message = f"{_called(shape)} (shape {number}) of body `{body.name}` is not there"
                 yield comparison.find("REG328", message)
-        for _, shape in there:
+        for _, shape in left:
             message = f"body `{body.name}` has a {_called(shape)} that is not in the model"
             yield comparison.find("REG328", message)
 
 
 def _called(shape: Geometry) -> str:
+    """Return the kind of a shape, with the URI of a mesh."""
     return f"{shape.kind} `{shape.uri}`" if shape.uri else shape.kind
 
 
@@ -185,11 +186,11 @@ def _take(
     comparison: Comparison,
     pose: Transform,
     shape: Geometry,
-    there: list[tuple[Transform, Geometry]],
+    shapes: list[tuple[Transform, Geometry]],
 ) -> Geometry | None:
-    """Take the shape of the file that is a shape of the model from a list, if one is."""
+    """Remove the equal shape from the list and return it; None without one."""
     mesh = mesh_place(shape, comparison.before)
-    for number, (other, found) in enumerate(there):
+    for number, (other, found) in enumerate(shapes):
         if (
             (shape.kind, shape.collision) == (found.kind, found.collision)
             and shape.size.shape == found.size.shape
@@ -197,34 +198,36 @@ def _take(
             and mesh == mesh_place(found, comparison.after)
             and comparison.same(pose @ shape.T_body_geometry, other @ found.T_body_geometry)
         ):
-            del there[number]
+            del shapes[number]
             return found
     return None
 
 
 def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
-    """Return where the mesh of a shape is, whatever the place of the model's own file."""
-    own = shape.uri is not None and shape.uri.startswith(INSIDE)  # inside of the model's own file
-    if shape.uri is None or own or "://" in shape.uri or mechanism.path is None:
+    """Return the absolute path of a shape's mesh, or its URI where it is no plain file."""
+    inside = shape.uri is not None and shape.uri.startswith(
+        INSIDE
+    )  # inside of the model's own file
+    if shape.uri is None or inside or "://" in shape.uri or mechanism.path is None:
         return [shape.uri or ""]
     return [os.path.realpath(os.path.join(os.path.dirname(mechanism.path), shape.uri))]
 
 
 def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name couplings and prescribed motions that are lost or changed."""
+    """Yield findings on couplings and prescribed motions that are lost or changed."""
     find = comparison.find
-    there = [_row(coupling) for coupling in comparison.after.couplings]
+    rows = [_row(coupling) for coupling in comparison.after.couplings]
     for coupling in comparison.before.couplings:
         row = _expected(comparison, coupling)
-        same = (r for r in there if row is not None and _alike(r, row, comparison.rtol))
+        same = (r for r in rows if row is not None and _alike(r, row, comparison.rtol))
         match = next(same, None)
         if match is None:
             names = [name for name, _, _ in coupling.terms]
             yield find("REG327", f"coupling `{coupling.name}` is lost", *names)
         else:
-            there.remove(match)
+            rows.remove(match)
     slides = {slide.name for slide in comparison.slides.values()}
-    for row in there:
+    for row in rows:
         names = [*dict.fromkeys(name for name, _ in row if name)]
         if not slides & {*names}:
             message = f"couples {listed_all(names)}, which the model does not"
@@ -237,7 +240,7 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
-    """Return a coupling in the coordinates of the file; None where it has not all of them."""
+    """Convert a coupling to the file's coordinates; None where the file lacks one of them."""
     terms, offset = [], coupling.offset
     for name, index, coefficient in coupling.terms:
         joint = comparison.comparable.get(name)
@@ -259,7 +262,7 @@ def _expected(comparison: Comparison, coupling: Coupling) -> Row | None:
 
 
 def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
-    """Return the numbers that a coupling consists of: of a function those with negative indices."""
+    """Return a coupling's coefficients by coordinate, those of its curve by negative indices."""
     row: Row = {}
     offset, curve = coupling.offset, curve or coupling.curve
     for name, index, coefficient in coupling.terms[: None if curve is None else -1]:
@@ -276,7 +279,7 @@ def _row(coupling: Coupling, curve: Curve | None = None) -> Row:
 
 
 def _alike(one: Row, two: Row, rtol: float) -> bool:
-    """Say whether two couplings are the same: which coefficient is scaled to 1 may be rounding."""
+    """Say whether two couplings are equal; rounding may decide which coefficient is scaled to 1."""
     if one.keys() != two.keys():
         return False
     a, b = (np.array([row[key] for key in sorted(row)]) for row in (one, two))
@@ -289,7 +292,7 @@ def motion_differences(
     found: Sequence[Diagnostic],
     reduction: Reduction | None = None,
 ) -> Iterator[Diagnostic]:
-    """Compare loops, mobility and redundancy, unless all joints are the same one by one."""
+    """Compare loops, mobility and redundancy, unless every joint is unchanged."""
     serious = [f for f in found if f.code in MOVING and f.severity != "note"]
     if not serious and _one_to_one(comparison):
         return
@@ -309,9 +312,7 @@ def motion_differences(
         return
     counts = []
     for each in (one, two):
-        # A weld between bodies of one piece is a loop if the file marks it as closing one.
-        welds = len(each.graph.rigid_loops)
-        counts.append((each.graph.loops + welds, each.mobility, each.redundant + 6 * welds))
+        counts.append((each.graph.loops, each.mobility, each.redundant - each.repeated))
     names = ("independent loops", "mobility", "redundant constraint equations")
     for what, a, b in zip(names, *counts, strict=True):
         if a != b:
@@ -320,7 +321,7 @@ def motion_differences(
 
 
 def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mechanism:
-    """Leave out free joints that are not in the file, where other joints lead to their bodies."""
+    """Remove free joints that the file lacks where other joints hold their bodies."""
     for joint in before.joints:
         if joint.kind == "free" and not comparison.joints[joint.name]:
             rest = replace(before, joints=tuple(j for j in before.joints if j is not joint))
@@ -333,7 +334,7 @@ def _without_idle_free_joints(before: Mechanism, comparison: Comparison) -> Mech
 
 
 def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
-    """Return the mechanism of the file at the stored coordinates of the model, if it lost them."""
+    """Return the file's mechanism at the model's stored coordinates, if the file lost them."""
     positions: dict[str, Array] = {}
     for joint in before.joints:
         if np.array_equal(joint.position, comparison.before.joint(joint.name).position):
@@ -351,7 +352,7 @@ def _at_the_same_pose(comparison: Comparison, before: Mechanism) -> Mechanism:
 
 
 def _one_to_one(comparison: Comparison) -> bool:
-    """Say whether each joint is one joint of the same kind, with nothing added."""
+    """Say whether each joint of the model is one joint of the same kind in the file."""
     kinds = all(
         len(parts := comparison.joints[joint.name]) == 1
         and parts[0].kind == joint.kind

@@ -16,13 +16,13 @@ from regularize.repair.verification.comparison import Comparison
 
 
 def numbers(values: ArrayLike) -> str:
-    """Write numbers in a message."""
+    """Format numbers for a message."""
     return " ".join(f"{value:g}" for value in np.atleast_1d(values))
 
 
-def instead(one: ArrayLike, two: ArrayLike) -> str:
+def instead(before: ArrayLike, after: ArrayLike) -> str:
     """Return words for changed numbers: ``became 2 instead of 1``."""
-    return f"became {numbers(two)} instead of {numbers(one)}"
+    return f"became {numbers(after)} instead of {numbers(before)}"
 
 
 def listed_all(names: Iterator[str] | list[str]) -> str:
@@ -31,13 +31,14 @@ def listed_all(names: Iterator[str] | list[str]) -> str:
 
 
 def place_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name joints that join other bodies, or stand or point elsewhere."""
+    """Yield findings on joints that join other bodies, or stand or point elsewhere."""
     for joint in comparison.before.joints:
         if comparison.joints[joint.name]:
             yield from _place(comparison, joint)
 
 
 def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
+    """Yield the finding on the bodies and axes of one joint."""
     parts, slides = comparison.joints[joint.name], comparison.slides
     ends = [parts[0].parent, parts[-1].child]
     for k in (0, -1):  # a slide goes before a hinge that is turned round
@@ -59,7 +60,7 @@ def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:
 
 
 def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name freedoms that count from another zero, or whose limits or forces are not the same."""
+    """Yield findings on freedoms whose zero, limits or forces have changed."""
     yield from _tolerances(comparison)
     for joint in comparison.comparable.values():
         shifts = comparison.shifts(joint)
@@ -71,7 +72,7 @@ def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name joints that do not say any more how far they may be off."""
+    """Yield findings on joints whose manufacturing tolerances are lost."""
     parts = comparison.joints
     lost = [
         joint.name
@@ -84,7 +85,7 @@ def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _freedom(comparison: Comparison, joint: Joint, k: int, shift: float) -> Iterator[Diagnostic]:
-    """Compare limits, forces and so on of one freedom, in the coordinate of the model."""
+    """Yield findings on limits and forces of one freedom, in the model's coordinate."""
     part, index = comparison.freedoms(joint)[k]
     factor = float(comparison.factors(joint)[k])
     name = f"`{joint.name}`" if joint.freedoms == 1 else f"freedom {k + 1} of `{joint.name}`"
@@ -107,13 +108,13 @@ def _bounds(what: str, joint: Joint, index: int) -> Array:
 
 
 def _opened(values: Array) -> Array:
-    """Take bounds as large as numbers get for none."""
+    """Return bounds with those of the largest floating-point numbers made infinite."""
     largest = np.finfo(np.float64).max / 2
     return np.where(np.abs(values) > largest, np.copysign(np.inf, values), values)
 
 
 def _limit(what: str, joint: Joint, index: int) -> Array:
-    """Return the largest velocity or effort of a freedom, infinite where there is none."""
+    """Return the velocity or effort limit of one freedom, infinite without any."""
     value = None if joint.limits is None else getattr(joint.limits, what)
     return np.array(np.inf) if value is None else _opened(value[index])
 
@@ -125,7 +126,7 @@ def _force(what: str, joint: Joint, index: int) -> Array:
 
 
 class Datum(NamedTuple):
-    """What joints state of a freedom, and how two of them are compared."""
+    """A number that joints state for each freedom, and the rule by which two of them compare."""
 
     #: Code of the finding where they differ.
     code: str
@@ -151,13 +152,13 @@ FREEDOM = (
 
 
 def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Name motors that are lost, changed or added, and joints no longer marked as driven."""
+    """Yield findings on motors that are lost, changed or added."""
     find = comparison.find
-    there = {actuator.name: actuator for actuator in comparison.after.actuators}
+    motors = {actuator.name: actuator for actuator in comparison.after.actuators}
     told = set()
-    yield from _shared(comparison, there)
+    yield from _shared(comparison, motors)
     for actuator in comparison.before.actuators:
-        found = there.pop(actuator.name, None)
+        found = motors.pop(actuator.name, None)
         told.add(actuator.joint)
         if found is None:
             message = f"actuator `{actuator.name}` of `{actuator.joint}` is lost"
@@ -167,7 +168,7 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
             yield find("REG326", f"actuator `{actuator.name}` {message}", actuator.joint)
     names = {part.name: name for name, parts in comparison.joints.items() for part in parts}
     driven = {joint.name for joint in comparison.before.joints if joint.actuated}
-    for actuator in there.values():
+    for actuator in motors.values():
         # A motor for a joint that the model marks as driven is how a format marks it.
         if names.get(actuator.joint) not in driven:
             message = f"actuator `{actuator.name}` is not in the model"
@@ -181,7 +182,7 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diagnostic]:
-    """Name motors that move several coordinates by one force, where the file has several."""
+    """Yield findings on shared motors for which the file has several."""
     motors: dict[str, list[Actuator]] = {}
     for actuator in comparison.before.actuators:
         if actuator.motor is not None:
@@ -196,7 +197,7 @@ def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diag
 
 
 def _changes(comparison: Comparison, one: Actuator, two: Actuator) -> Iterator[str]:
-    """Say how a motor differs."""
+    """Yield words for each difference between two motors."""
     joint = comparison.comparable.get(one.joint)
     if joint is None:
         return  # it is named already

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from lxml import etree
 
@@ -27,7 +29,7 @@ from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport
-from regularize.escape import unique
+from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Source
@@ -80,17 +82,12 @@ def write_verified(
     place = temporary(target, target.suffix)
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
-        model, findings = prepared(mechanism, adapter, target.parent)
-        try:
-            findings += adapter.load_writer()(model, place)
-        except ValueError as error:  # of lxml
-            raise UnsupportedExport(
-                f"the model has text that cannot be written: {error}"
-            ) from error
-        # Meshes are named from the place of the file from now on.
-        placed = replace(model, path=os.fspath(place))
-        findings += _verified(placed, place, adapter, reduction)
-        findings += left_behind(mechanism, adapter.label, place)
+        findings, why = _rewritten(mechanism, adapter, place, reduction)
+        if why is not None:
+            findings = _written_anew(mechanism, adapter, place, target.parent, reduction)
+            if why:
+                message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
+                findings.insert(0, Diagnostic("REG302", "warning", message))
         written = [*_written(place, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         write_all({new: old.read_bytes() for old, new in written}, known)
@@ -104,9 +101,43 @@ def write_verified(
             reason = reason.replace(name, target.name)
         raise UnsupportedExport(f"{target}: not written: {reason}") from error
     finally:
-        for left, _ in _written(place, target):
-            left.unlink(missing_ok=True)
+        for file, _ in _written(place, target):
+            file.unlink(missing_ok=True)
     return tuple(findings)
+
+
+def _rewritten(
+    mechanism: Mechanism, adapter: Adapter, place: Path, reduction: Reduction | None
+) -> tuple[list[Diagnostic], str | None]:
+    """Write the owner's file with the changes of the model; else return why not, or nothing."""
+    path, rewriter = mechanism.path, adapter.load_rewriter()
+    if rewriter is None or mechanism.format != adapter.name or not os.path.isfile(path or ""):
+        return [], ""
+    try:
+        file = rewriter(mechanism, place.parent)
+        place.write_bytes(file.data)
+        found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
+    except (ReadError, UnsupportedExport) as error:
+        return [], str(error).replace(str(place), Path(str(path)).name)
+    # Meshes are called by their files, which programs tell in more than one way.
+    found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
+    if worse := [each.message for each in found if each.severity != "note"]:
+        return [], worse[0].removeprefix(f"{adapter.label}: ")
+    return [*file.findings, *found], None
+
+
+def _written_anew(
+    mechanism: Mechanism, adapter: Adapter, place: Path, folder: Path, reduction: Reduction | None
+) -> list[Diagnostic]:
+    """Write a model by its format's writer; return what the file does not hold of it."""
+    model, findings = prepared(mechanism, adapter, folder)
+    try:
+        findings += adapter.load_writer()(model, place)
+    except ValueError as error:  # of lxml
+        raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
+    # Meshes are named from the place of the file from now on.
+    findings += _verified(replace(model, path=os.fspath(place)), place, adapter, reduction)
+    return [*findings, *left_behind(mechanism, adapter.label, place)]
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
@@ -118,18 +149,26 @@ def replaceable(path: str | os.PathLike[str]) -> Path:
 
 
 def _written(place: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """List the files of a model and the places that they are for, the model itself last."""
+    """Yield each written file of a model with its final path, the model itself last."""
     beside = [p for p in place.parent.iterdir() if p.name.startswith(f"{place.stem}.")]
     for file in sorted(beside, key=lambda p: p == place):
         yield file, target.with_suffix(file.suffix)
 
 
 def _verified(
-    mechanism: Mechanism, path: Path, adapter: Adapter, reduction: Reduction | None
+    mechanism: Mechanism,
+    path: Path,
+    adapter: Adapter,
+    reduction: Reduction | None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    like: Path | None = None,
 ) -> list[Diagnostic]:
-    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine."""
+    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
+
+    The format's program need not read what is made of a file (``like``) that it does not read.
+    """
     known = adapter.reader and adapter.of_files
-    after = read(path, format=adapter.name if known else None)
+    after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
     found = differences(mechanism, after, target=adapter.label, reduction=reduction)
     for finding in found:
@@ -138,6 +177,9 @@ def _verified(
     try:
         try_engine(path, adapter.name)
     except UnsupportedExport as error:
+        if like is not None and (why := refusal(like, adapter.name)):
+            message = f"{adapter.label}: as of {like.name}, {why}"
+            return [*found, Diagnostic("REG302", "note", message)]
         if adapter.reader:
             raise
         # An extension of another format, whose own program need not know it.
@@ -158,12 +200,12 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
 
 
 def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Report elements of the original file that were not copied to the new one."""
+    """Yield a finding for each element of the original file that the new file lacks."""
     kinds = EACH.get(mechanism.format)
     if kinds is None or mechanism.path is None:
         return
     copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
-    there = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
+    copies = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
     motors = {actuator.name for actuator in mechanism.actuators}
     files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
     roots = {file: root for file, root in files.items() if root is not None}
@@ -178,20 +220,21 @@ def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagno
     }
 
     def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
+        """Return the finding that an element stays behind."""
         message = f"{target}: {what} stays behind in {Path(file).name}"
         return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
 
     for file, root in roots.items():
         for kind in kinds:
             for element in root.iterfind(f".//{kind}"):
-                copy = (element.tag, dict(element.attrib)) in there and not len(element)
+                copy = (element.tag, dict(element.attrib)) in copies and not len(element)
                 motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
                 # A tendon that exerts no force is in the motor or the equality that it is for.
                 summed = element.tag == "fixed" and element.get("name") in ties
                 if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
                     yield stays(_called(element), file, element)
         for kind in TOGETHER[mechanism.format]:
-            found = [each for each in root.iterfind(f".//{kind}") if _says(each, there)]
+            found = [each for each in root.iterfind(f".//{kind}") if _says(each, copies)]
             if found:
                 times = "" if len(found) == 1 else f" ({len(found)} times)"
                 yield stays(f"<{kind}>{times}", file, found[0])
@@ -203,7 +246,7 @@ def _root(file: str) -> etree._Element | None:
         parser = etree.XMLParser(
             resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
         )
-        return etree.parse(file, parser).getroot()
+        return etree.parse(as_utf8(file), parser).getroot()
     except (OSError, etree.XMLSyntaxError):
         return None
 
@@ -218,7 +261,7 @@ def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | No
 
 
 def _called(element: etree._Element) -> str:
-    """Return words for an element: its tag and its own name or the one it refers to."""
+    """Return words for an XML element: its tag with its name or that of its reference."""
     name = element.get("name") or element.get("reference")
     if name is None and element.get("body1"):
         name = f"{element.get('body1')} and {element.get('body2')}"
@@ -227,16 +270,18 @@ def _called(element: etree._Element) -> str:
     return f"<{element.tag}>" + (f" `{name}`" if name else "")
 
 
-def _says(element: etree._Element, there: list[tuple[str, dict[str, str]]]) -> bool:
-    """Say whether an element says more than gravity, and more than the new file."""
-    given = {key: value for key, value in element.attrib.items() if key != "gravity"}
-    kept = any(tag == element.tag and given.items() <= values.items() for tag, values in there)
-    inside = any((each.tag, dict(each.attrib)) not in there for each in element)
-    return bool((given and not kept) or inside or (element.text or "").strip())
+def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> bool:
+    """Say whether an element holds anything but gravity that the new file lacks."""
+    attributes = {key: value for key, value in element.attrib.items() if key != "gravity"}
+    kept = any(
+        tag == element.tag and attributes.items() <= values.items() for tag, values in copies
+    )
+    inside = any((child.tag, dict(child.attrib)) not in copies for child in element)
+    return bool((attributes and not kept) or inside or (element.text or "").strip())
 
 
 def try_engine(path: Path, format: str) -> str | None:
-    """Let the program of a format, if it is installed, read a file; its name, or an error."""
+    """Read a file with its format's own program, if installed; return its name or raise."""
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, _, reads = ENGINES[format]
@@ -249,26 +294,37 @@ def try_engine(path: Path, format: str) -> str | None:
     return name
 
 
+def refusal(path: Path, format: str) -> str:
+    """Return why the format's own program refuses a file; nothing where it does not."""
+    try:
+        try_engine(path, format)
+    except UnsupportedExport as error:
+        return str(error)
+    return ""
+
+
 @contextmanager
 def _words() -> Iterator[Callable[[], str]]:
-    """Capture standard error, also of C libraries; yields a function that returns the text."""
+    """Capture standard error, also of C libraries; yield a function that returns the text."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    original = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
 
         def said() -> str:
+            """Return what has been written to standard error."""
             file.seek(0)
             return file.read().decode(errors="replace")
 
         try:
             yield said
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(original, 2)
+            os.close(original)
 
 
 def _mujoco(path: str) -> None:
+    """Compile an MJCF file with MuJoCo."""
     from regularize.adapters.mjcf.compiled import collected, loaded
 
     with collected():
@@ -276,22 +332,24 @@ def _mujoco(path: str) -> None:
 
 
 def _pinocchio(path: str) -> None:
+    """Build Pinocchio's model of a URDF file."""
     import pinocchio
 
-    pinocchio.buildModelFromUrdf(path)
+    pinocchio.buildModelFromUrdf(as_utf8(path))
 
 
 def _usd(path: str) -> None:
+    """Parse the physics of a USD stage; raises ``ValueError`` where a prim is invalid."""
     from pxr import Tf, Usd, UsdPhysics
 
     try:
-        stage = Usd.Stage.Open(path)
+        stage = Usd.Stage.Open(as_utf8(path))
         # Its name until version 26, and its name since.
         parsed = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
-        found = (parsed or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
+        objects = (parsed or UsdPhysics.LoadUsdPhysicsFromRange)(stage, ["/"])
     except Tf.ErrorException as error:
         raise ValueError(str(error)) from error
-    for described in found.values():
+    for described in objects.values():
         for prim, description in zip(*described, strict=True):
             if not description.isValid:
                 raise ValueError(f"{prim} is not valid")
@@ -309,15 +367,15 @@ ENGINES: dict[str, tuple[str, str, Callable[[str], None]]] = {
 def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
-    """Give a model names, meshes and a pose that a format can hold, with findings of changes."""
+    """Return a model with names, meshes and a pose that a format holds, and findings."""
     names, ground = {body.name for body in mechanism.bodies}, mechanism.ground
     stems = {name: f"{name}_body" for name in (names & adapter.reserved) - {ground}}
     if adapter.name.startswith("urdf"):
         stems |= {name: f"frame_{name}" for name in _idle_marks(mechanism)}
     bodies = _renamed([b.name for b in mechanism.bodies], adapter.reserved, stems)
-    others = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
-    stems = {name: f"{name}_joint" for name in others}
-    joints = _renamed([joint.name for joint in mechanism.joints], others, stems)
+    taken = {*bodies.values()} | adapter.reserved if adapter.one_namespace else set()
+    stems = {name: f"{name}_joint" for name in taken}
+    joints = _renamed([joint.name for joint in mechanism.joints], taken, stems)
     findings = [
         Diagnostic("REG321", "warning", f"{adapter.label}: {what} `{old}` is called `{new}`")
         for what, names in (("body", bodies), ("joint", joints))
@@ -335,7 +393,7 @@ def prepared(
 def _renamed(
     names: Sequence[str], others: Collection[str], stems: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the names that things get in a file: those with stems new ones, unlike all others."""
+    """Return each name's new name, unique in the file; those with stems change."""
     taken, found = {*names, *others}, {}
     for name in names:
         found[name] = unique(stems[name], taken) if name in stems else name
@@ -344,7 +402,7 @@ def _renamed(
 
 
 def _idle_marks(mechanism: Mechanism) -> set[str]:
-    """Find links whose names close a loop in URDF, which something else closes in the model."""
+    """Return links whose names would close a URDF loop that the model does not have."""
     closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
     names = {body.name for body in mechanism.bodies}
     found: set[str] = set()
@@ -356,17 +414,17 @@ def _idle_marks(mechanism: Mechanism) -> set[str]:
 
 
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:
-    """Close the loops; adds a finding for each joint that moves for that."""
-    found = assemble(mechanism)
-    translation, rotation = found.worst_before
+    """Return the mechanism with closed loops; adds a finding for each joint that moves."""
+    assembly = assemble(mechanism)
+    translation, rotation = assembly.worst_before
     if max(translation, rotation) < EXACT.closed:
         return mechanism
-    if not found.closed:
+    if not assembly.closed:
         raise UnsupportedExport(
             f"{target} holds no open loops, and those of the model cannot be closed: "
             f"{1e3 * translation:.3g} mm and {rotation:.3g} rad stay open"
         )
-    closed = with_coordinates(mechanism, found.q)
+    closed = with_coordinates(mechanism, assembly.q)
     for old, new in zip(mechanism.joints, closed.joints, strict=True):
         if float(abs(new.position - old.position).max(initial=0.0)) > 0.0 and not old.closure:
             message = f"{target}: holds no open loops, so that `{old.name}` is moved to close them"
@@ -377,7 +435,7 @@ def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) ->
 def with_meshes_from(
     mechanism: Mechanism, adapter: Adapter, folder: Path, findings: list[Diagnostic]
 ) -> Mechanism:
-    """Name meshes as they are found from a folder; adds a finding for each that is left out."""
+    """Rewrite mesh references for a folder; adds a finding for each mesh left out."""
     bodies = []
     for body in mechanism.bodies:
         shapes, left_out = [], set()
@@ -423,4 +481,5 @@ def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: 
 
 
 def _from(folder: Path, file: str) -> str:
+    """Return a file's path relative to a folder, with forward slashes."""
     return Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()

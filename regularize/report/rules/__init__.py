@@ -49,7 +49,7 @@ DIALECT_OF = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of finding."""
+    """A kind of finding: its code, name, severity and explanation."""
 
     code: str
     name: str
@@ -65,7 +65,7 @@ class Rule:
 
     @property
     def sections(self) -> dict[str, str]:
-        """The texts under their titles, in the order in which they are read."""
+        """Return the texts under their titles, in the order in which they are read."""
         found = {title: str(getattr(self, field)) for field, title in _SECTIONS.items()}
         if self.theorem:
             found["The theorem"] = theorem(*self.theorem.split("; "))
@@ -87,19 +87,19 @@ def theorem(*names: str) -> str:
 
 
 def in_dialect(pieces: Mapping[str, str], dialect: str) -> tuple[str, str]:
-    """Return the piece of a model in a dialect, or in the first one there is, and its dialect."""
+    """Return an example in a dialect, or in the first that has one, and that dialect."""
     used = dialect if dialect in pieces else next(iter(pieces))
     return pieces[used], used
 
 
 @cache
 def codes() -> tuple[str, ...]:
-    """All codes in order."""
+    """Return all codes in order."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("REG*.md")))
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """All rules in the order of their codes."""
+    """Return all rules in the order of their codes."""
     return tuple(map(_read, codes()))
 
 

@@ -1,6 +1,6 @@
 """Closed loops in pink: every solver follows with the kept rows."""
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +27,9 @@ pytestmark = [
 
 
 def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "assets" / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if (folder := str(ROOT / "assets" / "examples")) not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
 
 
 @pytest.mark.slow

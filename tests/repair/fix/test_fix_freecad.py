@@ -135,7 +135,7 @@ def test_slack_that_no_file_of_a_format_holds(tmp_path: Path) -> None:
     links = SlackLinks(joint, joint, "arm", (), ())
     with pytest.raises(rg.UnsupportedExport, match="are not put into freecad files"):
         patcher.slack(WantedSlack((links,)))
-    with pytest.raises(rg.UnsupportedExport, match="closing joint `J` has no element to take out"):
+    with pytest.raises(rg.UnsupportedExport, match="joint `J` cannot be suppressed in this file"):
         patcher.slack(WantedSlack(removed=(joint,)))
     with pytest.raises(
         rg.UnsupportedExport, match="are not taken out of freecad files: take out `J`"

@@ -195,8 +195,6 @@ def test_slack_links_and_closures_that_a_file_does_not_hold(tmp_path: Path) -> N
     stranger = replace(closing, source=None)
     with pytest.raises(rg.UnsupportedExport, match="are not put into urdf files"):
         NativePatcher(mechanism).slack(WantedSlack((links,)))
-    with pytest.raises(rg.UnsupportedExport, match="urdf files: take out `D` by hand"):
-        NativePatcher(mechanism).slack(WantedSlack(removed=(closing,)))
     with pytest.raises(rg.UnsupportedExport, match=r"joint `D` is not written out in .*urdf"):
         UrdfPatcher(mechanism).slack(WantedSlack((replace(links, joint=stranger),)))
     bodies = tuple(replace(body, source=None) for body in mechanism.bodies)

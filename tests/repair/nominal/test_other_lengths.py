@@ -14,6 +14,13 @@ import regularize as rg
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 
 
+ENDS = {"A": np.zeros(3), "B": np.array((0.1, 0.2, 3.0))}
+TRIANGLE = {
+    k: np.array(v)
+    for k, v in {"C": (0.6, 0.1, 1.4), "D": (-0.2, 0.6, 1.6), "E": (-0.3, -0.5, 1.5)}.items()
+}
+
+
 def named(mechanism: rg.Mechanism) -> tuple[int, int, int]:
     """Topological, paradoxical, and the lengths tried."""
     report = rg.check(mechanism).as_dict()
@@ -35,6 +42,7 @@ def named(mechanism: rg.Mechanism) -> tuple[int, int, int]:
         ("mobility/bricard_octahedron_2", 1),
         ("mobility/dixon_second", 4),
         ("mobility/kaleidocycle_6", 1),
+        ("mobility/miura_fold", 1),
     ],
 )
 def test_what_special_lengths_make_is_paradoxical(name: str, count: int) -> None:
@@ -42,12 +50,44 @@ def test_what_special_lengths_make_is_paradoxical(name: str, count: int) -> None
     assert (topological, paradoxical) == (0, count) and tried > 0
 
 
-@pytest.mark.slow
-def test_a_rigid_polyhedron_has_one_state_of_stress_of_its_shape_alone() -> None:
-    """Jessen's icosahedron: 66 equations on 30 hinges, of which 29 are independent here."""
-    report = rg.check(rg.load(ASSETS / "mobility" / "jessen_icosahedron.urdf")).as_dict()
-    assert report["mobility"]["redundant"] == 66 - 29
-    assert report["redundancy"]["paradoxical"] == 1
+def bananas() -> rg.Mechanism:
+    """Two double tetrahedra of bars on balls with common ends: a graph with an implied hinge."""
+    corners = {
+        **ENDS,
+        **{f"{k}{s}": TRIANGLE[k] + (3.0 * s, 0.2 * s, 0) for k in "CDE" for s in (0, 1)},
+    }
+    sides = [(a, f"{k}{s}") for s in (0, 1) for k in "CDE" for a in "AB"]
+    sides += [(f"{k}{s}", f"{m}{s}") for s in (0, 1) for k, m in ("CD", "DE", "EC")]
+    ends = {corner: ["".join(side) for side in sides if corner in side] for corner in corners}
+    return rg.Mechanism.of_joints(
+        "bananas",
+        [
+            rg.Joint.in_world(f"{at} {bar}", first, bar, "spherical", point=corners[at])
+            for at, (first, *bars) in ends.items()
+            for bar in bars
+        ],
+    )
+
+
+def test_what_the_graph_has_is_topological() -> None:
+    assert named(bananas()) == (1, 0, 0)
+
+
+def test_what_holds_a_shaky_structure_is_needed() -> None:
+    """Panels about a quadrilateral with creases parallel in two families: rigid at second order."""
+    corners = np.array([(0, 0, 0), (1, 0.1, 0), (1.2, 1.1, 0), (-0.1, 0.9, 0)])
+    creases = np.array([(0.1, -0.1, 0.6), (-0.5, 0.4, 1.3)])
+    joints = []
+    for k, (at, after) in enumerate(zip(corners, np.roll(corners, -1, 0), strict=True)):
+        first, second = creases if k % 2 else creases[::-1]
+        joints += [
+            rg.Joint.in_world(f"s{k}", "ground", f"e{k}", "revolute", after - at, at),
+            rg.Joint.in_world(f"b{k}", f"e{k}", f"c{k}", "revolute", first, at),
+            rg.Joint.in_world(f"a{k}", f"c{k}", f"e{(k - 1) % 4}", "revolute", second, at),
+        ]
+    report = rg.check(rg.Mechanism.of_joints("creases", joints))
+    assert (report.reduction.finite_mobility, report.needed) == (0, 1)
+    assert report.redundancy["topological"] == 0 and "for all lengths" not in str(report)
 
 
 @pytest.mark.slow

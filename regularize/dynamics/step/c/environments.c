@@ -133,32 +133,10 @@ static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, c
     return !are_finite(q, nq) || !are_finite(v, nv);
 }
 
-/* Steps of one robot from q (nq,) and v (nv,) under tau, of which the next step's are so many numbers
- * behind (0: the same ones), to the targets of drives after each. Written behind each other: where it
- * is, its velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and
- * 0. Where there is a record more than steps, the first one is of the beginning. */
-static void make_fixed_steps(const Stepping *s, Workspace *w, const double *tau, size_t tau_step,
-                             const double *targets, int steps, int records, const double *from_q,
-                             const double *from_v, double *q, double *v, double *error, char *ok) {
-    const int nq = s->t->size[nq_size], nv = s->t->size[nv_size];
-    int good = records == steps || (are_finite(from_q, nq) && are_finite(from_v, nv));
-    for (int k = steps - records; k < steps; ++k) {
-        for (int i = 0; i < nq; ++i) q[i] = from_q[i];
-        for (int i = 0; i < nv; ++i) v[i] = from_v[i];
-        *error = 0.0;
-        if (k >= 0) {
-            good = good && !make_fixed_step(s, w, tau, targets, q, v, error);
-            tau += tau_step, targets += s->drives;
-            for (int i = 0; i < nq && !good; ++i) q[i] = NAN;
-            for (int i = 0; i < nv && !good; ++i) v[i] = NAN;
-            if (!good) *error = NAN;
-        }
-        *ok++ = (char)good, ++error;
-        from_q = q, from_v = v, q += nq, v += nv;
-    }
-}
-
-/* The robots of a call. Each has room for so many records of its states in the arrays. */
+/* The robots of a call. Each has room for so many records of its states in the arrays: where it is, its
+ * velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and 0. Where
+ * there is a record more than steps, the first one is of the beginning. Numbers from one step's forces
+ * and one robot's to the next; code makes steps of several robots, where there is some. */
 typedef struct {
     const Stepping *stepping;
     const double *tau, *targets, *from_q, *from_v;
@@ -166,17 +144,81 @@ typedef struct {
     double *q, *v, *error;
     char *ok;
     int steps, records;
+    Code code;
 } Fleet;
+
+/* Where a robot's state is before a step, and the record that is written. */
+typedef struct {
+    const double *from_q, *from_v, *tau, *targets;
+    double *q, *v, *error;
+    char *ok;
+    int good; /* whether the state before was sound */
+} Record;
+
+/* The record of a robot that step k writes; step -1 is the beginning. */
+static Record record_of(const Fleet *f, size_t robot, int k) {
+    const int begins = f->records - f->steps;
+    const size_t nq = (size_t)f->stepping->t->size[nq_size], nv = (size_t)f->stepping->t->size[nv_size];
+    const size_t at = robot * (size_t)f->records + (size_t)(k + begins), drives = (size_t)f->stepping->drives;
+    const int first = k + begins == 0;
+    Record r = {first ? f->from_q + robot * nq : f->q + (at - 1) * nq,
+                first ? f->from_v + robot * nv : f->v + (at - 1) * nv,
+                f->tau + robot * f->tau_robot, f->targets + robot * (size_t)f->steps * drives,
+                f->q + at * nq, f->v + at * nv, f->error + at, f->ok + at, 1};
+    if (k > 0) r.tau += (size_t)k * f->tau_step, r.targets += (size_t)k * drives;
+    r.good = first ? begins == 0 || (are_finite(r.from_q, (Py_ssize_t)nq) && are_finite(r.from_v, (Py_ssize_t)nv)) : r.ok[-1];
+    return r;
+}
+
+/* Write the record of a step, or of the beginning, by tables. */
+static void write_record(const Fleet *f, Workspace *w, const Record *r, int k) {
+    const int nq = f->stepping->t->size[nq_size], nv = f->stepping->t->size[nv_size];
+    int good = r->good;
+    for (int i = 0; i < nq; ++i) r->q[i] = r->from_q[i];
+    for (int i = 0; i < nv; ++i) r->v[i] = r->from_v[i];
+    *r->error = 0.0;
+    if (k >= 0) {
+        good = good && !make_fixed_step(f->stepping, w, r->tau, r->targets, r->q, r->v, r->error);
+        for (int i = 0; i < nq && !good; ++i) r->q[i] = NAN;
+        for (int i = 0; i < nv && !good; ++i) r->v[i] = NAN;
+        if (!good) *r->error = NAN;
+    }
+    *r->ok = (char)good;
+}
+
+/* Make a step of some robots by code, and by tables of those of which it is in doubt. */
+static void make_coded_step(const Fleet *f, Workspace *w, size_t robot, int64_t last, int k) {
+    const Record first = record_of(f, robot, k);
+    const int64_t nq = f->stepping->t->size[nq_size], nv = f->stepping->t->size[nv_size];
+    const int64_t wide = first.from_q == f->from_q + robot * (size_t)nq ? 1 : f->records;
+    const double *const in[] = {first.from_q, first.from_v, first.tau, f->stepping->options + STEP_LENGTH};
+    double *const out[] = {first.q, first.v, first.error};
+    const int64_t in_step[] = {wide * nq, wide * nv, (int64_t)f->tau_robot, 0};
+    const int64_t out_step[] = {f->records * nq, f->records * nv, f->records};
+    char sound[MOST_LANES];
+    f->code.run(in, in_step, out, out_step, last, sound);
+    for (int64_t lane = 0; lane <= last; ++lane) {
+        const Record r = record_of(f, robot + (size_t)lane, k);
+        if (r.good && sound[lane]) *r.ok = 1;
+        else write_record(f, w, &r, k);
+    }
+}
 
 static int run_fleet(const void *call, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
     const Fleet *f = call;
-    const size_t nq = (size_t)f->stepping->t->size[nq_size], nv = (size_t)f->stepping->t->size[nv_size];
-    for (Py_ssize_t n = begin; n < end; ++n) {
-        const size_t at = (size_t)n * (size_t)f->records, m = (size_t)n;
-        make_fixed_steps(f->stepping, w, f->tau + m * f->tau_robot, f->tau_step,
-                         f->targets + m * (size_t)(f->steps * f->stepping->drives), f->steps,
-                         f->records, f->from_q + m * nq, f->from_v + m * nv, f->q + at * nq,
-                         f->v + at * nv, f->error + at, f->ok + at);
+    const int lanes = f->code.run != NULL ? f->code.lanes : 1;
+    for (Py_ssize_t n = begin; n < end; n += lanes) {
+        const int64_t last = (end - n < lanes ? end - n : lanes) - 1;
+        for (int k = f->steps - f->records; k < f->steps; ++k) {
+            if (k >= 0 && f->code.run != NULL) {
+                make_coded_step(f, w, (size_t)n, last, k);
+                continue;
+            }
+            for (int64_t lane = 0; lane <= last; ++lane) {
+                const Record r = record_of(f, (size_t)(n + lane), k);
+                write_record(f, w, &r, k);
+            }
+        }
     }
     return 0;
 }
@@ -187,17 +229,18 @@ static int has_length(PyObject *object, Py_ssize_t length) {
 }
 
 /* rollout(tau, laws, closing, wrenches, options, q, v, targets, records of q, v, errors and ok, steps,
- * drives, threads): for N robots from q (N, nq) and v (N, nv), forces (N, 1 or steps, nv), targets
+ * drives, threads, and address and lanes of code for steps if there is some): for N robots from q (N, nq) and v (N, nv), forces (N, 1 or steps, nv), targets
  * (N, steps, drives) of the last rows, laws as ``advance`` has them, and options (see environments.c).
  * Records (N, steps, ...) or, with the first states, (N, steps + 1, ...) are written. */
 static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
     Kernel *self = (Kernel *)object;
     const int *size = self->tables.size;
     PyObject *array[12];
-    int steps, drives, threads;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOiii", &array[0], &array[1], &array[2], &array[3],
+    int steps, drives, threads, lanes = 0;
+    unsigned long long address = 0;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOiii|Ki", &array[0], &array[1], &array[2], &array[3],
                           &array[4], &array[5], &array[6], &array[7], &array[8], &array[9], &array[10],
-                          &array[11], &steps, &drives, &threads)) {
+                          &array[11], &steps, &drives, &threads, &address, &lanes)) {
         return NULL;
     }
     const Py_ssize_t nq = size[nq_size], nv = size[nv_size];
@@ -220,11 +263,12 @@ static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
     if (threads < 1 || threads > MOST_THREADS) {
         return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
     }
+    const Code code = {lanes > 0 && lanes <= MOST_LANES ? (Group)(uintptr_t)address : NULL, lanes};
     double *data[11];
     for (int i = 0; i < 11; ++i) data[i] = PyArray_DATA((PyArrayObject *)array[i]);
     const Stepping stepping = {&self->tables, data[1], data[2], data[3], data[4], drives};
     const Fleet fleet = {&stepping, data[0], data[7], data[5], data[6], same ? 0 : (size_t)nv,
                          (size_t)(same ? nv : steps * nv), data[8], data[9], data[10],
-                         PyArray_DATA(okay), steps, (int)records};
+                         PyArray_DATA(okay), steps, (int)records, code};
     return compute(self, run_fleet, &fleet, N, threads, 0) < 0 ? NULL : Py_NewRef(Py_None);
 }

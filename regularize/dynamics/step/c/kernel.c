@@ -77,11 +77,11 @@ typedef struct {
     X(forward_dynamics, 3, 1, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY))                           \
     X(constrained_dynamics, 3, 2, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY, ERRORS))               \
     X(stabilized_dynamics, 4, 1, SHAPES(STATE, VELOCITY, ERRORS), SHAPES(VELOCITY))                \
+    X(decaying_dynamics, 4, 1, SHAPES(STATE, VELOCITY, SINGLE(2)), SHAPES(VELOCITY))               \
     X(jacobian, 1, 1, SHAPES(CONFIGURATION), SHAPES(ROWS))                                         \
     X(bias, 2, 1, SHAPES(STATE), SHAPES(ERRORS))                                                   \
     X(dynamics_derivatives, 3, 4, SHAPES(STATE, VELOCITY), SHAPES(DERIVATIVES))                    \
-    X(stabilized_derivatives, 5, 4, SHAPES(STATE, VELOCITY, ERRORS, SINGLE(2)),                    \
-      SHAPES(DERIVATIVES))                                                                         \
+    X(decaying_derivatives, 4, 4, SHAPES(STATE, VELOCITY, SINGLE(2)), SHAPES(DERIVATIVES))         \
     X(residual, 1, 1, SHAPES(CONFIGURATION), SHAPES(ERRORS))                                       \
     X(newton_step, 1, 2, SHAPES(CONFIGURATION), SHAPES(CONFIGURATION, ERRORS))                     \
     X(project, 3, 1, SHAPES(STATE, SINGLE(5)), SHAPES(CONFIGURATION))                              \

@@ -1,14 +1,21 @@
 /* The kernel as a Python module, on NumPy arrays.
  *
- * Kernel(integers, reals, contiguous): tables as int32 and float64 arrays, and a function that makes
- * a contiguous array of float64 of anything. Each entry of kernel.c is a method. It takes
- * arrays of one state, or of N states with a leading axis (those without it are shared), then a tuple
- * of functions where forces are among them, and, if wanted, a number of threads. It returns an array or a tuple of arrays, or None where a state
- * needs another way of computing. The interpreter is released while several states are computed.
+ * Kernel(integers, reals, contiguous, coder): tables as int32 and float64 arrays, a function that makes
+ * a contiguous array of float64 of anything, and one that makes code for this tree, or None. Each entry
+ * of kernel.c is a method. It takes arrays of one state, or of N states with a leading axis (those
+ * without it are shared), then a tuple of functions where forces are among them, and, if wanted, a
+ * number of threads. It returns an array or a tuple of arrays, or None where a state needs another way
+ * of computing. The interpreter is released while several states are computed.
+ *
+ * Code is asked for when an entry is first called with MANY states, and at its HUNDREDTH call with one:
+ * coder(name, many) returns None, or the address of a function (see tape/llvm_code.py), how many
+ * states it computes side by side, and what keeps it in memory. States of which it is in doubt are
+ * computed by tables.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <limits.h>
+#include <stdint.h>
 
 #include "arrays.c"
 #include "kernel.c"
@@ -19,11 +26,31 @@
 #endif
 
 #define MOST_THREADS 64
+#define MOST_LANES 16
+#define MANY 64
+#define HUNDREDTH 100
+
+/* A function that computes a group of states, each with a row of its own; see tape/llvm_code.py. */
+typedef void (*Group)(const double *const *in, const int64_t *in_step, double *const *out,
+                      const int64_t *out_step, int64_t last, char *sound);
+
+/* Code for one tree that computes so many states side by side; without a function there is none. */
+typedef struct {
+    Group run;
+    int lanes;
+} Code;
+
+/* The code of an entry, for one state and for many, and how often it was called with one. */
+typedef struct {
+    Code one, many;
+    int calls, asked;
+} Coded;
 
 typedef struct {
     PyObject_HEAD
     Tables tables;
-    PyObject *integers, *reals, *contiguous;
+    PyObject *integers, *reals, *contiguous, *coder, *owners; /* owners keep code in memory */
+    Coded coded[number_of_entries];
     Workspace *spare[MOST_THREADS]; /* those that nobody uses */
     int spares;
 } Kernel;
@@ -48,7 +75,8 @@ typedef struct {
     const Tables *tables;
     const double *in[MOST_ARRAYS];
     double *out[MOST_ARRAYS];
-    size_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
+    int64_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
+    Code code;
 } Call;
 
 /* Computes some states of a call; 1 where that fails. */
@@ -78,6 +106,26 @@ static int run_entry(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize
             out[i] = call->out[i] + n * call->out_step[i];
         }
         if (call->entry->run(call->tables, w, in, out)) return 1;
+    }
+    return 0;
+}
+
+/* The same by code for this tree, but for states of which that is in doubt. */
+static int run_code(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
+    const Call *call = given;
+    char sound[MOST_LANES];
+    for (Py_ssize_t n = begin; n < end; n += call->code.lanes) {
+        const double *in[MOST_ARRAYS];
+        double *out[MOST_ARRAYS];
+        const int64_t last = (end - n < call->code.lanes ? end - n : call->code.lanes) - 1;
+        for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
+        for (int i = 0; i < call->entry->outputs; ++i) {
+            out[i] = call->out[i] + n * call->out_step[i];
+        }
+        call->code.run(in, call->in_step, out, call->out_step, last, sound);
+        for (int64_t lane = 0; lane <= last; ++lane) {
+            if (!sound[lane] && run_entry(given, w, n + lane, n + lane + 1)) return 1;
+        }
     }
     return 0;
 }
@@ -204,9 +252,63 @@ static Py_ssize_t states_of(const Tables *t, const Entry *entry, const Numbers *
         }
         if (batch) N = views[i].shape[0];
         call->in[i] = views[i].numbers;
-        call->in_step[i] = batch ? (size_t)length : 0;
+        call->in_step[i] = batch ? length : 0;
     }
     return N;
+}
+
+/* What a coder returned becomes code; 0, or -1 with an exception. */
+static int set_code(Kernel *self, Coded *coded, PyObject *made) {
+    unsigned long long address;
+    int lanes, failed = 0;
+    PyObject *owner;
+    if (made == NULL) return -1;
+    if (made != Py_None) {
+        failed = !PyArg_ParseTuple(made, "KiO", &address, &lanes, &owner) ||
+                 PyList_Append(self->owners, owner) < 0;
+        if (!failed && lanes > 0 && lanes <= MOST_LANES) {
+            const Code code = {(Group)(uintptr_t)address, lanes};
+            if (lanes == 1) coded->one = code;
+            else coded->many = code;
+        }
+    }
+    Py_DECREF(made);
+    return failed ? -1 : 0;
+}
+
+/* Choose code for so many states of an entry, asking for it once that pays; -1 with an exception. */
+static int choose_code(Kernel *self, int index, Py_ssize_t count, Code *code) {
+    Coded *coded = &self->coded[index];
+    int failed = 0;
+    if (self->coder != Py_None) {
+        const int many = count >= MANY && !coded->asked, one = count == 1 && coded->calls < HUNDREDTH;
+        coded->calls += one;
+        if (many || (one && coded->calls == HUNDREDTH)) {
+            if (many) coded->asked = 1;
+            failed = set_code(self, coded, PyObject_CallFunction(self->coder, "si", entries[index].name, many));
+        }
+    }
+    *code = count > 1 && coded->many.run != NULL ? coded->many : coded->one;
+    return failed;
+}
+
+/* use(name, address, lanes, owner): let code compute what an entry does. */
+static PyObject *kernel_use(PyObject *object, PyObject *arguments) {
+    Kernel *self = (Kernel *)object;
+    PyObject *name = PyTuple_Size(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : Py_None;
+    for (int i = 0; i < number_of_entries; ++i) {
+        if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, entries[i].name)) continue;
+        self->coded[i].asked = 1, self->coded[i].calls = HUNDREDTH;
+        PyObject *made = PyTuple_GetSlice(arguments, 1, PyTuple_GET_SIZE(arguments));
+        return set_code(self, &self->coded[i], made) < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    return PyErr_Format(PyExc_ValueError, "use: %R is no entry", name);
+}
+
+/* coded(): whether there is code for any entry. */
+static PyObject *kernel_coded(PyObject *object, PyObject *nothing) {
+    (void)nothing;
+    return PyBool_FromLong(PyList_GET_SIZE(((Kernel *)object)->owners) > 0);
 }
 
 static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t count, int index) {
@@ -250,9 +352,18 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
         const int flat = shape->columns == one_size;
         arrays[made] = make_array(rows, columns, flat, N, &call.out[made]);
         if (arrays[made] == NULL) goto end;
-        call.out_step[made] = (size_t)(rows * columns);
+        call.out_step[made] = rows * columns;
     }
-    failed = compute(self, run_entry, &call, N < 0 ? 1 : N, threads, N < 0 || N == 1);
+    if (choose_code(self, index, N < 0 ? 1 : N, &call.code) < 0) goto end;
+    if (N < 0 && call.code.run != NULL) { /* one state needs no workspace but where code is in doubt */
+        char sound;
+        call.code.run(call.in, call.in_step, call.out, call.out_step, 0, &sound);
+        failed = !sound;
+    }
+    if (failed) {
+        failed = compute(self, call.code.run == NULL || N < 0 ? run_entry : run_code, &call,
+                         N < 0 ? 1 : N, threads, N < 0 || N == 1);
+    }
     if (failed > 0) {
         found = Py_NewRef(Py_None);
     } else if (failed == 0 && made == 1) {
@@ -279,7 +390,10 @@ ENTRIES(METHOD)
 #define METHOD(name, inputs, outputs, in, out)                                                     \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
 static PyMethodDef methods[] = {
-    ENTRIES(METHOD){"rollout", kernel_rollout, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+    ENTRIES(METHOD){"rollout", kernel_rollout, METH_VARARGS, NULL},
+    {"use", kernel_use, METH_VARARGS, NULL},
+    {"coded", kernel_coded, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
 #undef METHOD
 
 /* Whether arrays have the form of tables; what they hold is what Python made. */
@@ -291,10 +405,10 @@ static int are_tables(PyObject *integers, PyObject *reals) {
 }
 
 static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    PyObject *integers, *reals, *contiguous;
-    static char *names[] = {"integers", "reals", "contiguous", NULL};
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOO", names, &integers, &reals,
-                                     &contiguous)) {
+    PyObject *integers, *reals, *contiguous, *coder = Py_None;
+    static char *names[] = {"integers", "reals", "contiguous", "coder", NULL};
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOO|O", names, &integers, &reals,
+                                     &contiguous, &coder)) {
         return NULL;
     }
     if (!are_tables(integers, reals)) {
@@ -303,7 +417,11 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     Kernel *self = (Kernel *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->integers = Py_NewRef(integers), self->reals = Py_NewRef(reals);
-    self->contiguous = Py_NewRef(contiguous);
+    self->contiguous = Py_NewRef(contiguous), self->coder = Py_NewRef(coder);
+    if ((self->owners = PyList_New(0)) == NULL) {
+        Py_DECREF(self);
+        return NULL;
+    }
     open_tables(&self->tables, PyArray_DATA((PyArrayObject *)integers),
                 PyArray_DATA((PyArrayObject *)reals));
     return (PyObject *)self;
@@ -315,6 +433,8 @@ static void kernel_dealloc(PyObject *object) {
     Py_DECREF(self->integers);
     Py_DECREF(self->reals);
     Py_DECREF(self->contiguous);
+    Py_DECREF(self->coder);
+    Py_XDECREF(self->owners);
     Py_TYPE(object)->tp_free(object);
 }
 

@@ -168,6 +168,17 @@ COMPUTATION(project_velocity) {
     return 0;
 }
 
+/* The acceleration with terms that let errors decay: factors of the rows' speeds and errors. */
+COMPUTATION(decaying_dynamics) {
+    if (row_errors(t, w, in[0], w->values)) return 1;
+    load_rows_of_velocities(t, w);
+    row_speeds(t, w, in[1], w->wanted);
+    for (int r = 0; r < t->size[rows_size]; ++r) {
+        w->wanted[r] = in[3][0] * w->wanted[r] + in[3][1] * w->values[r];
+    }
+    return accelerate_under(t, w, in, 0, out[0]);
+}
+
 /* Bring a configuration and a velocity onto the closed loops by the shortest steps; 1 where that
  * fails. Limits are errors of the rows that are good enough, and pivots that are none; a careful step
  * is made whatever the errors, which rows next to dependence make much more of. The last rows are

@@ -141,14 +141,18 @@ static int eliminated_dynamics(const Tables *t, Workspace *w, const double *cons
     return 0;
 }
 
-/* Acceleration and its derivatives. Where errors of the rows (rows,) are given, so are the factors
- * of their rates and of themselves with which they are taken back, as Baumgarte does. */
-static int derive(const Tables *t, Workspace *w, const double *const *in, const double *errors,
-                  const double *factors, double *const *out) {
+/* See residual.c. */
+static int row_errors(const Tables *t, Workspace *w, const double *q, double *errors);
+
+/* Acceleration and its derivatives. With factors of the rows' rates and errors these are taken back,
+ * as Baumgarte does. */
+static int derive(const Tables *t, Workspace *w, const double *const *in, const double *factors,
+                  double *const *out) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
-    double *J = w->rows, *Q = w->rows_by_state;
+    double *J = w->rows, *Q = w->rows_by_state, *errors = w->wanted;
+    if (factors != NULL && row_errors(t, w, in[0], errors)) return 1;
     if (prepare_motion(t, w, in, 0)) return 1;
-    if (errors != NULL) {
+    if (factors != NULL) {
         for (int r = 0; r < rows; ++r) {
             w->values[r] += factors[1] * errors[r];
             for (int i = 0; i < nv; ++i) w->values[r] += factors[0] * J[nv * r + i] * in[1][i];
@@ -160,7 +164,7 @@ static int derive(const Tables *t, Workspace *w, const double *const *in, const 
     force_derivatives(t, w, w->by_state);
     subtract_loop_forces(t, w, w->values, w->by_state);
     row_derivatives(t, w, Q);
-    if (errors != NULL) {
+    if (factors != NULL) {
         value_derivatives(t, w, nv, w->values_by_q);
         for (int r = 0; r < rows; ++r) {
             for (int i = nv * r; i < nv * r + nv; ++i) {
@@ -175,12 +179,12 @@ static int derive(const Tables *t, Workspace *w, const double *const *in, const 
 
 /* Acceleration (nv,) under joint forces, and its derivatives by q, v and the forces, (nv, nv). */
 COMPUTATION(dynamics_derivatives) {
-    return derive(t, w, in, NULL, NULL, out);
+    return derive(t, w, in, NULL, out);
 }
 
-/* The same where errors decay. */
-COMPUTATION(stabilized_derivatives) {
-    return derive(t, w, in, in[3], in[4], out);
+/* The same where errors decay, by factors of the rows' speeds and errors. */
+COMPUTATION(decaying_derivatives) {
+    return derive(t, w, in, in[3], out);
 }
 
 /* Derivatives of the forces of actuators, which have costs C on the velocities. As

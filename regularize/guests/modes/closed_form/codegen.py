@@ -13,7 +13,7 @@ import numpy as np
 from regularize.dynamics.tape.languages import C99, PYTHON
 from regularize.dynamics.tape.program import Number, needed
 from regularize.errors import ModelError
-from regularize.escape import in_comment, in_docstring
+from regularize.escape import as_utf8, in_comment, in_docstring
 from regularize.guests.modes.closed_form.branches import branch_words
 from regularize.guests.modes.closed_form.evaluation import CLOSED
 from regularize.guests.modes.closed_form.operations import Lowering
@@ -219,7 +219,9 @@ C_RESERVED = _words(
 def python_name(name: str, used: Iterable[str]) -> str:
     """Return the name if a Python function may have it and the source does not use it."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ModelError(f"{name!r} cannot be the name of a Python function; choose another")
+        raise ModelError(
+            f"{as_utf8(name)!r} cannot be the name of a Python function; choose another"
+        )
     if name in set(used):
         raise ModelError(f"the Python source uses the name {name!r} itself; choose another")
     return name
@@ -229,7 +231,7 @@ def c_name(name: str) -> str:
     """Return the name if a function in C may have it."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ModelError(
-            f"{name!r} cannot be the name of a function in C: letters, digits and _ only, "
+            f"{as_utf8(name)!r} cannot be the name of a function in C: letters, digits and _ only, "
             "and no digit first"
         )
     if name in C_KEYWORDS or re.match("_[A-Z_]", name) or name in C_RESERVED:

@@ -78,7 +78,7 @@ def _changed_mechanism(written: Reduction, joints: Mapping[str, str]) -> Mechani
 
 
 class Session:
-    """One model on the bench: as written and as tried; ``version`` counts the changes."""
+    """A model on the bench: as written and as tried, with undo; ``version`` counts changes."""
 
     def __init__(self, path: str, **options: Any) -> None:
         self.path, self._options = path, options
@@ -90,23 +90,23 @@ class Session:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All files that the model was read from."""
+        """Return all files that the model was read from."""
         mechanism = self.written.mechanism
         return tuple(dict.fromkeys([str(mechanism.path or self.path), *mechanism.files]))
 
     @property
     def current(self) -> bool:
-        """Whether the files are unchanged since they were read."""
+        """Return whether the files are unchanged since they were read."""
         return stamps(self.files) == self._stamps
 
     @property
     def undoable(self) -> bool:
-        """Whether something was tried or saved before."""
+        """Return whether something was tried or saved before."""
         return bool(self._before or self._saved)
 
     @property
     def proposals(self) -> tuple[Advice, ...]:
-        """Ways to change joints that the files can hold, each tried; the best first."""
+        """Return joint changes that the files can hold, each tried; the best first."""
         return tuple(entry for entry in self.written.advice if entry.in_file)
 
     def change(self, name: str, kind: str) -> None:

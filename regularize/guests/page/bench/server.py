@@ -151,7 +151,7 @@ PULSE = 15.0
 
 
 class Server:
-    """Serves one session to whoever knows its token."""
+    """Serves the page of one session; its secret token is part of every address."""
 
     def __init__(self, session: Session) -> None:
         """Take a session."""
@@ -175,7 +175,7 @@ class Server:
     async def _guarded(
         self, request: web.Request, handler: Callable[..., object]
     ) -> web.StreamResponse:
-        """Answer this very page alone."""
+        """Refuse requests that do not come from the page of this server."""
         token = request.match_info.get("token", "")
         local = request.host.partition(":")[0] in ("127.0.0.1", "localhost")
         origin = request.headers.get("Origin")

@@ -21,6 +21,12 @@ class ReportRows {
       if (e.target.closest("a, button, summary, input, select, output")) return;
       if (ref(e)) { this.own = true; bus.emit("select", ref(e) === this.chosen ? null : ref(e)); }
     });
+    root.addEventListener("click", (e) => {
+      const button = e.target.closest("[data-copy]"), code = button && button.previousElementSibling;
+      if (!button) return;
+      getSelection().selectAllChildren(code);
+      navigator.clipboard?.writeText(code.textContent).then(() => { button.textContent = "Copied"; }, () => {});
+    });
     root.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && e.target.matches("[data-refs]")) bus.emit("select", ref(e));
     });

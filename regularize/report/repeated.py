@@ -1,0 +1,136 @@
+"""Equations that a model states twice: between the same two bodies, and among fixed joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from regularize.mechanism.body import Body
+from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import Graph, NodeId
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction, reduce
+from regularize.words import LISTED, counted, listed, names
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Redundant equations between two bodies that other joints of these bodies imply."""
+
+    bodies: tuple[str, str]
+    joints: tuple[str, ...]
+    count: int
+    merged: bool = False  # whether mates of one joint state them, so that no loop has them
+
+
+def repeated_equations(reduction: Reduction) -> Iterator[Repeated]:
+    """Yield the equations of each pair of bodies that the model states more than once."""
+    graph, joints = reduction.graph, reduction.mechanism.joints
+    for joint in joints:
+        if joint.repeated:
+            yield Repeated((joint.parent, joint.child), (joint.name,), joint.repeated, merged=True)
+    if not reduction.assembly.closed:
+        return
+    parallel: dict[frozenset[NodeId], list[Joint]] = {}
+    for joint in joints_of_edges(graph):
+        ends = graph.node_of[joint.parent], graph.node_of[joint.child]
+        if ends[0] == ends[1] and joint.freedoms < 6:
+            yield Repeated((joint.parent, joint.child), (joint.name,), 6 - joint.freedoms)
+        elif joint.kind != "free":
+            parallel.setdefault(frozenset(ends), []).append(joint)
+    for group in parallel.values():
+        count = _redundant(reduction, group) if len(group) > 1 else 0
+        if count:
+            yield Repeated(
+                (group[0].parent, group[0].child), tuple(joint.name for joint in group), count
+            )
+
+
+def joints_of_edges(graph: Graph) -> list[Joint]:
+    """Return the joints of a graph's edges: all but those that only merge bodies."""
+    return [*{edge.joint.name: edge.joint for edge in graph.edges}.values()]
+
+
+def _redundant(reduction: Reduction, group: Sequence[Joint]) -> int:
+    """Count the redundant equations of joints between the same two nodes, without all others."""
+    graph, names = reduction.graph, {joint.name for joint in group}
+    edges = {edge.index for edge in graph.edges if edge.joint.name in names}
+    for cell in reduction.cells:
+        if {*cell.edges} == edges and not any(
+            names & {name for name, _, _ in coupling.terms}
+            for coupling in reduction.mechanism.couplings
+        ):
+            return cell.redundant
+    first = {edge.joint.name: edge.columns[0] for edge in reversed(graph.edges) if edge.columns}
+    ground = graph.nodes[graph.node_of[group[0].parent]]
+    alone = [
+        replace(
+            joint,
+            parent=graph.nodes[graph.node_of[joint.parent]],
+            child=graph.nodes[graph.node_of[joint.child]],
+            T_parent_joint=graph.T_node_body[joint.parent] @ joint.T_parent_joint,
+            T_child_joint=graph.T_node_body[joint.child] @ joint.T_child_joint,
+            position=reduction.q[first[joint.name] : first[joint.name] + joint.freedoms]
+            if joint.freedoms
+            else joint.position,
+            repeated=0,
+        )
+        for joint in group
+    ]
+    bodies = tuple(map(Body, dict.fromkeys(end for j in alone for end in (j.parent, j.child))))
+    pair = Mechanism(reduction.mechanism.name, bodies, tuple(alone), ground=ground)
+    return reduce(pair, rtol=reduction.rtol, seed=reduction.seed).redundant
+
+
+def repeated_words(repeated: Sequence[Repeated]) -> str:
+    """Return a clause such as ``3 equations between `a` and `b` are said twice``."""
+    between: dict[tuple[str, str], int] = {}
+    for entry in repeated:
+        between[entry.bodies] = between.get(entry.bodies, 0) + entry.count
+    total = sum(between.values())
+    said = f"{'is' if total == 1 else 'are'} said twice"
+    pairs = [f"between `{one}` and `{other}`" for one, other in between]
+    if len(pairs) == 1:
+        return f"{counted(total, 'equation')} {pairs[0]} {said}"
+    each = [f"{n} {pair}" for pair, n in zip(pairs, between.values(), strict=True)]
+    return f"{counted(total, 'equation')} {said}: {listed(each, min(LISTED, 3))}"
+
+
+def held_already(reduction: Reduction, joint: Joint) -> Diagnostic:
+    """Report a joint whose bodies fixed joints hold together without it (REG216)."""
+    mechanism, pair = reduction.mechanism, f"`{joint.parent}` and `{joint.child}`"
+    grounding = {
+        body: weld.name
+        for weld in mechanism.joints
+        if weld.kind == "fixed" and weld is not joint
+        for ground, body in ((weld.parent, weld.child), (weld.child, weld.parent))
+        if ground == mechanism.ground
+    }
+    other, ways = "other " * (joint.kind == "fixed"), [f"leave `{joint.name}` out"]
+    message = f"joins {pair}, which {other}fixed joints hold together already"
+    if {joint.parent, joint.child} <= grounding.keys():
+        message = f"joins two parts that are both grounded, {pair}"
+        one, two = grounding[joint.parent], grounding[joint.child]
+        ways = [f"ground one part only: leave `{one}` or `{two}` out", *ways]
+    count = 6 - joint.freedoms
+    if reduction.assembly.closed:
+        message += ": it cannot move, and" if joint.freedoms else ":"
+        message += f" {counted(count, 'equation')} of it {'is' if count == 1 else 'are'} said twice"
+    return Diagnostic(
+        "REG216",
+        "warning",
+        f"joint `{joint.name}` {message}",
+        joints=(joint.name,),
+        source=joint.source,
+        help=tuple(ways),
+    )
+
+
+def reading_findings(reduction: Reduction) -> Iterator[Diagnostic]:
+    """Yield what the reader found; no CAD system solves what loops that contradict forbid."""
+    for finding in reduction.mechanism.findings:
+        if finding.code == "REG017" and not reduction.assembly.closed:
+            way = "no placements fit all joints, for loops contradict each other: those saved obey "
+            finding = replace(finding, help=(f"{way}all joints but {names(finding.joints)}",))
+        yield finding
