@@ -11,13 +11,17 @@ from regularize.adapters import adapters, read
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
-from regularize.errors import UnknownFormat
+from regularize.errors import ModelError, UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
+from regularize.mechanism.reading import as_written
 from regularize.validation import FLAG, PATH, TEXT, validated
 
+#: Ways to take the numbers of a file.
+READINGS = ("written", "meant", "designed")
 
-@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG)
+
+@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG, reading=TEXT)
 def load(
     source: Any,
     *,
@@ -44,6 +48,9 @@ def load(
         absorb_gaps: Close loops that contradict themselves by the least change of joint frames.
         as_designed: Take the nearest mechanism that moves more freely, where there is one, for the
             numbers in the file may be rounded; see ``idealise``.
+        reading: ``meant``: the mechanism with the most motions within the rounding of the file's
+            numbers, which its ``reading`` tells of; ``written``: what they say literally;
+            ``designed``: as ``as_designed``, which does not ask how precise they are.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
             ``packages={name: folder}``, where ROS packages are that the model names.
 
@@ -53,6 +60,9 @@ def load(
         MissingExtra: The format needs a package that is not installed.
         NotTaken: The object is none that can be read.
     """
+    if reading not in READINGS:
+        raise ModelError(f"reading={reading!r} is none of {', '.join(READINGS)}")
+    as_designed = as_designed or reading == "designed"
     if loops is not None:
         options["loops"] = loops
     if not (isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source))):
@@ -67,14 +77,16 @@ def load(
         from regularize.adapters.shapes.density import with_materials  # opens files of shapes
 
         mechanism = with_materials(mechanism)
+    if reading == "written" or as_designed or absorb_gaps:
+        mechanism = as_written(mechanism)
+    elif mechanism.reading is not None and mechanism.reading.levels:
+        from regularize.repair.nominal.reading import meant  # the analysis of mobility
+
+        mechanism = meant(mechanism)
     if absorb_gaps:
         from regularize.repair.nominal.absorb import with_gaps_absorbed
 
         mechanism = with_gaps_absorbed(mechanism)
-    if reading != "written" and mechanism.reading is not None and mechanism.reading.levels:
-        from regularize.repair.nominal.reading import meant
-
-        mechanism = meant(mechanism)
     if as_designed:
         from regularize.repair.nominal.idealise import idealise  # the whole analysis
 

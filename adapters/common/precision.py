@@ -25,12 +25,14 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log
 from regularize.mechanism.graph import joined
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Level, Precision, Reading
+from regularize.mechanism.reading import Convention, Level, Precision, Reading
 
 #: Digits from which a number is as exact as the arithmetic; what single precision tells for sure.
 FULL, SINGLE = 12, 7
 #: Fewest decimals, and significant digits, that are a habit.
 LEAST, FEWEST = 3, 4
+#: Numbers that tell a habit, and decimals that no hand gives to a constant.
+FEW, UNUSUAL = 4, 6
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _TAG = re.compile(r"<([\w:.]+)((?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+)\s*/?>")
 _ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
@@ -107,6 +109,13 @@ class FileNumbers:
         for each in self.written:
             groups.setdefault(each.group, []).append(each)
         self.habits = {name: _habit(name, numbers) for name, numbers in groups.items()}
+        known = [habit for habit in self.habits.values() if habit.digits is not None]
+        for name, numbers in groups.items():
+            # A few numbers tell no habit of their own, but may have that of the others.
+            if self.habits[name].convention == "chosen" and len(_telling(numbers)) < FEW:
+                alike = (h for h in known if _digits(numbers, h) == h.digits)
+                for habit in alike:
+                    self.habits[name] = _rounded(name, numbers, habit.convention, habit.digits)
 
     @cached_property
     def rounded(self) -> bool:
@@ -131,7 +140,7 @@ class FileNumbers:
             return habit.half_unit
         if habit.convention != "significant" or number.value == 0.0:
             return 0.0
-        return 0.5 * 10.0 ** (np.floor(np.log10(abs(number.value))) - (habit.digits or 0) + 1)
+        return _last_place(number.value, habit.digits or 0)
 
     def drawn(self, rng: np.random.Generator | None) -> str:
         """Return the text with numbers drawn from their boxes; without a generator the centres."""
@@ -200,36 +209,57 @@ def _of_xml(text: str) -> Iterator[_Written]:
         )
 
 
+def _telling(numbers: Sequence[_Written]) -> list[_Written]:
+    """Return the numbers that tell how they are written: those with a fraction, or its zeros."""
+    with_fraction = (n for n in numbers if "." in n.text or "e" in n.text.lower())
+    return [n for n in with_fraction if n.value != 0.0 or n.digits[0] > 2]
+
+
+def _digits(numbers: Sequence[_Written], habit: Precision) -> int:
+    """Return the most decimals, or significant digits, of some numbers."""
+    which = 0 if habit.convention == "decimals" else 1
+    return max((n.digits[which] for n in _telling(numbers)), default=0)
+
+
+def _rounded(
+    group: str, numbers: Sequence[_Written], convention: Convention, digits: int | None
+) -> Precision:
+    """Return the habit of numbers with so many decimals or significant digits."""
+    largest = max(abs(n.value) for n in numbers) or 1.0
+    decimals = convention == "decimals"
+    unit = 0.5 * 10.0 ** -(digits or 0) if decimals else _last_place(largest, digits or 0)
+    return Precision(group, convention, digits, unit)
+
+
 def _habit(group: str, numbers: Sequence[_Written]) -> Precision:
     """Learn how the numbers of a group are written."""
-    with_fraction = [n for n in numbers if "." in n.text or "e" in n.text.lower()]
-    telling = [n for n in with_fraction if n.value != 0.0 or n.digits[0] > 2]
+    telling = _telling(numbers)
+    chosen = Precision(group, "chosen", None, 0.0)
     if not telling:
-        return Precision(group, "chosen", None, 0.0)
+        return chosen
     decimals, significant = np.array([n.digits for n in telling]).T
-    if significant.max() >= FULL:
-        return Precision(group, "exact", None, 0.0)
-    nonzero = np.array([n.value != 0.0 for n in telling])
     most, longest = int(decimals.max()), int(significant.max())
-    padded = float(np.mean(decimals == most))
-    full = float(np.mean(significant[nonzero] == longest)) if nonzero.any() else 0.0
-    by_decimals = Precision(group, "decimals", most, 0.5 * 10.0**-most)
+    if longest >= FULL:
+        return Precision(group, "exact", None, 0.0)
     fractions = [n for n in telling if n.value % 1.0]
-    if fractions and most < 6 and all(n.constant is not None for n in fractions):
-        return Precision(group, "chosen", None, 0.0)
-    if padded > 0.95 and len(telling) >= 4 and most >= LEAST:
-        return by_decimals
+    by_hand = most < UNUSUAL and all(n.constant is not None for n in fractions)
+    if len(telling) < FEW or (fractions and by_hand):
+        return chosen
+    padded = float(np.mean(decimals == most))
+    nonzero = np.array([n.value != 0.0 for n in telling])
+    full = float(np.mean(significant[nonzero] == longest)) if nonzero.any() else 0.0
     shorter = bool((decimals[nonzero][significant[nonzero] == longest] < most).any())
-    digits = longest if longest >= FEWEST and full > 0.5 and shorter and padded < 0.7 else None
-    if digits is None and padded >= 0.5 and most >= LEAST:
-        return by_decimals
-    if digits is None and longest >= SINGLE:
-        digits = SINGLE  # as single precision is printed, and no less than that
-    if digits is None:
-        return Precision(group, "chosen", None, 0.0)
-    largest = max(abs(n.value) for n in telling)
-    unit = 0.5 * 10.0 ** (np.floor(np.log10(largest)) - digits + 1)
-    return Precision(group, "significant", digits, float(unit))
+    if longest >= FEWEST and full > 0.5 and shorter and padded < 0.7:
+        return _rounded(group, telling, "significant", longest)
+    if padded >= 0.5 and most >= LEAST:
+        return _rounded(group, telling, "decimals", most)
+    # As single precision is printed, and no less than that.
+    return _rounded(group, telling, "significant", SINGLE) if longest >= SINGLE else chosen
+
+
+def _last_place(value: float, digits: int) -> float:
+    """Return half a unit of the last of the significant digits of a number other than zero."""
+    return float(0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1))
 
 
 def merged(files: Mapping[str, FileNumbers]) -> tuple[Precision, ...]:
@@ -327,12 +357,14 @@ def _spread(center: Frames, samples: Sequence[Mapping[str, Frames]], name: str) 
     *frames, screws = center
     across = np.eye(6) - screws @ np.linalg.pinv(screws)
     others = [other[name] for other in samples if name in other]
-    boxes = []
+    boxes = list[float]()
+    if not others:
+        return 0.0, 0.0, 0.0, 0.0
     for k, T in enumerate(frames):
-        twists = np.array([across @ log(inverse(T) @ other[k]) for other in others] or [np.zeros(6)])
+        twists = np.array([across @ log(inverse(T) @ other[k]) for other in others])
         # Axes that are written in a joint's frame turn on both of its bodies.
-        turns = np.array([np.linalg.norm(other[2] - screws) for other in others] or [0.0])
+        turns = np.array([np.linalg.norm(other[2] - screws) for other in others])
         square = np.mean(twists**2, axis=0)
-        boxes.append(math.sqrt(square[:3].sum()))
-        boxes.append(math.sqrt(1.5 * (square[3:].sum() + np.mean(turns**2))))
+        place, turn = square[:3].sum(), square[3:].sum() + np.mean(turns**2)
+        boxes += [math.sqrt(place), math.sqrt(1.5 * turn)]
     return boxes[0], boxes[1], boxes[2], boxes[3]

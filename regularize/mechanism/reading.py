@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from regularize.mechanism.joint import Joint
+    from regularize.mechanism.mechanism import Mechanism
 
 Convention: TypeAlias = Literal["decimals", "significant", "exact", "chosen"]
 #: Metres and radians by which the frame of a joint on its parent may be off in each direction, and
@@ -46,6 +48,10 @@ class Letter:
     mobility: int
     redundant: int
 
+    def __str__(self) -> str:
+        """Mobility and redundant equations in words."""
+        return f"mobility {self.mobility} with {self.redundant} redundant"
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -57,32 +63,63 @@ class Reading:
         precision: How numbers are written, by group.
         levels: By how much rounding can move each joint.
         base: The joints with constants such as 1.5708 in full; None where there are none.
+        written: The joints by the letter, where the mechanism has others.
         moved: Largest move of a joint's place in metres and turn of its frame in radians.
         share: The largest move in units of what rounding can do to that joint.
         letter: What the numbers say literally, where that differs.
-        wanted: Decimals that would decide, where it is undecided.
-        possible: Mobility and redundant equations of what may be meant, where it is undecided.
+        possible: What may be meant, where it is undecided.
+        literal: Whether numbers were to be taken literally.
     """
 
     as_: Literal["written", "meant", "undecided"] = "written"
     precision: tuple[Precision, ...] = ()
     levels: Mapping[str, Level] = field(default_factory=dict)
     base: tuple[Joint, ...] | None = None
+    written: tuple[Joint, ...] | None = None
     moved: Move = (0.0, 0.0)
     share: float = 0.0
     letter: Letter | None = None
-    wanted: int | None = None
-    possible: tuple[int, int] | None = None
+    possible: Letter | None = None
+    literal: bool = False
+
+    @property
+    def _coarsest(self) -> Precision | None:
+        rounded = [p for p in self.precision if p.digits is not None]
+        return max(rounded, key=lambda p: p.half_unit, default=None)
 
     @property
     def digits(self) -> str:
         """The coarsest rounding in words, such as ``4 decimals``."""
-        rounded = [p for p in self.precision if p.digits is not None]
-        if not rounded:
+        coarse = self._coarsest
+        if coarse is None:
             return "constants in few digits"
-        coarse = max(rounded, key=lambda p: p.half_unit)
         kind = "decimals" if coarse.convention == "decimals" else "significant digits"
         return f"{coarse.digits} {kind}"
+
+    @property
+    def wanted(self) -> int:
+        """Digits that would tell rounding from intent."""
+        coarse = self._coarsest
+        return 2 + (coarse.digits or 0 if coarse else 4)
+
+    @property
+    def words(self) -> str:
+        """What was taken for what, in one sentence; empty where that changes nothing."""
+        letter, possible = self.letter, self.possible
+        if self.literal and self._coarsest is not None:
+            return f"{self.digits} are taken by the letter (--as-written)"
+        if letter is None:
+            return ""
+        says = "its loops stay open" if not letter.closed else f"{letter}"
+        if possible is not None:
+            return (
+                f"{self.digits} cannot tell whether {possible} is meant: moves up to "
+                f"{_sizes(self.moved)}, about as much as rounding, are between; by the letter: {says}"
+            )
+        return (
+            f"read within the rounding of {self.digits}, joints moved by at most "
+            f"{_sizes(self.moved)}; by the letter: {says} (--as-written)"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``reading`` of the JSON report."""
@@ -97,3 +134,17 @@ class Reading:
             },
             "letter": None if self.letter is None else dict(vars(self.letter)),
         }
+
+
+def _sizes(moved: Move) -> str:
+    return f"{1e3 * moved[0]:.2g} mm and {math.degrees(moved[1]):.2g}°"
+
+
+def as_written(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism with the joints that its file says literally, and nothing else read in."""
+    reading = mechanism.reading
+    if reading is None:
+        return mechanism
+    joints = mechanism.joints if reading.written is None else reading.written
+    literal = Reading(precision=reading.precision, literal=True)
+    return replace(mechanism, joints=joints, reading=literal)

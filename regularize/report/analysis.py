@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
     from regularize.repair.fix.advice import Trials
 
+#: Findings that rounding can turn: on gaps, locks and what moves as designed.
+TURNED = frozenset(f"REG{n}" for n in (101, 104, 201, 202, *range(204, 211), 214, 216, 217, 218, 219))
+
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
@@ -106,19 +109,23 @@ class Analysis:
         loops = tuple(loop_reports(reduction, special))
         loads = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(passive_bodies(reduction))
-        changes = verified_cures(reduction)
+        # What rounding may have made is no reason to change joints, and no word on motions.
+        taken = reduction.mechanism.reading
+        undecided = taken is not None and taken.as_ == "undecided"
+        changes = () if undecided else verified_cures(reduction)
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
         reported = findings(reduction, loops, loads, changes, passive, near, special)
         if any(cure.freed for cure in changes) and reduction.mechanism.format != "pinocchio":
             in_file = [entry for entry in advise(reduction, changes) if entry.in_file]
             reported = [_commands_tried(finding, in_file) for finding in reported]
-        diagnostics = by_severity([*reported, *as_designed(meant, binding)])
+        every = [*reported, *as_designed(meant, binding)]
+        diagnostics = by_severity([d for d in every if not (undecided and d.code in TURNED)])
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
-            reasons=reasons(reduction),
+            reasons=() if undecided else reasons(reduction),
             passive=passive,
             reactions=loads,
             cures=changes,
@@ -211,9 +218,17 @@ class Analysis:
             for loop in self.loops
         }
 
+    @property
+    def undecided(self) -> bool:
+        """Whether rounding may be all that forbids more motions."""
+        reading = self.mechanism.reading
+        return reading is not None and reading.as_ == "undecided"
+
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Return the joint changes, the best first, and whether the model file can hold them."""
+        if self.undecided:
+            return ()
         if self.trials is not None:
             return self.trials.advice
         return advise(self.reduction, self.cures, fit=self.fit)

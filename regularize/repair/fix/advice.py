@@ -19,6 +19,7 @@ from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
+from regularize.mechanism.reading import as_written
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
@@ -49,7 +50,7 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
-        if _same(again, mechanism):
+        if _same(again, as_written(mechanism)):
             return [displayed(mechanism.path), *arguments]
     return None
 

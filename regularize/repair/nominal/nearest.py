@@ -288,16 +288,17 @@ def nearest(
             largest = float(np.abs(moves).max()) or error
             clear = min(0.1, max(10.0 * error, 0.1 * ROUNDING / largest))
             wanted = along @ (moves - base) - missing
-            step, _, rank, _ = np.linalg.lstsq(along * weights, wanted, rcond=clear)
+            step, _, found_rank, _ = np.linalg.lstsq(along * weights, wanted, rcond=clear)
+            rank = int(found_rank)
             moves = base + weights * step
             changed = places.moved(mechanism, moves)
             loops = _again(loops, changed, as_placed)
             visited = closest(loops, visited, motions)
-        found = Nearest(changed, moves, places, error, int(rank))
+        found = Nearest(changed, moves, places, error, rank)
         if near is not None and found.too_far(near):
             break
     closed = _closed(changed, loops, visited[0], unknowns.stored)
-    return Nearest(closed, moves, places, error, int(rank))
+    return Nearest(closed, moves, places, error, rank)
 
 
 def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array, stored: bool) -> Mechanism:

@@ -22,8 +22,9 @@ from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Letter, Level, Move, Reading
+from regularize.mechanism.reading import Letter, Level, Move, Reading, as_written
 from regularize.proofs.special import special_lengths
 from regularize.reduction.mobility import (
     CellMobility,
@@ -34,7 +35,8 @@ from regularize.reduction.mobility import (
 from regularize.reduction.reduce import reduce
 from regularize.repair.nominal.idealise import off_line, places_of
 from regularize.repair.nominal.nearest import SHOWN, JointPlaces, Nearest, Unknowns, nearest, nearly_closed
-from regularize.tolerances import EXACT, VANISHING, Tolerances
+from regularize.repair.statics.joint_changes import with_joints
+from regularize.tolerances import EXACT, TINY, VANISHING, Tolerances
 from regularize.words import SLIGHT
 
 #: Largest move that rounding explains, and the largest that it may, in units of what it can do.
@@ -57,52 +59,64 @@ class _Found:
 
     change: Nearest
     share: float
+    #: The least change after which loops close that are open, where more is undecided.
+    closed: Nearest | None = None
 
 
 def meant(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism that a file's rounded numbers mean, which says how it was read."""
     reading = mechanism.reading
-    if reading is None or not reading.levels:
+    if reading is None or not reading.levels or reading.as_ != "written":
         return mechanism
     base = mechanism if reading.base is None else replace(mechanism, joints=reading.base)
-    best, moves, undecided = base, dict[str, Move](), list[_Found]()
+    best, likely, moves, shares = base, base, list[dict[str, Move]](), [0.0]
     graph = build(base, as_placed=True)
-    share = 0.0
     for edges in graph.cells:
         level = _level(graph, edges, reading.levels)
-        if not level:
-            continue
-        found = _nearest(best, edges, level, reading.levels)
+        found = _nearest(best, edges, level, reading.levels) if level else None
         if found is None:
             continue
-        if found.share > MEANT:
-            undecided.append(found)
-            continue
-        best, share = found.change.mechanism, max(share, found.share)
-        moves |= found.change.by_joint(EXACT.closed)
-    if not moves and not undecided and best is mechanism:
+        shares.append(found.share)
+        moves.append(found.change.by_joint(EXACT.closed))
+        likely = with_joints(likely, (found.change.mechanism.joint(name) for name in moves[-1]))
+        # What is undecided stays as it is, but for gaps that rounding explains.
+        change = found.change if found.share <= MEANT else found.closed
+        best = best if change is None else change.mechanism
+    moved = _largest([*moves, _snapped(mechanism, base)])
+    if not any(moved):
         return mechanism
-    letter = _letter(mechanism)
-    if undecided:
-        reading = replace(
-            reading,
-            as_="undecided",
-            share=max(each.share for each in undecided),
-            moved=_largest([each.change.by_joint() for each in undecided]),
-            possible=_possible(letter, undecided),
-            letter=letter,
-        )
-        return replace(mechanism, reading=reading)
-    now = _letter(best)
-    moved = _largest([moves, _snapped(mechanism, base)])
+    undecided, letter = max(shares) > MEANT, _letter(mechanism)
     reading = replace(
         reading,
-        as_="meant" if any(moved) else "written",
+        as_="undecided" if undecided else "meant",
         moved=moved,
-        share=share,
-        letter=letter if letter != now else None,
+        share=max(shares),
+        letter=letter if undecided or letter != _letter(best) else None,
+        written=mechanism.joints,
+        possible=_letter(likely) if undecided else None,
     )
-    return replace(best, reading=reading)
+    notes = [_finding(reading)] if reading.letter else []
+    return replace(best, reading=reading, findings=(*mechanism.findings, *notes))
+
+
+def _finding(reading: Reading) -> Diagnostic:
+    """Report that a mechanism was taken for another than its numbers say, or could be."""
+    if reading.as_ == "undecided":
+        help = f"write {reading.wanted} of them; --as-written takes the letter"
+        return Diagnostic("REG223", "warning", reading.words, help=(help,))
+    help = "compare with the letter: --as-written"
+    return Diagnostic("REG224", "note", reading.words, help=(help,))
+
+
+def as_read(mechanism: Mechanism, reading: str) -> Mechanism:
+    """Return a mechanism that was just read as ``written``, or else as it is meant."""
+    return as_written(mechanism) if reading == "written" else meant(mechanism)
+
+
+def read_alike(mechanism: Mechanism, other: Mechanism) -> Mechanism:
+    """Return a mechanism as it is meant, unless another one was taken by the letter."""
+    literal = other.reading is None or not other.reading.levels
+    return as_written(mechanism) if literal else meant(mechanism)
 
 
 def _level(graph: Graph, edges: tuple[EdgeId, ...], levels: Mapping[str, Level]) -> float:
@@ -129,18 +143,24 @@ def _nearest(
     graph = build(mechanism, as_placed=True)
     loops, q = _nearly_closed(graph, edges, level)
     hidden, still = _candidates(loops, q, level)
-    unknown = False
+    unknown, found = False, None
     for motions in hidden[:CANDIDATES]:
-        found = _with_motions(mechanism, edges, q, motions, level, levels)
-        if isinstance(found, _Found):
-            share = UNSURE if _deliberate(found, edges, level) else 0.0
-            return replace(found, share=max(found.share, share))
-        unknown |= not found
-    found = None if still is None else _with_motions(mechanism, edges, q, still, level, levels)
-    if not isinstance(found, _Found):
-        return None
+        result = _with_motions(mechanism, edges, q, motions, level, levels)
+        if isinstance(result, _Found):
+            share = UNSURE if _deliberate(result, edges, level) else 0.0
+            found = replace(result, share=max(result.share, share))
+            break
+        unknown |= not result
+    if still is None or (found is not None and found.share <= MEANT):
+        return found
+    closed = _with_motions(mechanism, edges, q, still, level, levels)
+    if not isinstance(closed, _Found):
+        return found
+    if found is not None:
+        return replace(found, closed=closed.change)
     # That loops close tells nothing where more motions may be there and none are found.
-    return replace(found, share=max(found.share, UNSURE)) if unknown else found
+    share = max(closed.share, UNSURE) if unknown else closed.share
+    return replace(closed, share=share, closed=closed.change)
 
 
 def _deliberate(found: _Found, edges: tuple[EdgeId, ...], level: float) -> bool:
@@ -151,7 +171,8 @@ def _deliberate(found: _Found, edges: tuple[EdgeId, ...], level: float) -> bool:
     mechanism = found.change.mechanism
     graph = build(mechanism)
     turns, _ = places_of(graph, edges, graph.position).aligned(SHOWN * SLIGHT, 0.0)
-    if np.abs(turns).max() <= SHOWN * level:
+    # Two axes turn half of their angle each.
+    if np.abs(turns).max() <= level:
         return False
     after = reduce(mechanism, configurations=0)
     return after.remaining > sum(each.rows for each in special_lengths(after))
@@ -179,7 +200,7 @@ def _candidates(
     signs = normal_incidence(loops, loops.incidence)
     rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
     values = np.linalg.svd(rows, compute_uv=False)[:n]
-    s = np.append(values / values[0], np.zeros(n + 1 - len(values)))
+    s = np.append(values / max(values.max(initial=0.0), TINY), np.zeros(n + 1 - len(values)))
     hidden = [
         n - i
         for i in range(1, n)
@@ -215,8 +236,12 @@ def _with_motions(
             return None
         mobility = _mobility(build(change.mechanism), edges)
         # Where nothing tells how far velocities are followed, the rank alone counts.
-        followed = mobility is not None and mobility.finite in (motions, None)
-        return _Found(change, share) if followed and mobility.actual == motions else None
+        if mobility is None or (mobility.finite, mobility.actual) not in (
+            (motions, motions),
+            (None, motions),
+        ):
+            return None
+        return _Found(change, share)
 
     # What is one axis in the file is one that was rounded.
     found = tried((VANISHING, VANISHING), weights=weights)
@@ -277,10 +302,6 @@ def _letter(mechanism: Mechanism) -> Letter:
         rank += _counted(graph, loops, q, edges).generic.rank
     equations = 6 * graph.loops + len(graph.couplings)
     return Letter(closed, graph.freedoms - rank, equations - rank)
-
-
-def _possible(letter: Letter, undecided: list[_Found]) -> tuple[int, int]:
-    return letter.mobility, letter.redundant
 
 
 def _snapped(mechanism: Mechanism, base: Mechanism) -> dict[str, Move]:
