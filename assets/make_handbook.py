@@ -232,6 +232,9 @@ def _documented(entry: object) -> Iterator[str]:
         yield ""
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         if title not in _SECTIONS:
+            if isinstance(entry, type) and "rg." in body:
+                code = re.findall(r"^ *(?:>>>|\.\.\.) ?(.*)$", body, flags=re.M)
+                yield from ["```python", "import regularize as rg", "", *code, "```", ""]
             continue
         yield f"{title}:"
         yield ""

@@ -40,6 +40,8 @@ def linkages() -> list[Linkage]:
         branching.rhombus_on_a_sphere(),
         branching.origami_vertex_flat(),
         branching.double_watt(),
+        branching.flat_guides_touching(),
+        branching.flat_guides_apart(),
         branching.wunderlich_12_bar(),
         branching.wunderlich_12_bar_turning(),
         branching.plate_on_four_rods(),

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from regularize.dynamics.simulation import MuJoCo as MuJoCo
     from regularize.dynamics.simulation import Solver as Solver
     from regularize.dynamics.simulation.loads import BodyLoad as BodyLoad
+    from regularize.dynamics.simulation.minimal_dynamics import MinimalDynamics as MinimalDynamics
     from regularize.dynamics.simulation.minimal_dynamics import minimal_dynamics as minimal_dynamics
+    from regularize.dynamics.simulation.partitioning import Partition as Partition
     from regularize.dynamics.simulation.partitioning import partition as partition
     from regularize.dynamics.simulation.simulate import simulate as simulate
     from regularize.dynamics.simulation.simulation import Simulation as Simulation
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from regularize.guests.actuation.states import closed_states as closed_states
     from regularize.guests.actuation.twin import serial_twin as serial_twin
     from regularize.guests.contact import Ground as Ground
+    from regularize.guests.design.actuator_dynamics import ReducedModel as ReducedModel
     from regularize.guests.design.metamodel import Metamodel as Metamodel
     from regularize.guests.design.metamodel import metamodel as metamodel
     from regularize.guests.design.reduced_dynamics import reduced_model as reduced_model
@@ -63,8 +66,11 @@ if TYPE_CHECKING:
     from regularize.guests.design.workspace import WorkspaceMap as WorkspaceMap
     from regularize.guests.design.workspace import workspace as workspace
     from regularize.guests.modes.body_pose import BodyPose as BodyPose
+    from regularize.guests.modes.closed_form.solver import ClosedForm as ClosedForm
     from regularize.guests.modes.closed_form.solver import closed_form as closed_form
+    from regularize.guests.modes.configurations import AssemblyModes as AssemblyModes
     from regularize.guests.modes.configurations import configurations as configurations
+    from regularize.guests.modes.grouping import Configurations as Configurations
     from regularize.guests.page.picture import ShownPage as ShownPage
     from regularize.guests.page.picture import show as show
     from regularize.lie.motion_type import compose as compose
@@ -112,6 +118,7 @@ _HOMES = {
     "assembly_builder": "AssemblyBuilder assembly",
     "checking": "Report check check_each",
     "guests.contact": "Ground",
+    "guests.design.actuator_dynamics": "ReducedModel",
     "guests.design.metamodel": "Metamodel metamodel",
     "guests.design.reduced_dynamics": "reduced_model",
     "guests.design.sweep": "Sweep sweep",
@@ -129,8 +136,9 @@ _HOMES = {
     "mechanism.joint": "Joint",
     "mechanism.mechanism": "Coupling Mechanism",
     "guests.modes.body_pose": "BodyPose",
-    "guests.modes.closed_form": "closed_form",
-    "guests.modes.configurations": "configurations",
+    "guests.modes.closed_form": "ClosedForm closed_form",
+    "guests.modes.configurations": "AssemblyModes configurations",
+    "guests.modes.grouping": "Configurations",
     "repair.nominal.absorb": "absorb_gaps",
     "repair.nominal.idealise": "Idealised idealise",
     "guests.page.picture": "ShownPage show",
@@ -147,8 +155,8 @@ _HOMES = {
     "report.misfit": "Misfit misfit",
     "adapters.shapes.density": "with_density",
     "dynamics.simulation.loads": "BodyLoad",
-    "dynamics.simulation.minimal_dynamics": "minimal_dynamics",
-    "dynamics.simulation.partitioning": "partition",
+    "dynamics.simulation.minimal_dynamics": "MinimalDynamics minimal_dynamics",
+    "dynamics.simulation.partitioning": "Partition partition",
     "dynamics.simulation.simulate": "simulate",
     "dynamics.simulation.simulation": "Simulation",
     "dynamics.simulation": "MuJoCo Solver",

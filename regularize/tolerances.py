@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 #: Instead of zero where something is divided by: far below all numbers that mean something.
 TINY = 1e-300
+#: Bounds of this magnitude bound nothing: formats that need a number write the largest there is.
+UNBOUNDED = 1e300
 #: Rounding errors of the closure equations of a few dozen joints, lengths scaled; steps and numbers
 #: of order one that are less are none.
 ROUNDING = 1e-14

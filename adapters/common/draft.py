@@ -86,6 +86,12 @@ class Draft:
         """Pass over an element that means nothing to this package, to be reported by its tag."""
         self.ignored.setdefault(tag, []).append(at)
 
+    def report_repeated(self, joint: str, tags: Sequence[str], source: Source | None) -> None:
+        """Warn that a joint has elements several times of which one counts."""
+        if tags:
+            words = f"joint `{joint}` has several {listed(f'<{tag}>' for tag in tags)}"
+            self.warn("REG022", f"{words}: the first counts", source, joints=(joint,))
+
     def report_ignored(self, why: str = "") -> None:
         """Say which elements were passed over."""
         for tag, places in self.ignored.items():

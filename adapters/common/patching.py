@@ -105,6 +105,10 @@ class Patcher(ABC):
             "FORMAT`"
         )
 
+    def mates(self, joint: Joint) -> tuple[Joint, ...]:
+        """Return the joints of the file that a merged joint stands for; none where it is one."""
+        return ()
+
     def slack(self, wanted: WantedSlack) -> Patch:
         """Return the edits that insert slack links and delete idle closing joints; refused here."""
         if wanted.links:

@@ -345,7 +345,8 @@ def with_levels(mechanism: Mechanism, path: str, again: Callable[[], Mechanism])
 def _frames(mechanism: Mechanism) -> dict[str, Frames]:
     """Return both frames of each joint and its screws, by kind and name."""
     return {
-        f"{j.kind} {j.name}": (j.T_parent_joint, j.T_child_joint, j.screws) for j in mechanism.joints
+        f"{j.kind} {j.name}": (j.T_parent_joint, j.T_child_joint, j.screws)
+        for j in mechanism.joints
     }
 
 

@@ -84,10 +84,10 @@ def is_impossible(inertia: Inertia) -> bool:
     return inertia.mass < 0.0 or bool(_principal_moments(inertia)[0] < -ROUNDING)
 
 
-def is_flatter_than_flat(inertia: Inertia) -> bool:
-    """Return whether a principal moment exceeds the sum of the others, as no body's does."""
+def is_flatter_than_flat(inertia: Inertia, share: float = ROUNDING) -> bool:
+    """Return whether a principal moment exceeds the sum of the others by a share of itself."""
     small, middle, large = _principal_moments(inertia)
-    return bool(small + middle - large < -ROUNDING)
+    return bool(small + middle - large < -share)
 
 
 def _principal_moments(inertia: Inertia) -> Array:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from regularize.adapters.common.quantities import is_impossible
+from regularize.adapters.common.quantities import is_flatter_than_flat, is_impossible
 from regularize.errors import ModelError, ReadError
 from regularize.escape import displayed, displayed_name, listed
 from regularize.lie.arrays import Array
@@ -23,6 +23,10 @@ from regularize.mechanism.mechanism import Mechanism
 #: Largest number that a model may hold, in its SI unit: products of three stay finite, and what
 #: is measured at ordinary size is not lost beside it.
 LARGEST_NUMBER = 1e15
+#: Values of joints that are never negative.
+NEVER_NEGATIVE = ("damping", "friction", "armature", "velocity", "effort")
+#: Share of the largest moment of inertia up to which rounding may have made it too large.
+FLAT = 0.01
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
@@ -53,7 +57,28 @@ def validated(mechanism: Mechanism) -> Mechanism:
             ),
         )
         mechanism = _noted(mechanism, finding)
+    for finding in _impossible_values(mechanism):
+        mechanism = _noted(mechanism, finding)
     return with_doubtful_bounds(mechanism)
+
+
+def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """Yield findings on inertias and on values of joints that no machine has."""
+    flat = [b for b in mechanism.bodies if b.inertia and is_flatter_than_flat(b.inertia, FLAT)]
+    if flat:
+        message = "a principal moment of inertia exceeds the sum of the others: "
+        message += listed(body.name for body in flat)
+        help = ("give the inertia about the centre of mass, in kg m²",)
+        yield Diagnostic("REG022", "warning", message, source=flat[0].source, help=help)
+    for joint in mechanism.joints:
+        values = joint.dynamics.stated()
+        wrong = [name for name, x in values.items() if np.any(np.abs(x) > LARGEST_NUMBER)]
+        values |= {} if joint.limits is None else joint.limits.stated()
+        wrong += [name for name in NEVER_NEGATIVE if name in values and np.any(values[name] < 0.0)]
+        if wrong:
+            words = f"joint `{joint.name}` has {listed(wrong)} below zero or beyond "
+            words += f"{LARGEST_NUMBER:g}"
+            yield Diagnostic("REG022", "warning", words, None, (joint.name,), joint.source)
 
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:

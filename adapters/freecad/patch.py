@@ -13,6 +13,7 @@ from regularize.adapters.common.patching import XmlPatcher
 from regularize.adapters.common.xml import Node
 from regularize.adapters.freecad.document import DAMAGED, MEMBER, member
 from regularize.adapters.freecad.read import TYPES as NAMES
+from regularize.adapters.freecad.read import read_unmerged
 from regularize.errors import ReadError, UnsupportedExport
 from regularize.mechanism.joint import Joint
 
@@ -76,6 +77,18 @@ class FreecadPatcher(XmlPatcher):
             place, value = switch
             patch.edits.append(place.with_attribute("value", value))
         return patch
+
+    def mates(self, joint: Joint) -> tuple[Joint, ...]:
+        """Return the mates that were merged into a joint, whose name lists theirs."""
+        if not joint.repeated:
+            return ()
+        draft = read_unmerged(self.path, self.mechanism.name)
+        rest, members, pair = joint.name, list[Joint](), {joint.parent, joint.child}
+        for mate in (draft.joints[name] for name in draft.mates):
+            if {mate.parent, mate.child} == pair and f"{rest}+".startswith(f"{mate.name}+"):
+                members.append(mate)
+                rest = rest[len(mate.name) + 1 :]
+        return tuple(members)
 
     def _switch_of(self, joint: Joint) -> tuple[Node, str] | None:
         """Return the element that switches a joint off, and its value then; None without one."""

@@ -56,9 +56,13 @@ RELATIONS = {"RackPinion": "rack", "Screw": "screw", "Gears": "gear", "Belt": "g
 
 def read(path: str, *, assembly: str | None = None) -> Mechanism:
     """Read an assembly from a FreeCAD document."""
+    return read_unmerged(path, assembly).finish("freecad")
+
+
+def read_unmerged(path: str, assembly: str | None) -> CadDraft:
+    """Read an assembly in which mates are joints of their own."""
     library = Library(load(path))
-    top = top_assembly(library, assembly)
-    return _Reader(path, Parts(library, top)).read()
+    return _Reader(path, Parts(library, top_assembly(library, assembly))).read()
 
 
 class _Reader:
@@ -70,8 +74,8 @@ class _Reader:
         self.body: dict[str, str] = {}
         self.joint_of: dict[str, str] = {}
 
-    def read(self) -> Mechanism:
-        """Return the mechanism."""
+    def read(self) -> CadDraft:
+        """Return the draft of the mechanism."""
         objects = self.parts.assembly.document.objects
         for name, T in self.parts.T_assembly_part.items():
             item = objects[name]
@@ -103,7 +107,7 @@ class _Reader:
             )
         self._read_motions()
         self.draft.files += self.parts.library.files
-        return self.draft.finish("freecad")
+        return self.draft
 
     def _ground(self, item: Object) -> None:
         reference = item.reference("ObjectToGround")

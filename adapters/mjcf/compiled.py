@@ -33,8 +33,8 @@ _STAND_IN = 1e-3  # size of what stands in for a mesh, metres
 _MASSLESS = "mass and inertia of moving bodies"
 
 
-#: A mesh that a geom shows: its file and its scale.
-MeshShape = tuple[str, tuple[float, float, float]]
+#: A mesh that a geom shows, its file and its scale; None for a height field.
+MeshShape = tuple[str, tuple[float, float, float]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,13 @@ class Compiled:
     files: tuple[str, ...]  # further files that were read
     lost: tuple[str, ...]  # features that were taken out before compiling, in words
     warnings: tuple[str, ...]  # what MuJoCo warned of
+
+    @property
+    def unshaped(self) -> dict[int, str]:
+        """Planes and height fields, which no mechanism holds, by geom number."""
+        fields = {g: "hfield" for g, mesh in self.meshes.items() if mesh is None}
+        planes = np.flatnonzero(self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+        return {**{int(g): "plane" for g in planes}, **fields}
 
     def source(self, tag: str, name: str) -> Source:
         """Return the place of the element of a tag and name in the user's files."""
@@ -280,7 +287,7 @@ def _without_files(spec: Any) -> list[str]:
 def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]], list[Any]]:
     """Replace meshes by 1 mm spheres; return geoms with their meshes, and spheres with mass."""
     files = {mesh.name: mesh for mesh in spec.meshes}
-    pairs, weighing, kept = [], [], set[str]()
+    pairs, weighing, kept = list[tuple[Any, MeshShape]](), [], set[str]()
     low, high = spec.compiler.inertiagrouprange
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     never = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
@@ -294,6 +301,8 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
                 uri = os.path.join(spec.meshdir, mesh.file)
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
             pairs.append((geom, (uri, (x, y, z))))
+        else:
+            pairs.append((geom, None))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)

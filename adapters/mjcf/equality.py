@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.precision import length_off
+from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import listed

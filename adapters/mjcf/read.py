@@ -204,7 +204,9 @@ def _body(model: Model, i: int) -> Body:
         matrix = principal(model.rotation(w.body_iquat[i]), w.body_inertia[i])
         inertia = Inertia(float(w.body_mass[i]), w.body_ipos[i], matrix)
     first, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
-    shapes = [_shape(model, g, model.compiled.meshes.get(g)) for g in range(first, first + count)]
+    unshaped, meshes = model.compiled.unshaped, model.compiled.meshes
+    held = (g for g in range(first, first + count) if g not in unshaped)
+    shapes = [_shape(model, g, meshes.get(g)) for g in held]
     return Body(
         model.body_names[i],
         inertia,

@@ -128,7 +128,11 @@ def _drive(tree: BodyTree) -> None:
             for k, coordinate in enumerate(freedom for freedom in freedoms if freedom):
                 ball = joint.kind == "spherical"
                 name = coordinate.joint if not ball else f"{joint.name}_{k + 1}"
-                add_actuator(tree.root, [Actuator(name, joint.name, k)], [coordinate], ball)
+                effort = None if joint.limits is None else joint.limits.effort
+                force = np.inf if effort is None else float(effort[k])
+                bounds = (-force, force) if np.isfinite(force) else None
+                motor = Actuator(name, joint.name, k, control_range=bounds)
+                add_actuator(tree.root, [motor], [coordinate], ball)
 
 
 def _connect(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:

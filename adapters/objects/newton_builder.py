@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np

@@ -54,6 +54,8 @@ def read_joints(draft: SdfDraft) -> None:
             gearboxes.append(element)
         else:
             draft.add_joint(_joint(element, draft), node)
+        twice = node.repeated("pose", "parent", "child", *AXES)
+        draft.report_repeated(element.name, twice, node.source)
     for element in draft.elements:
         mimics = [element.node.find(tag, "mimic") for tag in AXES]
         for freedom, mimic in enumerate(mimics):

@@ -63,6 +63,9 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
         read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
     reader.fix_static()
     reader.attach()
+    for name in draft.frames.entries:  # a circle of frames that nothing uses is an error too
+        draft.frames.pose(draft.frames.body(name))
+        draft.frames.pose(name)
     marks = _unused_frames(draft)
     if close is not None:
         close_named(draft, draft.frames.pose, close, marks)

@@ -1,7 +1,7 @@
 """Mass properties from shapes, for bodies that state none.
 
-The density is that of the material that the file gives a shape, or else one that the user gives;
-none is assumed.
+The density is that of the material that the file gives a shape, or else one that the user gives.
+Parts of CAD assemblies alone get a usual one where neither is there, and that is said.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from numbers import Real
 
 import numpy as np
 
+from regularize.adapters.registry import GUESTS
 from regularize.adapters.shapes.meshes import cad_shape, load_mesh
 from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
+from regularize.escape import listed
 from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
+
+#: Density of parts of CAD assemblies that have no material, kg/m³: of water, as in MuJoCo.
+USUAL = 1000.0
 
 
 def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanism:
@@ -58,6 +63,19 @@ def with_density(model: Model, density: float | Mapping[str, float]) -> Mechanis
             body, findings = replace(body, inertia=inertia), [*findings, *notes]
         bodies.append(body)
     return replace(mechanism, bodies=tuple(bodies), findings=tuple(findings))
+
+
+def with_usual_density(mechanism: Mechanism) -> tuple[Mechanism, tuple[Diagnostic, ...]]:
+    """Give parts of a CAD assembly that have no material a usual density; return a note on that."""
+    bare = [b for b in mechanism.bodies if b.inertia is None and b.name != mechanism.ground]
+    if mechanism.format not in GUESTS or not any(body.geometry for body in bare):
+        return mechanism, ()
+    weighed = with_density(mechanism, USUAL)
+    names = listed(b.name for b in bare if weighed.body(b.name).inertia is not None)
+    if not names:
+        return mechanism, ()
+    words = f"parts without material are taken as {USUAL:g} kg/m³: {names}; --density gives another"
+    return replace(weighed, findings=mechanism.findings), (Diagnostic("REG018", "note", words),)
 
 
 def with_materials(mechanism: Mechanism) -> Mechanism:

@@ -20,10 +20,26 @@ def read_gazebo(node: Node, draft: UrdfDraft) -> None:
     if any(block.child("joint") for block in blocks):
         _read_joints(blocks, draft)
     for plugin in (plugin for block in blocks for plugin in block.children("plugin")):
+        if _is_mimic(plugin, draft):
+            continue
         attachment = Attachment.of(plugin, draft)
         if attachment is not None:
             between = partial(draft.between, at=plugin)
             attachment.close(draft, [attachment.first], [attachment.second], between)
+
+
+def _is_mimic(node: Node, draft: UrdfDraft) -> bool:
+    """Whether a plugin lets one joint follow another, which is added unless <mimic> says it."""
+    ends = (node.filled(tag) for tag in ("mimicJoint", "joint"))
+    follower, leader = (None if end is None else draft.joints.get(end.content) for end in ends)
+    if follower is None or leader is None or follower.freedoms != 1 or leader.freedoms != 1:
+        return False
+    own = (j for j in draft.root.children("joint") if j.get("name") == follower.name)
+    if not any(joint.child("mimic") for joint in own):
+        factor, offset = node.value("multiplier", 1.0), node.value("offset", 0.0)
+        terms = ((follower.name, 0, 1.0), (leader.name, 0, -factor))
+        draft.couple(follower.name, "mimic", terms, offset, node.source)
+    return True
 
 
 def _read_joints(blocks: list[Node], draft: UrdfDraft) -> None:

@@ -104,6 +104,7 @@ PLACES = (
     "physics:principalAxes",
     "physics:diagonalInertia",
 )
+TURNED = ("xformOp:orient", "physics:localRot")
 _FAULT = re.compile(r":(\d+):\d+: (.*?)(?:' Error in|$)")  # line and message in an error of USD
 #: Rotations that take Z to X, to Y and to Z.
 TURNS = (
@@ -127,6 +128,9 @@ class Stage(Draft):
         """Look up metres per unit of length and kilograms per unit of mass."""
         self.unit = float(UsdGeom.GetStageMetersPerUnit(self.stage))
         self.kilogram = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
+        for name, size in (("metersPerUnit", self.unit), ("kilogramsPerUnit", self.kilogram)):
+            if not 0.0 < size < math.inf:
+                raise ReadError(str(self.path), f"{name} is {size:g}; write a positive number")
         self._cache = UsdGeom.XformCache(Usd.TimeCode.Default())
 
     def at(self, prim: Any) -> FilePlace:
@@ -357,6 +361,10 @@ def check_values(prims: Iterable[Any], path: str) -> None:
                 raise ReadError(path, f"its value is none of the type {kind}", element=where)
             if name.startswith(PLACES) and not np.all(np.isfinite(numbers(value))):
                 raise ReadError(path, "its value is not finite; correct it", element=where)
+            if name.startswith(TURNED) and not np.any(numbers(value)):
+                raise ReadError(
+                    path, "its quaternion is zero, and no turn; correct it", element=where
+                )
 
 
 def quaternion(value: Any) -> Array:

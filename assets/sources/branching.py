@@ -108,6 +108,56 @@ def double_watt() -> Linkage:
     )
 
 
+def _flat_guides(name: str, about: list[str], gap: float) -> Linkage:
+    """Two symmetric four-bars whose coupler points leave their tangents in fourth order alone.
+
+    The second is the first turned by half a turn, so that the points are ``gap`` apart, above the
+    first where it is positive; a bar joins them.
+    """
+    base, crank, half = 1.0, 1.3, 0.45
+    side = base - half
+    height = math.sqrt(crank * crank - side * side)
+    # The coupler point of no curvature, from the coupler's motion as a function of its angle.
+    up = -half * (base + height * height * half / (side * side)) / height
+    own = {
+        "A0": (-base, -height - up),
+        "B0": (base, -height - up),
+        "A": (-half, -up),
+        "B": (half, -up),
+        "P": (0.0, 0.0),
+    }
+    points = {f"{k}1": p for k, p in own.items()}
+    points |= {f"{k}2": (-x, gap - z) for k, (x, z) in own.items()}
+    edges = [("A01", "B01", "A02", "B02")]
+    for k in "12":
+        edges += [(f"A0{k}", f"A{k}"), (f"B0{k}", f"B{k}"), (f"A{k}", f"B{k}", f"P{k}")]
+    return bars(name, about, points, [*edges, ("P1", "P2")])
+
+
+def flat_guides_touching() -> Linkage:
+    """Two motions with one tangent: the bar tilts by either of two angles of second order."""
+    return _flat_guides(
+        "flat_guides_touching",
+        [
+            "Two flat guides of fourth order, one turned by half a turn, joined by a bar: two",
+            "motions touch here (after Lopez-Custodio and Mueller 2020).",
+        ],
+        1.5,
+    )
+
+
+def flat_guides_apart() -> Linkage:
+    """The same turned the other way: rigid, which only terms of fourth order tell."""
+    return _flat_guides(
+        "flat_guides_apart",
+        [
+            "Two flat guides of fourth order that turn away from each other, joined by a bar:",
+            "rigid at fourth order (after Lopez-Custodio and Mueller 2020).",
+        ],
+        -1.5,
+    )
+
+
 def _cube_of_bars(name: str, about: list[str], angles: tuple[float, float, float]) -> Linkage:
     """The twelve bars of Wunderlich as a projected box, edges 0.9, 0.6 and 0.3 m."""
     ways = [

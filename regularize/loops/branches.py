@@ -26,6 +26,7 @@ from regularize.loops.second_order import (
     second_orders,
     vanishing_spaces,
 )
+from regularize.loops.touching import TangentCurve
 from regularize.tolerances import Tolerances
 
 
@@ -124,8 +125,12 @@ class BranchPoint:
         """Find the branches, those of higher mobility first, and say whether these are all.
 
         The search begins at the scaled distance ``radius``. Branches are told apart near the branch
-        point, after halving the distance has led to the same branch several times.
+        point, after halving the distance has led to the same branch several times; those that touch
+        by the series of the closure along their tangent.
         """
+        touching = self._touching()
+        if touching is not None:
+            return touching, True
         groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
         candidates = [(members, self._best(members)) for members in groups]
         branches, ways = [], []
@@ -139,6 +144,41 @@ class BranchPoint:
         complete = self._are_all([branch.mobility for branch in branches], ways)
         ordered = sorted(branches, key=lambda branch: (-(branch.mobility or 0), -branch.rank))
         return tuple(ordered), complete
+
+    @cached_property
+    def _curve(self) -> TangentCurve | None:
+        """Motions along the one tangent where two velocities leave one square; None elsewhere."""
+        twice = self.here.motions.shape[1] == 2 and self.here.kernel.shape[1] == 1
+        return TangentCurve(self.loops, self.q, self.here) if twice else None
+
+    @property
+    def touching_order(self) -> int | None:
+        """Order of the closure that parts branches along one tangent, where there are such."""
+        found = None if self._curve is None else self._curve.touching
+        return None if found is None else found.order
+
+    def _touching(self) -> tuple[LocalBranch, ...] | None:
+        """Return all branches that touch along one tangent; None where no series tells them."""
+        found = None if self._curve is None else self._curve.touching
+        if found is None or self._curve is None:
+            return None
+        branches = []
+        for halves in found.branches:
+            # The halves of a cusp begin in one direction: one of them is an end.
+            sides = halves if halves[0].side != halves[1].side else halves[:1]
+            reached = [self._curve.reached(half) for half in sides]
+            if not all(map(len, reached)):
+                return None
+            rank, far = int(self.ranks(reached[0][:1])[0]), reached[0][0]
+            clear = [q[self.ranks(q) == rank] for q in reached]  # the nearest that are clear
+            if not all(map(len, clear)):
+                return None
+            local = finite_mobility(self.loops, far, rank, self.tolerances, self.rng)
+            ends = np.array([q[-1] for q in clear])
+            way = self.loops.difference(self.q[None], ends[:1])[0] / self.loops.units
+            way /= np.linalg.norm(way)
+            branches.append(LocalBranch(rank, local, read_only(way), read_only(ends)))
+        return tuple(branches)
 
     def _are_all(self, freedoms: Sequence[int | None], ways: Sequence[Rates]) -> bool:
         """Return whether terms of second order leave no room for branches other than these.
@@ -277,13 +317,17 @@ class BranchPoint:
 
     def rigid(self) -> LocalMobility | None:
         """Return mobility zero if every infinitesimal motion ends at a finite order, else None."""
+        nothing = np.zeros((len(self.q), 0))
+        touching = None if self._curve is None else self._curve.touching
+        if touching is not None and not touching.branches:
+            evidence = EVIDENCE[EVIDENCE.index("order 3") - 3 + touching.order]
+            return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
         # Where forms vanish on more than lines, or twice on one, motions may begin in other ways.
         jets = Jets(self.loops, self.q, self.here)
         orders = [jets.ends_at(t, self.tolerances.rank) for t in self.cone]
         ended = [order for order in orders if order is not None]
         if not orders or len(ended) < len(orders):
             return None
-        nothing = np.zeros((len(self.q), 0))
         evidence = next(text for text in EVIDENCE if text == f"order {max(ended)}")
         return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
 

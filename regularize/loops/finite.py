@@ -17,7 +17,16 @@ from regularize.tolerances import Tolerances
 #: rank leaves; a self-stress forbids all other velocities; terms of higher order do; these were
 #: followed, and others were not; or nothing is known.
 Evidence: TypeAlias = Literal[
-    "counted", "second order", "order 3", "order 4", "order 5", "order 6", "moved", "undecided"
+    "counted",
+    "second order",
+    "order 3",
+    "order 4",
+    "order 5",
+    "order 6",
+    "order 7",
+    "order 8",
+    "moved",
+    "undecided",
 ]
 #: The same as a list.
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)

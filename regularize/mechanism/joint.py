@@ -26,7 +26,7 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_kinds import GROUP_KINDS, HIGHER_PAIRS, KINDS, joint_screws
 from regularize.mechanism.named_columns import Frozen
 from regularize.mechanism.quantity import TOLERANCE
-from regularize.tolerances import ROUNDING
+from regularize.tolerances import ROUNDING, UNBOUNDED
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,6 +87,16 @@ class JointLimits(PerFreedom):
     def shape(self) -> tuple[int, int]:
         """(freedoms, 2)."""
         return len(next(iter(self.stated().values()))), 2
+
+    def meant(self) -> JointLimits | None:
+        """Return the limits, infinite where numbers are too large to be some; None without any."""
+        stated = self.stated()
+        huge = {k: (np.abs(x) >= UNBOUNDED) & np.isfinite(x) for k, x in stated.items()}
+        if not any(map(np.any, huge.values())):
+            return self
+        values = {k: np.where(huge[k], np.copysign(np.inf, x), x) for k, x in stated.items()}
+        holding = any(np.isfinite(x).any() for x in values.values())
+        return replace(self, **values) if holding else None
 
     @property
     def bounded(self) -> bool:
@@ -216,6 +226,8 @@ class Joint(Frozen):
                 raise ModelError(f"joint {self.name!r}: {name} must consist of finite numbers")
         if self.limits is not None and not isinstance(self.limits, JointLimits):
             object.__setattr__(self, "limits", JointLimits.of(self.limits))
+        if self.limits is not None:
+            object.__setattr__(self, "limits", self.limits.meant())
         object.__setattr__(self, "dynamics", self.dynamics.spread(self.freedoms))
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", TOLERANCE.pair(self.tolerance))

@@ -20,6 +20,7 @@ from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen, table_html
 from regularize.mechanism.reading import Reading
 from regularize.services import loader
+from regularize.tolerances import UNBOUNDED
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class Actuator:
     gains: ActuatorGains | None = None
     source: Source | None = None
     motor: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("control_range", "force_range"):
+            bounds = getattr(self, name)
+            if bounds is not None and min(map(abs, bounds)) >= UNBOUNDED:
+                object.__setattr__(self, name, None)
 
 
 @dataclass(frozen=True)

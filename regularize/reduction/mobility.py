@@ -113,6 +113,7 @@ class CellMobility:
     complete: bool
     configurations: Coordinates  # those that were visited, the assembled one first, shape (N, n)
     tolerances: Tolerances = EXACT  # what counted as closed and as dependent
+    touching: int | None = None  # order of the closure that parts branches with one tangent
 
     @property
     def finite(self) -> int | None:
@@ -170,6 +171,7 @@ def cell_mobility(
     visited[resting] = q
     added = None if small else _added_up(loops, visited, cycles, rtol, rng)
     branches: tuple[LocalBranch, ...] = ()
+    touching: int | None = None
     if added is not None:
         generic, rank = added
         nothing = read_only(np.zeros(0))
@@ -184,7 +186,7 @@ def cell_mobility(
         complete = local.mobility == loops.freedoms - here.rank
         if small and not complete:
             meeting = _meeting(loops, q, here.rank, local, cycles, tolerances, rng)
-            local, branches, complete = meeting
+            local, branches, complete, touching = meeting
         if branches:
             near = np.concatenate([branch.ends for branch in branches])
             far = np.array([branch.local.q for branch in branches])
@@ -200,6 +202,7 @@ def cell_mobility(
     return CellMobility(
         *(loops.edges, loops.freedoms, equations, here, everywhere, local, modes),
         *(branches, complete, read_only(visited), tolerances if added is None else EXACT),
+        touching=touching,
     )
 
 
@@ -251,24 +254,26 @@ def _meeting(
     cycles: Sequence[Cycle],
     tolerances: Tolerances,
     rng: np.random.Generator,
-) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool]:
+) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool, int | None]:
     """Look for components that meet at a pose where the closure equations have a given rank.
 
     Return the mobility of the one of highest rank, all branches (none where nothing moves or one
-    component alone is there), and whether nothing else meets there.
+    component alone is there), whether nothing else meets there, and the order that parts branches
+    which touch.
     """
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
     ranks = partial(equation_ranks, loops, cycles, tolerances.rtol)
     pose = BranchPoint(loops, q, rank, tolerances, ranks, rng)
     if pose.single(local.mobility):
-        return local, (), True
+        return local, (), True, None
     branches, complete = pose.branches()
     if branches:
-        return max(branches, key=lambda branch: branch.rank).local, branches, complete
+        best = max(branches, key=lambda branch: branch.rank).local
+        return best, branches, complete, pose.touching_order
     # What walkers did is not undone by series.
     rigid = None if local.mobility else pose.rigid()
-    return rigid or local, (), rigid is not None
+    return rigid or local, (), rigid is not None, None
 
 
 def generic_configurations(

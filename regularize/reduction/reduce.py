@@ -322,12 +322,11 @@ class Reduction:
         """Return the place of a component's branch in each coupled component; see ``on_branch``."""
         count, rest = math.prod(len(cell.components) for cell in self.cells), number - 1
         if not 1 <= number <= count:
-            found = "was one found" if count == 1 else f"were {count} found"
-            certain = "is one alone" if count == 1 else f"are {count}"
-            raise ModelError(
-                f"branch {number} of the motions at the assembled pose: there "
-                + (certain if self.components_complete else f"{found}, and there may be others")
-            )
+            known = "there is one alone" if count == 1 else f"there are {count}"
+            if not self.components_complete:
+                known = "one was found" if count == 1 else f"{count} were found"
+                known += ", and others are not ruled out"
+            raise ModelError(f"branch {number} of the motions at the assembled pose: {known}")
         places = list[int]()
         for cell in reversed(self.cells):
             rest, place = divmod(rest, len(cell.components))

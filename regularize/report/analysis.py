@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from regularize.repair.fix.advice import Trials
 
 #: Findings that rounding can turn: on gaps, locks and what moves as designed.
-TURNED = frozenset(f"REG{n}" for n in (101, 104, 201, 202, *range(204, 211), 214, 216, 217, 218, 219))
+TURNED = frozenset(
+    f"REG{n}" for n in (101, 104, 201, 202, *range(204, 211), 214, 216, 217, 218, 219)
+)
 
 
 @dataclass(frozen=True, eq=False)

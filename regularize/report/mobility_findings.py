@@ -41,6 +41,8 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
         if singular:
             text = f"rank {cell.here.rank} here, {cell.generic.rank} elsewhere ({where})"
             text = f"the assembled pose is singular: {text}"
+            if not cell.complete and len(cell.branches) < 2 and cell.finite:
+                text += "; of motions from there one was found, and others are not ruled out"
             yield Diagnostic("REG203", "note", text, joints=joints)
         if cell.finite is None:
             text = f"{counted(cell.actual, 'freedom')} of velocity, and whether finite motions "
@@ -145,6 +147,8 @@ def _branches_finding(
     kind = "kinematotropic: " if cell.kinematotropic else ""
     least = "exactly" if cell.complete else "at least"
     room = f" (second order, told to {cell.tolerances.rank**0.5:.0e}, has no room for another)"
+    if cell.touching:
+        room = f", which touch (terms of order {cell.touching} part them, and leave no other)"
     room = room if cell.complete else ""
     text = (
         f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "

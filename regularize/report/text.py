@@ -99,7 +99,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
     level, sentence = view.verdict(report)
     yield Text(sentence, COLORS[level])
-    yield from map(Text, (view.counts(report), *view.reading(report)))
+    yield from map(Text, (view.counts(report, verbosity), *view.reading(report)))
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
@@ -114,8 +114,9 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
         yield from _named(title, view.untrusted(report), few, most, "groups of joints")
         yield from _section(*view.lack_of_fit(report))
         yield from _notes(report, detail, verbosity)
-        yield from _loops(report, detail, verbosity)
-    yield _footer(report, detail)
+        if not view.plain(report, verbosity):
+            yield from _loops(report, detail, verbosity)
+    yield _footer(report, detail, verbosity)
 
 
 def _grouped_findings(
@@ -324,10 +325,10 @@ def _group_row(table: Table, group: Sequence[LoopReport], kind: str) -> None:
     )
 
 
-def _footer(report: Analysis, detail: Detail) -> Text:
+def _footer(report: Analysis, detail: Detail, verbosity: int) -> Text:
     """Return kinds of redundancy, evidence, accepted findings and counts."""
     sentences = {
-        "Redundant": view.kinds(report),
+        "Redundant": "" if view.plain(report, verbosity) else view.kinds(report),
         "Checked": view.evidence(report),
         "Accepted": view.accepted(report) if report.suppressed else "",
     }

@@ -14,6 +14,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.advice import held_kinds, untried_files
+from regularize.repair.fix.proposals import designed
 from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
 from regularize.report.loop_view import group_name, groups
@@ -125,9 +126,19 @@ def reading(report: Analysis) -> list[str]:
     return [f"{taken.words[0].upper()}{taken.words[1:]}."]
 
 
-def counts(report: Analysis) -> str:
+def plain(report: Analysis, verbosity: int = 0) -> bool:
+    """Return whether a report is for designers of parts, who count degrees of freedom."""
+    return verbosity <= 0 and designed(report.mechanism)
+
+
+def counts(report: Analysis, verbosity: int = 0) -> str:
     """Return one sentence on the true mobility and the Grübler count."""
     r = report.reduction
+    if plain(report, verbosity) and r.finite_mobility is not None and r.assembly.closed:
+        freedoms = counted(r.finite_mobility, "degree") + " of freedom"
+        loose = f", of which {len(report.passive)} of no use" if report.passive else ""
+        read = "" if report.mechanism.complete else " in what was read"
+        return f"{freedoms[0].upper()}{freedoms[1:]}{read}{loose}."
     if not r.assembly.closed:
         return f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility

@@ -318,3 +318,48 @@ def test_frames_and_screws_of_the_own_format(tmp_path: Path) -> None:
         path.write_text(json.dumps(data))
         with pytest.raises(rg.ReadError, match=said):
             rg.load(path)
+
+
+STAGE = 'def Xform "b" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
+ROBOT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>{more}
+<limit lower="-1" upper="1" effort="{effort}" velocity="1"/><dynamics damping="{damping}"/></joint>
+</robot>"""
+SOUND = {"izz": "1", "more": "", "effort": "1", "damping": "1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, ""),
+        ({"izz": "2.01"}, ""),  # as numbers are rounded
+        ({"izz": "3"}, "moment of inertia exceeds the sum of the others: `b`"),
+        ({"more": '<axis xyz="1 0 0"/>'}, "joint `j` has several `<axis>`: the first counts"),
+        ({"effort": "-1"}, "joint `j` has `effort` below zero"),
+        ({"damping": "-1"}, "joint `j` has `damping` below zero"),
+        ({"damping": "1e300"}, "joint `j` has `damping` below zero or beyond 1e+15"),
+    ],
+)
+def test_what_no_machine_has_is_found(change: dict[str, str], words: str) -> None:
+    model = rg.load(ROBOT.format(**{**SOUND, **change}))
+    assert [words in finding.message for finding in model.findings if finding.code == "REG022"] == (
+        [True] if words else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"#usda 1.0\n(\nmetersPerUnit = -1\n)\n{STAGE}{{\n}}", "metersPerUnit is -1"),
+        (f"#usda 1.0\n{STAGE}{{\nquatf xformOp:orient = (0, 0, 0, 0)\n}}", "quaternion is zero"),
+        (
+            '<sdf version="1.9"><model name="m"><link name="a"/><frame name="f" attached_to="g"/>'
+            '<frame name="g" attached_to="f"/></model></sdf>',
+            "refer to one another in a circle",
+        ),
+    ],
+)
+def test_units_turns_and_frames_that_are_none_are_errors(text: str, words: str) -> None:
+    with pytest.raises(rg.ReadError, match=words):
+        rg.load(text)

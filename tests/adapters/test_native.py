@@ -29,7 +29,7 @@ def everything() -> Any:
         "mesh", [1, 1, 2], rng.normal(size=(4, 4)), "a.stl", (0.1, 0.2, 1 / 3, 1), True
     )
     half = rng.normal(size=(3, 3))
-    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), half @ half.T)
+    inertia = Inertia(0.1 + 0.2, rng.normal(size=3), half @ half.T + 9 * np.eye(3))
     gains = ActuatorGains(0.1, None, 1 / 3)
     joints = (
         Joint(
@@ -45,7 +45,7 @@ def everything() -> Any:
             False,
             JointLimits([-np.inf, -2.0], [1.0, np.inf], [np.inf, 1 / 7], [30.0, np.inf]),
             source,
-            JointDynamics([0.1, 0.0], None, [2 / 3, 1e300], [-0.5, 0.5], [0.0, 1e-9]),
+            JointDynamics([0.1, 0.0], None, [2 / 3, 1e15], [-0.5, 0.5], [0.0, 1e-9]),
             (1 / 3e4, 1e-3),
             2,
         ),

@@ -59,6 +59,13 @@ def test_refuses_coordinates_that_depend_on_each_other_and_names_them() -> None:
     assert set(caught.value.coordinates) == {"h0", "k2"}
 
 
+def test_a_singular_pose_is_refused_and_stored_zeros_are_moved_off_it() -> None:
+    flat = rg.load(Path(__file__).parents[2] / "assets" / "spherical_fourbar_flat.urdf")
+    with pytest.raises(rg.SingularConfiguration, match="A and B, more than elsewhere"):
+        rg.partition(flat, np.zeros(4))
+    assert len(rg.partition(flat).independent) == 1 and rg.partition(flat).q.all()
+
+
 def test_names_only_those_that_are_tied() -> None:
     """Two four-bars beside each other: the tie is within the first."""
 

@@ -58,17 +58,23 @@ def report(path: Path) -> rg.Report:
     return rg.check(rg.load(path), trials=False)
 
 
-@pytest.mark.parametrize("case", MATES)
-def test_equations_between_two_parts_of_freecad(case: str, tmp_path: Path) -> None:
-    mates, count, mobility = MATES[case]
+def mated(case: str, path: Path) -> Path:
+    """The file of two parts of FreeCAD and the mates of a case."""
+    mates, _, _ = MATES[case]
     joints = []
     for k, (kind, axis) in enumerate(mates):
         T = cad.frame((0.0, 0.0, 0.1 * k if kind == "Revolute" else 0.0), axis)
         ends = (("a.Face1", T), ("b.Face2", along(-0.1) @ T))
         zero = freecad_property("Distance", "Float", '<Float value="0.0"/>')
         joints.append(freecad_joint(f"J{k}", kind, ends, zero))
-    (tmp_path / "m.FCStd").write_bytes(document({"a": 0.0, "b": 0.1}, joints))
-    found = report(tmp_path / "m.FCStd")
+    path.write_bytes(document({"a": 0.0, "b": 0.1}, joints))
+    return path
+
+
+@pytest.mark.parametrize("case", MATES)
+def test_equations_between_two_parts_of_freecad(case: str, tmp_path: Path) -> None:
+    _, count, mobility = MATES[case]
+    found = report(mated(case, tmp_path / "m.FCStd"))
     said = found.as_dict()
     assert (said["mobility"]["redundant"], said["mobility"]["actual"]) == (count, mobility)
     assert said["mobility"]["gruebler"] == mobility - count
@@ -149,3 +155,25 @@ def test_parts_that_are_both_grounded_are_named(tmp_path: Path) -> None:
     assert "`J0` joins two parts that are both grounded, `a` and `b`" in finding.message
     assert finding.help[0] == "ground one part only: leave `Ga` or `Gb` out"
     assert found.reduction.redundant == 5 and not found.cures
+    with pytest.raises(rg.UnsupportedExport, match="what `J0` said twice"):
+        rg.fix(tmp_path / "m.FCStd")
+    assert rg.fix(tmp_path / "m.FCStd", remove=True).reduction.redundant == 0
+
+
+@pytest.mark.parametrize("case", ["plane twice", "plane and parallel", "ring"])
+def test_what_is_said_twice_is_suppressed_in_freecad(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.FCStd"
+    if case == "ring":
+        ring = welds(("a", "b", 0.01), ("b", "c", 0.01), ("a", "c", 0.02))
+        path.write_bytes(document({"a": 0.0, "b": 0.01, "c": 0.02}, ring))
+    else:
+        mated(case, path)
+    fixed = rg.fix(path)
+    after = rg.reduce(fixed.write(tmp_path / "fixed.FCStd"))
+    assert (after.redundant, after.mobility) == (0, rg.reduce(path).mobility)
+    assert len(fixed.slack.removed) == 1
+
+
+def test_what_no_mate_alone_says_stays_and_is_named(tmp_path: Path) -> None:
+    with pytest.raises(rg.UnsupportedExport, match=r"`J0[+]J1[+]J2` said twice.*make mates one"):
+        rg.fix(mated("three faces", tmp_path / "m.FCStd"))

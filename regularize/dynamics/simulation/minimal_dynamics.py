@@ -78,7 +78,25 @@ class MinimalDynamics(ShortRepr):
 
     Damping, friction and springs within the joints are part of the equations. The known coordinates
     are the independent and the forced ones, which follow prescribed motions. Displacements are
-    tangent steps from the reference configuration.
+    tangent steps from the reference configuration. Configurations, velocities and forces are those
+    of ``robot``, shape (nq,) and (nv,), in radians, metres, N and N m; matrices and forces of the k
+    known coordinates have the shapes (k, k) and (k,).
+
+    Example:
+        >>> dynamics = rg.minimal_dynamics("assets/planar_fourbar.urdf", ["A"])
+        >>> pose = dynamics.pose(dynamics.reference)
+        >>> print(dynamics.independent, dynamics.dependent, dynamics.mass_matrix(pose))
+
+    Attributes:
+        robot: Pinocchio's model of the mechanism, whose loops are closed by rows.
+        names: The coordinate of every velocity of the model.
+        choice: Columns and rows that separate dependent from independent coordinates.
+        forced: Prescribed motions by coordinate.
+        reference: Configuration from which displacements are measured, shape (nq,).
+        locked: Coordinates that were asked to be independent.
+        rtol: Relative tolerance of ranks.
+        units: Size of every velocity, the size of the mechanism for lengths, shape (nv,).
+        slip: Rate below which dry friction falls off, or None.
     """
 
     robot: Robot

@@ -10,22 +10,25 @@ locked: they never become pivots.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.errors import ModelError, NotClosed
+from regularize.errors import ModelError, NotClosed, RegularizeError, SingularConfiguration
 from regularize.lie.arrays import Array, read_only
 from regularize.lie.subalgebra import Rank, decide_rank
 from regularize.loops.assembly import assemble
-from regularize.loops.kinematics import sized_loops
+from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, actuated_coordinates, columns_of, coordinate_names
 from regularize.mechanism.graph_building import as_graph
 from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
+from regularize.reduction.mobility import generic_configurations
 from regularize.reduction.reduce import Reduction
-from regularize.tolerances import REGULAR, RTOL, TINY, UNNOTICED
+from regularize.tolerances import REGULAR, RTOL, TINY, UNNOTICED, Tolerances
 from regularize.validation import ARRAY, FLAG, NAMES, POSITIVE, WHOLE, validated
+from regularize.words import listed
 
 
 class NotIndependent(ModelError):
@@ -166,7 +169,11 @@ COMPONENTS = [f"{move} {axis}" for move in _MOVES for axis in "XYZ"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(ShortRepr):
-    """Independent and dependent coordinates of a mechanism.
+    """Independent and dependent coordinates of a mechanism (coordinate partitioning).
+
+    Example:
+        >>> split = rg.partition("assets/walker.urdf")
+        >>> print(split.independent, split.rank, len(split.redundant_rows), split.condition)
 
     Attributes:
         independent: Names of the independent coordinates, in the mechanism's order.
@@ -175,7 +182,7 @@ class Partition(ShortRepr):
         rank: Rank of the Jacobian.
         redundant_rows: Closure equations that follow from the others, as ``loop: component``.
         condition: Condition number of the Jacobian of the dependent coordinates.
-        q: Configuration at which they were chosen, shape (n,).
+        q: Configuration at which they were chosen, radians and metres, shape (n,).
         singular_values: Of the whole Jacobian, lengths scaled, largest first.
     """
 
@@ -187,6 +194,20 @@ class Partition(ShortRepr):
     condition: float
     q: Array
     singular_values: Array
+
+
+#: Largest moves of zeros, in radians and sizes of the mechanism, one after another.
+ZEROS_MOVED = (0.1, 0.3, 0.9)
+
+
+def _rank_elsewhere(loops: LoopKinematics, q: Array, rtol: float, seed: int) -> int:
+    """Return the largest rank of the closure equations at configurations walked to from one."""
+    rng = np.random.default_rng(seed)
+    exact = Tolerances.of(rtol)
+    visited = generic_configurations(loops, q, exact, rng=rng, walkers=3, steps=2)
+    rows = loops.residual_jacobian(loops.state(visited.reshape(-1, loops.freedoms)))
+    values = np.linalg.svd(rows * loops.units, compute_uv=False)
+    return max((decide_rank(s, rtol).rank for s in values), default=0)
 
 
 @validated(q=ARRAY, independent=NAMES, forced=NAMES, close=FLAG, rtol=POSITIVE, seed=WHOLE)
@@ -205,40 +226,66 @@ def partition(
     Args:
         model: The mechanism, its graph or its reduction.
         q: Coordinates of all joints to start from, shape (n,); by default the reduction's or the
-            file's.
+            file's, where zeros are moved at random if loops are singular there, for they are often
+            no choice (Paul 2020, section 3.2.3, step 3).
         independent: Coordinates that have to be independent; the others are chosen, those of
             actuated joints before others, and none of a joint at which a loop is cut.
         forced: Coordinates whose motion is prescribed.
         close: Close the loops first, with those coordinates held. Without it the Jacobian is taken
             at ``q`` as it is, and too high a rank may leave no independent coordinates.
         rtol: Relative tolerance of the rank.
-        seed: Seed of the assembly.
+        seed: Seed of the assembly, and of what moves zeros.
 
     Raises:
         ModelError: A name is unknown.
         NotClosed: The loops cannot be closed.
         NotIndependent: The coordinates asked for depend on each other.
+        SingularConfiguration: More coordinates would be independent at ``q`` than the mechanism has
+            freedoms (step 7).
     """
     reduction = model if isinstance(model, Reduction) else None
     graph = as_graph(model) if reduction is None else reduction.graph
     names = coordinate_names(graph.mechanism)
     wanted, prescribed = tuple(independent), tuple(forced)
     locked = columns_of(names, (*wanted, *prescribed))
-    if q is None:
-        q = graph.position if reduction is None else reduction.q
-    q = np.asarray(q, dtype=np.float64)
-    if close:
-        assembly = assemble(graph, q, (*wanted, *prescribed), seed=seed)
-        if not assembly.closed:
-            worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
-            raise NotClosed(worst.joint, worst.translation, worst.rotation)
-        q = assembly.q
+    stored = graph.position if reduction is None else reduction.q
+    start = np.asarray(stored if q is None else q, dtype=np.float64)
     tree = graph.tree if reduction is None else reduction.tree
-    loops = sized_loops(graph, q, tree=tree)
-    jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
     motors = columns_of(names, actuated_coordinates(graph.mechanism))
-    cut = graph.columns(loops.chords)
-    choice = choose(jacobian, names, locked, rtol, [c for c in motors if c not in cut], cut)
+
+    def split(q: Array) -> tuple[Array, LoopKinematics, Choice]:
+        """Close the loops from a start, and split the coordinates there."""
+        if close:
+            assembly = assemble(graph, q, (*wanted, *prescribed), seed=seed)
+            if not assembly.closed:
+                worst = max(assembly.after, key=lambda gap: gap.translation + gap.rotation)
+                raise NotClosed(worst.joint, worst.translation, worst.rotation)
+            q = assembly.q
+        loops = sized_loops(graph, q, tree=tree)
+        jacobian = loops.residual_jacobian(loops.state(q))[0] * loops.units
+        cut = graph.columns(loops.chords)
+        choice = choose(jacobian, names, locked, rtol, [c for c in motors if c not in cut], cut)
+        if close and _rank_elsewhere(loops, q, rtol, seed) > choice.rank.rank:
+            left = [names[c] for c in choice.independent]
+            raise SingularConfiguration(
+                f"the configuration is singular: {len(left)} coordinates are independent there, "
+                f"{listed(left)}, more than elsewhere; give a q beside it",
+                left,
+            )
+        return q, loops, choice
+
+    try:
+        q, loops, choice = split(start)
+    except (NotIndependent, SingularConfiguration):
+        # Motors at zeros that nobody chose may be at a dead centre.
+        rng, units = np.random.default_rng(seed), sized_loops(graph, start, tree=tree).units
+        for size in ZEROS_MOVED if q is None and close else ():
+            aside = size * units * rng.uniform(-1.0, 1.0, start.shape)
+            with suppress(RegularizeError):
+                q, loops, choice = split(np.where(start == 0.0, aside, start))
+                break
+        else:
+            raise
     rows = [
         f"{graph.edges[chord].joint.name}: {component}"
         for chord in loops.chords

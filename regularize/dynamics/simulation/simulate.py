@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from regularize.adapters.shapes.density import with_usual_density
 from regularize.dynamics.pinocchio.constraints import close_loops
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
@@ -34,6 +35,7 @@ from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError, NotClosed, RegularizeError, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import loads_on_segments, segments
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
 from regularize.reduction.reduce import Reduction, on_branch
@@ -191,13 +193,13 @@ def simulate(
     motions = _motions(options.get("drive") or {}, rates or {}, duration, solver)
     forces = options.get("forces")
     plain = q is None and v is None and forces is None
-    applied = options.get("loads") or {}
+    applied, assumed = options.get("loads") or {}, tuple[Diagnostic, ...]()
     if isinstance(model, (Reduction, Robot)):
         if options.get("branch") is not None:
             raise ModelError("branch= chooses where a mechanism begins; pass the mechanism itself")
     else:
         named_joints = {*(torques or {}), *(rates or {}), *motions}
-        rigid = as_mechanism(model)
+        rigid, assumed = with_usual_density(as_mechanism(model))
         applied = loads_on_segments(rigid, applied)
         model = _cut_elsewhere(segments(rigid), options.get("branch"), named_joints)
     robot = _robot(model, solver, plain)
@@ -213,6 +215,7 @@ def simulate(
             engine = _engine(robot, loads, drives, q, v, rtol, solver)
             samples = record(engine, engine.ends(recorded), options.get("progress"))
             motion = simulation_of(robot, samples, engine, drives.names)
+            motion = replace(motion, findings=(*assumed, *motion.findings))
             first = motion if first is None else first
             if all(finding.code != "REG315" for finding in motion.findings):
                 return motion

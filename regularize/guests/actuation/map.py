@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -29,6 +29,7 @@ from regularize.guests.actuation.subsystems import (
     SubsystemMap,
     SubsystemMaps,
     driven_joints,
+    limits_of_motors,
     motors_of,
     subsystem_map,
     subsystems,
@@ -42,6 +43,8 @@ from regularize.mechanism.mechanism import Model, as_mechanism
 
 #: Boxes of the domain of several subsystems together.
 BOXES = 20_000
+#: States at which bounds over the domain are taken, and motors of a polygon at most.
+SAMPLES, CORNERS = 2000, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,13 @@ class ActuationMap(SubsystemMaps):
         motor_names: Names of the motors' coordinates, the order of theta.
         joint_names: Names of the joints' coordinates, the order of q.
         drives: The subsystems, each a map of its own.
+        effort: Largest torque or force of each motor in both directions, N m or N, infinite where
+            the model states none, shape (k,).
+        speed: Largest rate of each motor, rad/s or m/s, likewise.
     """
+
+    effort: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    speed: Array = field(default_factory=lambda: np.zeros(0), repr=False)
 
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)
@@ -134,6 +143,101 @@ class ActuationMap(SubsystemMaps):
         J, tau = self.jacobian(theta, strict=strict), numbers(tau_q, "tau_q")
         return np.asarray(np.einsum("...ji,...j->...i", J, tau))
 
+    def torque_polygon(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Return all joint torques that the motors allow: the image of the box of their torques.
+
+        Rows are the corners of a segment, a polygon in order around it, or, for more than two
+        joints, a body of 2^k corners; N m and N, shape (2^k, k) or (N, 2^k, k).
+
+        Raises:
+            ModelError: The model states no largest torque of a motor.
+        """
+        return self._corners(self.effort, "torque", theta, strict)
+
+    def speed_polygon(self, theta: ArrayLike, *, strict: bool = True) -> Array:
+        """Return all joint rates that the motors allow, as of ``torque_polygon``; rad/s and m/s."""
+        return self._corners(self.speed, "speed", theta, strict)
+
+    def _corners(self, bounds: Array, what: str, theta: ArrayLike, strict: bool) -> Array:
+        """Return joint torques, or speeds, at the corners of the motors' box."""
+        silent = [n for n, b in zip(self.motor_names, bounds, strict=True) if not np.isfinite(b)]
+        if silent or len(bounds) > CORNERS:
+            why = f"the model states no largest {what} of {', '.join(silent)}"
+            why = why if silent else f"a body of 2^{len(bounds)} corners is no picture"
+            raise ModelError(f"{why}; see .effort and .speed, or map fewer motors")
+        signs = np.array([*combined((-1.0, 1.0), repeat=len(bounds))])
+        if len(bounds) == 2:
+            signs = signs[[0, 2, 3, 1]]  # around it
+        J = self.jacobian(theta, strict=strict)
+        A = np.swapaxes(np.linalg.inv(J), -1, -2) if what == "torque" else J
+        return np.asarray((signs * bounds) @ np.swapaxes(A, -1, -2))
+
+    def torque_box(self, samples: int = SAMPLES) -> Array:
+        """Return joint torques that are allowed all over the domain, whatever their signs, (k,).
+
+        Every combination up to these is within ``torque_polygon`` at all samples of the domain;
+        N m and N, infinite where no motor has a bound.
+        """
+        J = np.abs(self.jacobian(self.samples(samples)))  # motors have J^T times joint torques
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = np.nanmin(self.effort / J, axis=(0, 2))
+            used = np.where(np.isfinite(alone), alone, 0.0) @ J
+            share = np.nanmin(np.where(used > 0.0, self.effort / used, np.inf))
+        return np.asarray(alone * min(1.0, float(share)))
+
+    def motor_gains(
+        self, theta: ArrayLike, K: ArrayLike, D: ArrayLike, *, strict: bool = True
+    ) -> tuple[Array, Array]:
+        """Return stiffness and damping of the motors that are those of the joints: J^T K J.
+
+        Motors with them, at targets that the map leads joint targets to, pull on the joints as
+        springs and dampers there would, to first order in what they are off by.
+
+        Args:
+            theta: Motor values.
+            K: Stiffness of each joint, N m/rad or N/m, shape (k,), or all of them, shape (k, k).
+            D: Damping of each joint, N m s/rad or N s/m, likewise.
+            strict: As of ``joints``.
+        """
+        J = self.jacobian(theta, strict=strict)
+        K, D = (self._matrix(x, name) for x, name in ((K, "K"), (D, "D")))
+        return np.swapaxes(J, -1, -2) @ K @ J, np.swapaxes(J, -1, -2) @ D @ J
+
+    def joint_gains(
+        self, theta: ArrayLike, K: ArrayLike, D: ArrayLike, *, strict: bool = True
+    ) -> tuple[Array, Array]:
+        """Return stiffness and damping of the joints that are those of the motors; see above."""
+        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
+        K, D = (self._matrix(x, name) for x, name in ((K, "K"), (D, "D")))
+        back = np.swapaxes(inverse, -1, -2)
+        return back @ K @ inverse, back @ D @ inverse
+
+    def gain_bounds(
+        self, K: ArrayLike, D: ArrayLike, samples: int = SAMPLES
+    ) -> tuple[Array, Array]:
+        """Return what constant motor gains come to at the joints all over the domain.
+
+        Least and largest diagonal entries of ``joint_gains`` at samples of the domain, for
+        stiffness and for damping, shape (2, k) each.
+        """
+        found = self.joint_gains(self.samples(samples), K, D)
+        ends = [np.diagonal(x, axis1=-2, axis2=-1) for x in found]
+        low, high = ([f(x, axis=0) for x in ends] for f in (np.min, np.max))
+        return np.stack([low[0], high[0]]), np.stack([low[1], high[1]])
+
+    def _matrix(self, given: ArrayLike, name: str) -> Array:
+        """Return values of each coordinate (k,), or of all (k, k), as a matrix."""
+        x, k = numbers(given, name), len(self.motor_names)
+        matrix = np.diag(x) if x.ndim == 1 else x
+        if matrix.shape != (k, k):
+            raise ModelError(f"{name} has the shape {x.shape}; it needs ({k},) or ({k}, {k})")
+        return np.asarray(matrix)
+
+    def reflected_friction(self, theta: ArrayLike, f: ArrayLike, *, strict: bool = True) -> Array:
+        """Return the most that dry friction of the motors (k,) can hold at each joint, (k,)."""
+        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
+        return np.asarray(np.abs(np.swapaxes(inverse, -1, -2)) @ numbers(f, "f"))
+
     def reflected_inertia(self, theta: ArrayLike, J_m: ArrayLike, *, strict: bool = True) -> Array:
         """Return the rotors' inertia at the joints, J^-T J_m J^-1, shape (k, k) or (N, k, k).
 
@@ -142,11 +246,7 @@ class ActuationMap(SubsystemMaps):
             J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
             strict: As of ``joints``.
         """
-        given = numbers(J_m, "J_m")
-        rotors = np.diag(given) if given.ndim == 1 else given
-        k = len(self.motor_names)
-        if rotors.shape != (k, k):
-            raise ModelError(f"J_m has the shape {given.shape}; it needs ({k},) or ({k}, {k})")
+        rotors = self._matrix(J_m, "J_m")
         inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
         return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
 
@@ -302,7 +402,8 @@ def actuation_map(
     Raises:
         ModelError: A name is unknown, motors and joints do not fit, or there are no such formulas.
     """
-    graph = build(replace(as_mechanism(model), actuators=(), motions=()))
+    mechanism = as_mechanism(model)
+    graph = build(replace(mechanism, actuators=(), motions=()))
     motors = motors_of(graph) if motors is None else motors
     kept = [*inputs_of(graph, motors).columns, *inputs_of(graph, joints or ()).columns]
     graph = with_balls(graph, kept)
@@ -325,4 +426,5 @@ def actuation_map(
         by_motors = chart.names == tuple(names[0])
         inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))
-    return ActuationMap(given[0].names, given[1].names, tuple(drives))
+    rated = (limits_of_motors(mechanism, given[0].names, what) for what in ("effort", "velocity"))
+    return ActuationMap(given[0].names, given[1].names, tuple(drives), *rated)

@@ -36,6 +36,8 @@ from regularize.mechanism.graph import (
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import joint_screws
+from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.motors import effort_of
 from regularize.repair.statics.passive_freedoms import balls_of
 from regularize.tolerances import EXACT, RTOL, UNNOTICED
 
@@ -139,6 +141,19 @@ def motors_of(graph: Graph) -> list[str]:
     if not motors:
         raise ModelError("the model names no motor within a loop; name them, and their joints")
     return motors
+
+
+def limits_of_motors(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
+    """Return efforts, or rates, of motors' coordinates, infinite where the model states none."""
+    rates = []
+    for name in names:
+        joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
+        values = getattr(joint.limits, what, None)
+        if what == "effort":
+            values = effort_of(mechanism, joint)
+        freedom = int(name.rpartition("[")[2][:-1]) if name.endswith("]") else 0
+        rates.append(np.inf if values is None else float(values[freedom]))
+    return np.array(rates)
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:

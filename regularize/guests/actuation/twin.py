@@ -17,10 +17,18 @@ from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
-from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism
+from regularize.mechanism.mechanism import (
+    Actuator,
+    ActuatorGains,
+    Mechanism,
+    Model,
+    as_mechanism,
+)
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1
+#: What motors lose of their forces.
+LOSSES = ("damping", "friction")
 #: How far joints that no motor drives are moved where they have no limits, rad and m.
 REACH = 0.5
 
@@ -92,7 +100,8 @@ def serial_twin(
         )
     theta = m.samples(SAMPLES)
     q = m.joints(theta)
-    twin = _driven(twin, m, theta, q, mechanism)
+    twin = _driven(twin, m, theta, q)
+    twin = _with_servos(twin, m, mechanism, stored_configuration(graph))
     return _compared(mechanism, twin, m, theta, q)
 
 
@@ -204,15 +213,12 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     return bodies
 
 
-def _driven(
-    twin: Mechanism, m: ActuationMap, theta: Array, q: Array, mechanism: Mechanism
-) -> Mechanism:
+def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechanism:
     """Return the twin with limits of its driven joints from those of the motors."""
     G = m.jacobian(theta)
-    effort, speed = (_rated(mechanism, m.motor_names, what) for what in ("effort", "velocity"))
-    # What one joint can have while the others have none is at least this everywhere.
-    torque = _weighted(np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))), effort)
-    rate = _weighted(np.abs(G), speed)
+    # The most that one joint can have is at least this everywhere.
+    torque = _weighted(np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))), m.effort)
+    rate = _weighted(np.abs(G), m.speed)
     values = {
         name: (q[:, i].min(), q[:, i].max(), rate[:, i].min(), torque[:, i].min())
         for i, name in enumerate(m.joint_names)
@@ -236,21 +242,52 @@ def _driven(
     return replace(twin, joints=tuple(joints))
 
 
+def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism, q: Array) -> Mechanism:
+    """Return the twin with what motors have of springs, damping and friction, at a pose q.
+
+    Where servos drive all motors of a subsystem, servos drive its joints.
+    """
+    names = coordinate_names(mechanism)
+    theta = q[[names.index(name) for name in m.motor_names]]
+    motors = [mechanism.joint(name.partition("[")[0]) for name in m.motor_names]
+    acting = [[a for a in mechanism.actuators if a.joint == joint.name] for joint in motors]
+    gains = np.zeros((2, len(motors)))
+    for i, servos in enumerate(acting):
+        law = servos[0].gains if len(servos) == 1 and motors[i].freedoms == 1 else None
+        if law is not None:
+            gains[:, i] = law.position or 0.0, law.velocity or 0.0
+            gains[:, i] *= servos[0].gear ** 2
+    stated = [joint.dynamics.stated() if joint.freedoms == 1 else {} for joint in motors]
+    losses = [[float(d[key][0]) if key in d else 0.0 for d in stated] for key in LOSSES]
+    K, D = (np.diag(x) for x in m.joint_gains(theta, *gains, strict=False))
+    damping = np.diag(m.joint_gains(theta, gains[0], losses[0], strict=False)[1])
+    friction = m.reflected_friction(theta, losses[1], strict=False)
+    if not np.isfinite([K, D, damping, friction]).all():
+        return twin
+    driven = {name: i for i, name in enumerate(m.joint_names)}
+    held = {i for d in m.drives if gains[0][list(d.motors)].all() for i in d.joints}
+    joints, actuators = [], [*twin.actuators]
+    for joint in twin.joints:
+        if joint.name in driven:
+            i = driven[joint.name]
+            own = joint.dynamics.stated()
+            added = {"damping": damping[i], "friction": friction[i]}
+            more = {key: own.get(key, 0.0) + value for key, value in added.items() if value}
+            joint = replace(joint, dynamics=replace(joint.dynamics, **more))
+            if i in held:
+                effort = None if joint.limits is None else joint.limits.effort
+                force = None if effort is None else (-float(effort[0]), float(effort[0]))
+                law = ActuatorGains(float(K[i]), float(K[i]), float(D[i]))
+                servo = Actuator(joint.name, joint.name, kind="position", gains=law)
+                actuators.append(replace(servo, force_range=force))
+        joints.append(joint)
+    return replace(twin, joints=tuple(joints), actuators=tuple(actuators))
+
+
 def _weighted(weights: Array, values: Array) -> Array:
     """Return weighted sums of values (N, k), in which zero times infinity is zero."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
-
-
-def _rated(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
-    """Return effort or velocity limits of motors, infinite where the model states none."""
-    rates = []
-    for name in names:
-        joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
-        values = getattr(joint.limits, what, None)
-        freedom = int(name.rpartition("[")[2][:-1]) if name.endswith("]") else 0
-        rates.append(np.inf if values is None else float(values[freedom]))
-    return np.array(rates)
 
 
 def _compared(

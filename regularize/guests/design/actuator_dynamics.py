@@ -248,7 +248,16 @@ class Limit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReducedModel(ShortRepr, EquationOfMotion):
-    r"""Inverse and forward dynamics of a mechanism in its actuator coordinates.
+    r"""Inverse and forward dynamics of a mechanism in its actuator coordinates (Brüls 2003).
+
+    Its equation of motion is τ = H(θ) θ̈ + D(θ) (θ̇ᵢ θ̇ⱼ) − p(θ), with s inputs θ in radians and
+    metres, efforts τ in N and N m. H has the shape (..., s, s), D of the s (s + 1) / 2 products of
+    rates (..., s, P), and p of gravity, springs and loads (..., s).
+
+    Example:
+        >>> model = rg.reduced_model("assets/planar_fourbar.urdf", ["A"])
+        >>> print(model.H([[0.1]]), model.p([[0.1]]), model.q_theta([[0.1]]).shape)
+        >>> torque = model.inverse_dynamics([[0.1]], [[1.0]], [[0.0]])
 
     Attributes:
         inputs: Names of the actuated coordinates, in the order of :math:`\theta`.

@@ -165,7 +165,19 @@ class DistinctPoses(ShortRepr):
 
 
 class Configurations(NamedColumns):
-    """Coordinates of all joints in ``q``, shape (..., solutions, n), of the ``graph``."""
+    """Configurations of a mechanism, as ``configurations`` and ``ClosedForm.solve`` find them.
+
+    Leading axes are those of the inputs; the last axes are those of the solutions and of all n
+    coordinates. Those that do not exist are NaN.
+
+    Example:
+        >>> modes = rg.configurations("assets/planar_fourbar.urdf", ["A"], [0.1, 0.2])
+        >>> print(modes.q.shape, modes.names, modes.columns()["C"], modes.pose("coupler").shape)
+
+    Attributes:
+        graph: The mechanism's graph.
+        q: Coordinates of all joints in radians and metres, shape (..., solutions, n).
+    """
 
     graph: Graph
     q: Coordinates

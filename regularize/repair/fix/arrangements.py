@@ -93,11 +93,13 @@ def several(reduction: Reduction) -> Iterator[list[Edge]]:
 
 def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
     """Yield arrangements of the catalogue that fit, each with the joint changes that make it."""
-    stress, driven = MechanismStress.of(reduction), driven_joints(reduction)
-    for edges in several(reduction):
-        cell = reduction.cell_at.get(edges[0].index)
-        if cell is None or not cell.redundant:
+    cells, driven = reduction.cell_at, driven_joints(reduction)
+    curable = reduction.curable
+    for edges in several(reduction) if curable else ():
+        cell = cells[edges[0].index]
+        if cell not in curable:
             continue
+        stress = MechanismStress.of(reduction)
         lie, offsets = _lie(stress, edges), _offsets(stress, edges)
         for entry in catalogue():
             if entry.kind != edges[0].joint.kind or entry.lie not in (lie, "any"):
@@ -147,7 +149,7 @@ def arrangement_of(reduction: Reduction, changes: Sequence[JointChange]) -> str 
 def _axis(stress: MechanismStress, edge: EdgeId) -> tuple[Direction, Array] | None:
     """Return direction of a joint's axis, slide or normal, and a point there; None without any."""
     joint, place = stress.reduction.graph.edges[edge].joint, stress.equilibrium.origin(edge)
-    if joint.kind == "spherical":
+    if joint.kind == "spherical" or not joint.freedoms:
         return None
     turning = [column for column in joint.screws.T if np.any(column[3:])]
     axis, point, _ = axis_of((turning or [joint.screws[:, 0]])[0])

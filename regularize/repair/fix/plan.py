@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,17 +13,15 @@ from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Transform
 from regularize.lie.screw import axis_of, inverse, transform
-from regularize.loops.assembly import with_coordinates
-from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, changed_joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held, designed, few
-from regularize.repair.statics.cure import Cure, changed, closure_rank
+from regularize.repair.fix.superfluous import referred, without, without_idle, without_implied
+from regularize.repair.statics.cure import Cure, changed
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
 from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
 from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, with_joints
@@ -106,9 +104,40 @@ def plan(
             "the loops are open, so what is redundant depends on how they are closed; see "
             "`regularize check`"
         )
+    smaller, idle = reduction, tuple[Joint, ...]()
+    if reduction.idle_rows and (remove or designed(mechanism)):
+        smaller, idle = without_idle(reduction, patcher, welds=not remove)
+    if not idle:
+        return _isostatic_plan(reduction, patcher, remove, slack)
+    try:
+        planned = _isostatic_plan(smaller, patcher, remove, slack)
+    except UnsupportedExport:
+        planned = _as_it_is(smaller)
+    links = planned.slack or WantedSlack()
+    expected = planned.expected or with_joints(
+        smaller.mechanism, (wanted.replacement for wanted in planned.wanted)
+    )
+    links = replace(links, removed=(*idle, *links.removed))
+    return replace(planned, reduction=reduction, slack=links, expected=expected)
+
+
+def _as_it_is(reduction: Reduction) -> FixPlan:
+    """Plan no change of kinds, and say how many equations stay redundant (REG202)."""
+    left = reduction.redundant
+    stay = f"{counted(left, 'redundant equation')} {'stays' if left == 1 else 'stay'}"
+    message = f"{stay}: no joint that this {reduction.mechanism.format} file can hold takes more"
+    findings = (Diagnostic("REG202", "warning", f"{message} away"),) if left else ()
+    return FixPlan(reduction, (), isostatic=True, findings=findings, left=left)
+
+
+def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack: bool) -> FixPlan:
+    """Plan the changes that make a model isostatic; raises ``UnsupportedExport``."""
+    mechanism = reduction.mechanism
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
     kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    if not reduction.curable:
+        raise UnsupportedExport(_why_not(reduction, patcher, kinds, ""))
     planned = _as_designers_do(reduction, patcher, kinds, remove) or _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)
@@ -162,8 +191,9 @@ def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
     for keep in (limited, set()) if limited else (set(),):
         if found := cures(reduction, limit=1, keep=keep, kinds=kinds, tries=TRIES):
             wanted = wanted_kinds(reduction.mechanism, found[0].changes)
-            return FixPlan(reduction, wanted, isostatic=True, findings=_evidence(reduction))
-    allowed, changes = reduction.remaining, list[JointChange]()
+            left, seen = reduction.idle_rows, _evidence(reduction)
+            return FixPlan(reduction, wanted, isostatic=True, findings=seen, left=left)
+    allowed, changes = reduction.remaining + reduction.idle_rows, list[JointChange]()
     if reduction.removed:  # no more stays than what special dimensions make redundant
         changes = gaining_changes(reduction, kinds)
         if not 0 < sum(change.gain for change in changes) <= reduction.redundant:
@@ -182,16 +212,8 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     smaller, removed = without_implied(reduction, kinds, patcher.removable)
     if not removed:
         return None
-    planned = (
-        _by_kinds(smaller, kinds) if smaller.redundant else FixPlan(smaller, (), isostatic=True)
-    )
-    if planned is None and designed(reduction.mechanism):
-        message = f"{counted(smaller.redundant, 'redundant equation')} of what is left stay"
-        finding = Diagnostic("REG202", "warning", message)
-        left = smaller.redundant
-        planned = FixPlan(smaller, (), isostatic=True, findings=(finding,), left=left)
-    if planned is None:
-        return None
+    planned = _by_kinds(smaller, kinds) if smaller.redundant else None
+    planned = planned or _as_it_is(smaller)
     expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
     return replace(
         planned, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
@@ -217,7 +239,12 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
     """Return why no change of joints works, and what the user can do instead."""
     format = reduction.mechanism.format
     changeable = [name for name, held in kinds.items() if held]
-    if not changeable:
+    if not reduction.curable:
+        idle = [j for j in reduction.mechanism.joints if j.repeated or j in reduction.idle_joints]
+        said = listed([f"`{joint.name}`" for joint in idle])
+        text = f"no other kind of joint takes away what {said} said twice: "
+        text += "leave joints out whose bodies others hold together, and make mates one joint"
+    elif not changeable:
         text = f"this {format} file holds no other kind of joint at any of its loops"
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
@@ -278,7 +305,7 @@ def as_said(reduction: Reduction, wanted: Collection[WantedKind], **more: Any) -
         return planned
     mechanism = with_joints(reduction.mechanism, (each.replacement for each in kinds))
     for joint in loose:
-        mechanism = _without(mechanism, joint)
+        mechanism = without(mechanism, joint)
     return replace(planned, slack=WantedSlack(removed=loose), expected=mechanism)
 
 
@@ -390,7 +417,7 @@ def _planned(
         joint = before.joint(cut.name)
         # A cut joint without rows of its own holds nothing that other joints do not hold.
         idle = len(weld.rows) == (0 if weld.point else cut.freedoms)
-        if joint.closure and idle and not _referred(before, joint):
+        if joint.closure and idle and not referred(before, joint):
             removed.append(joint)
             changes.pop(joint.name, None)
         elif weld.implied:
@@ -400,7 +427,7 @@ def _planned(
                 return None
             slackened.append(change)
     for joint in removed:
-        expected = _without(expected, joint)
+        expected = without(expected, joint)
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
     same = same_motion(after, reduction)
     if not same or after.redundant > reduction.remaining or not (slackened or removed):
@@ -433,55 +460,3 @@ def _planned(
         slack=WantedSlack(tuple(links), shares, tuple(removed)),
         expected=expected,
     )
-
-
-def without_implied(
-    reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
-) -> tuple[Reduction, tuple[Joint, ...]]:
-    """Remove closing joints all of whose equations provably follow from others.
-
-    Of closing joints that do the same, one stays that can become most other kinds.
-    """
-    removed: list[Joint] = []
-    q = np.array(reduction.q)
-    for cell in reduction.cells:
-        q[reduction.graph.columns(cell.edges)] = cell.configurations[-1]
-    placed = with_coordinates(reduction.mechanism, q)
-    free = _freedoms(placed, reduction.rtol)
-    joints = reduction.mechanism.joints[::-1]
-    for joint in sorted(joints, key=lambda joint: len(kinds[joint.name])):
-        count, mechanism = 6 - joint.freedoms, reduction.mechanism
-        closes = joint.closure or designed(mechanism)
-        if not closes or reduction.removed < count or _referred(mechanism, joint):
-            continue
-        without = _without(placed, joint)
-        if not removable(joint) or _freedoms(without, reduction.rtol) > free:
-            continue
-        smaller = reduce(_without(mechanism, joint), rtol=reduction.rtol, seed=reduction.seed)
-        if same_motion(smaller, reduction) and smaller.removed == reduction.removed - count:
-            reduction, placed = smaller, without
-            removed.append(joint)
-    return reduction, tuple(removed)
-
-
-def _without(mechanism: Mechanism, joint: Joint) -> Mechanism:
-    """Return the mechanism without one joint."""
-    return replace(mechanism, joints=tuple(j for j in mechanism.joints if j.name != joint.name))
-
-
-def _freedoms(mechanism: Mechanism, rtol: float) -> int:
-    """Count the independent velocities of a mechanism at its stored configuration."""
-    graph = build(mechanism)
-    freedoms = graph.freedoms
-    for cell in graph.cells:
-        loops = sized_loops(graph, graph.position, cell)
-        freedoms -= closure_rank(loops, loops.state(graph.position[loops.columns]), rtol)
-    return freedoms
-
-
-def _referred(mechanism: Mechanism, joint: Joint) -> bool:
-    """Say whether a coupling, actuator or prescribed motion names a joint."""
-    names = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
-    names += [actuator.joint for actuator in mechanism.actuators]
-    names += [motion.joint for motion in mechanism.motions]
-    return joint.name in names

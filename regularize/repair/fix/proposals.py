@@ -235,7 +235,9 @@ def proposals(
     mobility = reduction.mobility
     if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second
-    entries = [Advice(c.changes, reduction.redundant, 0, mobility, False, reduction) for c in cures]
+    idle = reduction.idle_rows
+    gain = reduction.redundant - idle
+    entries = [Advice(c.changes, gain, idle, mobility, False, reduction) for c in cures]
     edges = reduction.graph.edges
     order = {joint.name: i for i, joint in enumerate(reduction.mechanism.joints)}
     tried = {_key(entry.changes) for entry in entries}

@@ -31,7 +31,7 @@ from regularize.repair.nominal.nearest import (
     nearly_closed,
 )
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
-from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
+from regularize.tolerances import EXACT, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 from regularize.words import SLIGHT
 

@@ -16,13 +16,13 @@ import numpy as np
 from scipy.stats import chi2
 
 from regularize.lie.arrays import Array, Coordinates
-from regularize.loops.assembly import CLOSED, assemble, largest_error, with_coordinates
+from regularize.loops.assembly import CLOSED, assemble, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.cycles import Cycle, minimum_cycle_basis
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
-from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.reading import Letter, Level, Move, Reading, as_written
 from regularize.proofs.special import special_lengths
@@ -34,7 +34,14 @@ from regularize.reduction.mobility import (
 )
 from regularize.reduction.reduce import reduce
 from regularize.repair.nominal.idealise import off_line, places_of
-from regularize.repair.nominal.nearest import SHOWN, JointPlaces, Nearest, Unknowns, nearest, nearly_closed
+from regularize.repair.nominal.nearest import (
+    SHOWN,
+    JointPlaces,
+    Nearest,
+    Unknowns,
+    nearest,
+    nearly_closed,
+)
 from regularize.repair.statics.joint_changes import with_joints
 from regularize.tolerances import EXACT, TINY, VANISHING, Tolerances
 from regularize.words import SLIGHT
@@ -189,9 +196,7 @@ def _nearly_closed(
     return loops, np.array(q[loops.columns])
 
 
-def _candidates(
-    loops: LoopKinematics, q: Coordinates, near: float
-) -> tuple[list[int], int | None]:
+def _candidates(loops: LoopKinematics, q: Coordinates, near: float) -> tuple[list[int], int | None]:
     """List numbers of motions that rounding may have hidden, the largest first.
 
     The second is that of loops that are open and where nothing more may move, else None.
@@ -226,7 +231,9 @@ def _with_motions(
     weights, excluded = _weights(places, levels), False
 
     def tried(aligned: tuple[float, float], **unknowns: Any) -> _Found | None:
-        change = nearest(mechanism, edges, q, motions, Unknowns(aligned=aligned, as_placed=True, **unknowns))
+        change = nearest(
+            mechanism, edges, q, motions, Unknowns(aligned=aligned, as_placed=True, **unknowns)
+        )
         if change.error > EXACT.same:
             return None
         share = _share(change, weights) if "weights" in unknowns else 0.0

@@ -111,7 +111,7 @@ class JointChange:
 
 def clearance(joint: Joint, to_world: Transform) -> JointChange:
     """Return the change that gives a joint play, by the adjoint from its frame to the world."""
-    held = np.linalg.svd(joint.screws)[0][:, joint.freedoms :]
+    held = np.linalg.svd(joint.screws)[0][:, joint.freedoms :] if joint.freedoms else np.eye(6)
     make = partial(changed_joint, joint, "free", joint_screws("free"), IDENTITY)
     return JointChange(joint.name, joint.kind, CLEARANCE, make, arrays.read_only(to_world @ held))
 

@@ -92,8 +92,7 @@ class MechanismStress:
         loops, poses = self.reduction.loops, self.reduction.reference.T_world_node[0]
         R = (poses[loops.row(edge.parent)] @ edge.T_parent)[:3, :3]
         to_world = screw.adjoint(self.equilibrium.origin(e))
-        loose = [clearance(joint, to_world)] if joint.freedoms else []
-        return loose + [
+        return [clearance(joint, to_world)] + [
             JointChange(
                 joint.name,
                 joint.kind,

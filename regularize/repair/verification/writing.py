@@ -19,12 +19,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lxml import etree
-
 from regularize.adapters import adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
+from regularize.adapters.shapes.density import with_usual_density
 from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
@@ -32,31 +31,19 @@ from regularize.errors import ReadError, RegularizeError, UnsupportedExport
 from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
-from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import segments
 from regularize.mechanism.mechanism import Mechanism, refuse_elastic
+from regularize.mechanism.motors import with_efforts
 from regularize.reduction.reduce import Reduction
+from regularize.repair.verification.cad_meshes import shapes_as_meshes
 from regularize.repair.verification.comparison import INSIDE
 from regularize.repair.verification.differences import differences
+from regularize.repair.verification.left_behind import left_behind
 from regularize.tolerances import EXACT
 
-#: Elements that programs look for, one finding each; by format, as paths from any place.
-EACH = {
-    "mjcf": (
-        *("sensor/*", "contact/exclude", "contact/pair", "tendon/*", "camera", "light", "key"),
-        *("deformable/*", "extension/plugin", "actuator/*"),
-    ),
-    "urdf": ("gazebo", "ros2_control", "safety_controller", "calibration", "sensor"),
-    "sdf": ("plugin", "sensor", "light", "actor"),
-}
-#: Attributes of a fixed tendon that exert no force.
-SEEN = {"name", "class", "group", "rgba", "width", "material", "user"}
-#: Elements that say how a file looks or is solved, one finding for all of a kind.
-TOGETHER = {
-    "mjcf": ("option", "size", "visual", "statistic", "custom", "material", "texture", "site"),
-    "urdf": (),
-    "sdf": ("physics", "frame", "material"),
-}
+#: Formats of engines that move no bodies without mass.
+MOVED = ("mjcf", "drake")
 
 
 def write_verified(
@@ -79,6 +66,21 @@ def write_verified(
     adapter, target = adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
+    assumed: tuple[Diagnostic, ...] = ()
+    if format in MOVED:
+        mechanism, assumed = with_usual_density(mechanism)
+    with shapes_as_meshes(mechanism, adapter, target) as model:
+        return (*assumed, *_written_whole(model, path, adapter, target, reduction))
+
+
+def _written_whole(
+    mechanism: Mechanism,
+    path: str | os.PathLike[str],
+    adapter: Adapter,
+    target: Path,
+    reduction: Reduction | None,
+) -> tuple[Diagnostic, ...]:
+    """Write a model into temporary files, verify them, and put them into their places."""
     place = temporary(target, target.suffix)
     try:
         known = {target: target.read_bytes()} if target.exists() else {}
@@ -137,7 +139,7 @@ def _written_anew(
         raise UnsupportedExport(f"the model has text that cannot be written: {error}") from error
     # Meshes are named from the place of the file from now on.
     findings += _verified(replace(model, path=os.fspath(place)), place, adapter, reduction)
-    return [*findings, *left_behind(mechanism, adapter.label, place)]
+    return [*findings, *left_behind(mechanism, adapter, place)]
 
 
 def replaceable(path: str | os.PathLike[str]) -> Path:
@@ -197,87 +199,6 @@ def _refuse_others(target: Path, adapter: Adapter, written: list[Path]) -> None:
                 f"{file.path} lists closing joints, and would be read along with it; write into "
                 "another folder, or move that file"
             )
-
-
-def left_behind(mechanism: Mechanism, target: str, new: Path) -> Iterator[Diagnostic]:
-    """Yield a finding for each element of the original file that the new file lacks."""
-    kinds = EACH.get(mechanism.format)
-    if kinds is None or mechanism.path is None:
-        return
-    copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
-    copies = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
-    motors = {actuator.name for actuator in mechanism.actuators}
-    files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
-    roots = {file: root for file, root in files.items() if root is not None}
-    ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
-    ties = {
-        value
-        for root in roots.values()
-        for kind in ("actuator/*", "equality/tendon")
-        for element in root.iterfind(kind)
-        for key, value in element.attrib.items()
-        if key.startswith("tendon")
-    }
-
-    def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
-        """Return the finding that an element stays behind."""
-        message = f"{target}: {what} stays behind in {Path(file).name}"
-        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
-
-    for file, root in roots.items():
-        for kind in kinds:
-            for element in root.iterfind(f".//{kind}"):
-                copy = (element.tag, dict(element.attrib)) in copies and not len(element)
-                motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
-                # A tendon that exerts no force is in the motor or the equality that it is for.
-                summed = element.tag == "fixed" and element.get("name") in ties
-                if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
-                    yield stays(_called(element), file, element)
-        for kind in TOGETHER[mechanism.format]:
-            found = [each for each in root.iterfind(f".//{kind}") if _says(each, copies)]
-            if found:
-                times = "" if len(found) == 1 else f" ({len(found)} times)"
-                yield stays(f"<{kind}>{times}", file, found[0])
-
-
-def _root(file: str) -> etree._Element | None:
-    """Parse a file; None where it is gone or no XML."""
-    try:
-        parser = etree.XMLParser(
-            resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
-        )
-        return etree.parse(as_utf8(file), parser).getroot()
-    except (OSError, etree.XMLSyntaxError):
-        return None
-
-
-def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | None]) -> bool:
-    """Say whether an actuator of MJCF is one of the motors that the mechanism has."""
-    name = element.get("name")
-    if name is not None:
-        return name in motors
-    pulls = element.get("tendon") in ropes if element.get("tendon") else False
-    return not pulls and not any(element.get(key) for key in ("site", "cranksite", "body"))
-
-
-def _called(element: etree._Element) -> str:
-    """Return words for an XML element: its tag with its name or that of its reference."""
-    name = element.get("name") or element.get("reference")
-    if name is None and element.get("body1"):
-        name = f"{element.get('body1')} and {element.get('body2')}"
-    if name is None and element.get("tendon"):
-        return f"<{element.tag}> on tendon `{element.get('tendon')}`"
-    return f"<{element.tag}>" + (f" `{name}`" if name else "")
-
-
-def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> bool:
-    """Say whether an element holds anything but gravity that the new file lacks."""
-    attributes = {key: value for key, value in element.attrib.items() if key != "gravity"}
-    kept = any(
-        tag == element.tag and attributes.items() <= values.items() for tag, values in copies
-    )
-    inside = any((child.tag, dict(child.attrib)) not in copies for child in element)
-    return bool((attributes and not kept) or inside or (element.text or "").strip())
 
 
 def try_engine(path: Path, format: str) -> str | None:
@@ -368,6 +289,8 @@ def prepared(
     mechanism: Mechanism, adapter: Adapter, folder: Path
 ) -> tuple[Mechanism, list[Diagnostic]]:
     """Return a model with names, meshes and a pose that a format holds, and findings."""
+    if adapter.name.startswith("urdf") or adapter.name == "sdf":  # no actuators with limits
+        mechanism = with_efforts(mechanism)
     names, ground = {body.name for body in mechanism.bodies}, mechanism.ground
     stems = {name: f"{name}_body" for name in (names & adapter.reserved) - {ground}}
     if adapter.name.startswith("urdf"):
@@ -449,8 +372,8 @@ def with_meshes_from(
                 why = f"it is not found, or none of {takes}"
                 if INSIDE in (shape.uri or ""):
                     why = (
-                        "it lies inside of a CAD file, which engines do not open; export it as a "
-                        "mesh"
+                        "it lies inside of a CAD file, which engines do not open, and cannot be "
+                        "made a mesh here: pip install 'pin-regularize[brep]'"
                     )
                 what = f"mesh `{shape.uri}` of body `{body.name}`"
                 message = f"{adapter.label}: {what} is left out: {why}"

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -107,45 +106,6 @@ def test_power_is_the_same_on_both_sides(name: str) -> None:
     rotors = rng.uniform(0.5, 1.0, theta.shape[1])
     energy = np.einsum("ni,nij,nj->n", joint_rate, m.reflected_inertia(theta, rotors), joint_rate)
     assert np.allclose(energy, np.einsum("ni,i,ni->n", rate, rotors, rate), rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lines", [300, 10_000])
-@pytest.mark.parametrize("name", NAMES)
-def test_no_jump_along_lines_of_the_domain(name: str, lines: int) -> None:
-    _, m = made(name)
-    a, b = m.samples(lines, seed=2), m.samples(lines, seed=3)
-    steps = np.linspace(0.0, 1.0, 101)[:, None, None]
-    q = m.joints((a + steps * (b - a)).reshape(-1, a.shape[1]), strict=False)
-    q = q.reshape(101, lines, -1)
-    jump = np.abs(np.diff(q, axis=0))
-    usual = np.nanmedian(jump)
-    assert np.nanmax(jump) < 60.0 * usual + 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["rsu_ankle", "strut_knee", "six_bar"])
-def test_short_ways_end_where_many_shorter_ones_do(name: str) -> None:
-    """Whatever way is one step of the compiled kernel, and up to singularities."""
-    drive = DRIVES[name]()
-    robot, rng = rg.to_pinocchio(drive.mechanism), np.random.default_rng(0)
-    low, high = np.array([drive.mechanism.joint(n).limits[0] for n in drive.motors]).T
-    places = robot.velocity_indices(drive.motors)
-    q = robot.q0
-    for _ in range(60):
-        change = rng.normal(size=len(low)) * (high - low) * 10.0 ** rng.uniform(-3.0, 0.0)
-        begin, goal = q[places], np.clip(q[places] + change, low, high)
-        ends = []
-        for count in (1, 7):
-            end = q
-            with suppress(rg.ClosureLost):
-                for part in np.linspace(0.0, 1.0, count + 1)[1:]:
-                    values = begin + part * (goal - begin) if part < 1.0 else goal
-                    end = robot.follow(end, dict(zip(drive.motors, values, strict=True)))
-                ends.append(end)
-        assert len(ends) in (0, 2)
-        assert not ends or np.abs(ends[0] - ends[1]).max() < 1e-10
-        q = ends[0] if ends else q
 
 
 @pytest.mark.slow
@@ -560,15 +520,6 @@ def test_a_twin_needs_a_chain_of_joints_that_carries_all_bodies() -> None:
     )
     with pytest.raises(rg.ModelError, match="'toe_joint' hangs on 'rod', which more joints move"):
         rg.serial_twin(model, ["m"], ["knee"])
-
-
-@pytest.mark.slow
-def test_a_twin_in_mujoco_has_no_equality(tmp_path: Path) -> None:
-    mujoco = pytest.importorskip("mujoco")
-    twin = rg.serial_twin(humanoid())
-    rg.save(twin.mechanism, tmp_path / "twin.xml")
-    model = mujoco.MjModel.from_xml_path(str(tmp_path / "twin.xml"))
-    assert (model.neq, model.nv) == (0, 12)
 
 
 def test_a_motor_without_ratings_leaves_those_of_other_subsystems() -> None:

@@ -64,16 +64,8 @@ def reach(robot: rg.Robot, loops: object, frame: str, goal: pin.SE3, solver: str
         if error < 1e-6 and np.max(np.abs(robot.residual(configuration.q))) < 1e-6:
             return step
         # The files are drawn in poses beyond their own limits.
-        velocity = pink.solve_ik(
-            configuration,
-            [task],
-            0.1,
-            solver,
-            damping=1e-6,
-            constraints=[loops],
-            limits=[],
-            safety_break=False,
-        )
+        options = {"damping": 1e-6, "constraints": [loops], "limits": [], "safety_break": False}
+        velocity = pink.solve_ik(configuration, [task], 0.1, solver, **options)
         configuration.integrate_inplace(velocity, 0.1)
     return 20
 

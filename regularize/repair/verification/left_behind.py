@@ -1,0 +1,234 @@
+"""What stands in the file that a model was read from and is not in the one that it is written to.
+
+Sensors, contact exclusions, controllers, solver options are no part of a machine, and no writer
+knows of them; nor does a mechanism hold how bodies touch. Each is named, by its own name or, where
+it is one of many alike, by its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from regularize.adapters.registry import Adapter
+from regularize.escape import as_utf8
+from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.mechanism import Mechanism
+
+#: Elements that programs look for, one finding each; by format, as paths from any place.
+EACH = {
+    "mjcf": (
+        *("sensor/*", "contact/exclude", "contact/pair", "tendon/*", "camera", "light", "key"),
+        *("deformable/*", "extension/plugin", "actuator/*"),
+    ),
+    "urdf": ("gazebo", "ros2_control", "safety_controller", "calibration", "sensor"),
+    "sdf": ("plugin", "sensor", "light", "actor"),
+}
+#: Attributes of a fixed tendon that exert no force.
+SEEN = {"name", "class", "group", "rgba", "width", "material", "user"}
+#: Elements that say how a file looks or is solved, one finding for all of a kind.
+TOGETHER = {
+    "mjcf": (
+        *("option", "size", "visual", "statistic", "custom", "material", "texture", "site"),
+        "hfield",
+    ),
+    "urdf": (),
+    "sdf": ("physics", "frame", "material"),
+}
+
+
+#: Attributes by which MJCF says where something is.
+PLACED = {"pos", "quat", "axisangle", "euler", "xyaxes", "zaxis"}
+EQUALITY = {"name", "class", "active", "body1", "body2", "site1", "site2", "joint1", "joint2"}
+MOTOR = {
+    *("name", "class", "joint", "jointinparent", "tendon", "gear", "ctrllimited", "ctrlrange"),
+    *("forcelimited", "forcerange", "kp", "kv", "dampratio", "gaintype", "biastype", "gainprm"),
+    *("biasprm", "inheritrange", "armature", "damping", "site", "refsite", "body", "cranksite"),
+    *("slidersite", "cranklength"),
+}
+#: Attributes that a mechanism holds, by the elements of MJCF whose others are named; the rest of
+#: the elements are named as a whole, or say how numbers are to be read.
+HELD = {
+    "body": PLACED | {"name", "childclass"},
+    "joint": {
+        *(
+            "name",
+            "class",
+            "type",
+            "pos",
+            "axis",
+            "range",
+            "limited",
+            "ref",
+            "springref",
+            "damping",
+        ),
+        *("springdamper", "stiffness", "armature", "frictionloss", "actuatorfrcrange"),
+        "actuatorfrclimited",
+    },
+    "freejoint": {"name"},
+    "geom": PLACED
+    | {"class", "type", "fromto", "size", "mesh", "rgba", "mass", "density", "shellinertia"}
+    | {"contype", "conaffinity", "friction", "material", "hfield"},
+    "mesh": {"name", "class", "file", "scale", "content_type", "inertia", "vertex", "face"},
+    "connect": EQUALITY | {"anchor"},
+    "weld": EQUALITY | {"anchor", "relpose", "torquescale"},
+    "equality/joint": EQUALITY | {"polycoef"},
+    "equality/tendon": EQUALITY | {"polycoef", "tendon1", "tendon2"},
+    **dict.fromkeys(("motor", "position", "velocity", "general", "damper", "cylinder"), MOTOR),
+}
+#: Formats that hold the friction of shapes.
+ROUGH = ("sdf", "mjcf", "json")
+#: Elements of SDF below links and joints that a mechanism holds, or that are named elsewhere.
+HELD_SDF = {
+    *("pose", "inertial", "mass", "inertia", "ixx", "ixy", "ixz", "iyy", "iyz", "izz", "density"),
+    *("visual", "collision", "geometry", "box", "sphere", "cylinder", "capsule", "ellipsoid"),
+    *("mesh", "size", "radius", "length", "radii", "uri", "scale", "material", "mu", "parent"),
+    *("surface", "friction", "ode", "child", "axis", "axis2", "xyz", "limit", "lower", "upper"),
+    *("effort", "velocity", "dynamics", "damping", "spring_reference", "spring_stiffness"),
+    *("thread_pitch", "screw_thread_pitch", "gearbox_ratio", "gearbox_reference_body", "mimic"),
+    *("multiplier", "offset", "reference", "use_parent_model_frame", "plugin", "sensor", "light"),
+    *("joint", "link"),
+}
+
+
+def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[Diagnostic]:
+    """Yield a finding for each element of the original file that the new file lacks."""
+    target, kinds = adapter.label, EACH.get(mechanism.format)
+    if kinds is None or mechanism.path is None:
+        return
+    copied = _root(str(new)) if new.suffix in (".xml", ".mjcf", ".urdf", ".sdf") else None
+    copies = [] if copied is None else [(e.tag, dict(e.attrib)) for e in copied.iter()]
+    motors = {actuator.name for actuator in mechanism.actuators}
+    files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
+    roots = {file: root for file, root in files.items() if root is not None}
+    ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
+    ties = {
+        value
+        for root in roots.values()
+        for kind in ("actuator/*", "equality/tendon")
+        for element in root.iterfind(kind)
+        for key, value in element.attrib.items()
+        if key.startswith("tendon")
+    }
+
+    def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
+        """Return the finding that an element stays behind."""
+        message = f"{target}: {what} stays behind in {Path(file).name}"
+        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
+
+    for file, root in roots.items():
+        for kind in kinds:
+            for element in root.iterfind(f".//{kind}"):
+                copy = (element.tag, dict(element.attrib)) in copies and not len(element)
+                motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
+                # A tendon that exerts no force is in the motor or the equality that it is for.
+                summed = element.tag == "fixed" and element.get("name") in ties
+                if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
+                    yield stays(_called(element), file, element)
+        for kind in TOGETHER[mechanism.format]:
+            found = [each for each in root.iterfind(f".//{kind}") if _says(each, copies)]
+            if found:
+                times = "" if len(found) == 1 else f" ({len(found)} times)"
+                words = {key for e in found for each in e.iter() for key in each.attrib} - {"name"}
+                words = words if kind in ("option", "size", "visual", "statistic") else set()
+                with_words = f" ({', '.join(sorted(words))})" if words else ""
+                yield stays(f"<{kind}>{times}{with_words}", file, found[0])
+        for tag, (element, names, count) in _unheld(root, mechanism.format, adapter.name).items():
+            times = "" if count == 1 else f" ({count} times)"
+            yield stays(f"{', '.join(f'`{n}`' for n in names)} of <{tag}>{times}", file, element)
+    if mechanism.format == "mjcf":
+        yield from _shapes_without_words(mechanism, target)
+
+
+def _root(file: str) -> etree._Element | None:
+    """Parse a file; None where it is gone or no XML."""
+    try:
+        parser = etree.XMLParser(
+            resolve_entities=False, recover=True, remove_comments=True, huge_tree=True
+        )
+        return etree.parse(as_utf8(file), parser).getroot()
+    except (OSError, etree.XMLSyntaxError):
+        return None
+
+
+def _moves_joints(element: etree._Element, motors: set[str], ropes: set[str | None]) -> bool:
+    """Say whether an actuator of MJCF is one of the motors that the mechanism has."""
+    name = element.get("name")
+    if name is not None:
+        return name in motors
+    pulls = element.get("tendon") in ropes if element.get("tendon") else False
+    return not pulls and not any(element.get(key) for key in ("site", "cranksite", "body"))
+
+
+def _called(element: etree._Element) -> str:
+    """Return words for an XML element: its tag with its name or that of its reference."""
+    name = element.get("name") or element.get("reference")
+    if name is None and element.get("body1"):
+        name = f"{element.get('body1')} and {element.get('body2')}"
+    if name is None and element.get("tendon"):
+        return f"<{element.tag}> on tendon `{element.get('tendon')}`"
+    return f"<{element.tag}>" + (f" `{name}`" if name else "")
+
+
+def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> bool:
+    """Say whether an element holds anything but gravity that the new file lacks."""
+    attributes = {key: value for key, value in element.attrib.items() if key != "gravity"}
+    kept = any(
+        tag == element.tag and attributes.items() <= values.items() for tag, values in copies
+    )
+    inside = any((child.tag, dict(child.attrib)) not in copies for child in element)
+    return bool((attributes and not kept) or inside or (element.text or "").strip())
+
+
+def _unheld(
+    root: etree._Element, format: str, target: str
+) -> dict[str, tuple[etree._Element, list[str], int]]:
+    """Return attributes of MJCF, or elements of SDF, that no mechanism holds.
+
+    They stand by the tag that they belong to, with the first element that has some and how many do.
+    """
+    found: dict[str, tuple[etree._Element, list[str], int]] = {}
+    for element in root.iter(etree.Element):
+        names = _unheld_in(element, target) if format == "mjcf" else []
+        if format == "sdf" and any(a.tag in ("link", "joint") for a in element.iterancestors()):
+            if element.tag in HELD_SDF or element.getparent().tag not in HELD_SDF:
+                continue
+            names = [each.tag for each in element.iter(etree.Element) if not len(each)]
+        if names:
+            tag = element.tag if format == "mjcf" else element.getparent().tag
+            first, known, count = found.get(tag, (element, [], 0))
+            found[tag] = first, [*dict.fromkeys([*known, *names])], count + 1
+    return found
+
+
+def _unheld_in(element: etree._Element, target: str) -> list[str]:
+    """Return the attributes of an MJCF element that no mechanism holds."""
+    holder = element.getparent()
+    above = "" if holder is None else holder.tag
+    tag = element.tag if above != "equality" else f"equality/{element.tag}"
+    held = HELD.get(tag, HELD.get(element.tag))
+    if held is None or above in ("fixed", "spatial", "contact", "sensor"):
+        return []
+    names = [name for name in element.attrib if name not in held]
+    if element.tag == "geom":
+        bits = {element.get(key, "1").strip() for key in ("contype", "conaffinity")}
+        names += ["contype", "conaffinity"] if bits not in ({"0"}, {"1"}) else []
+        rough = element.get("friction", "").split()
+        names += ["friction"] if rough and (len(rough) > 1 or target not in ROUGH) else []
+    return names
+
+
+def _shapes_without_words(mechanism: Mechanism, target: str) -> Iterator[Diagnostic]:
+    """Yield a finding for each plane and height field, which no mechanism holds."""
+    from regularize.adapters.mjcf.compiled import compiled  # with MuJoCo, which has read the file
+
+    source = compiled(str(mechanism.path))
+    for g, kind in source.unshaped.items():
+        name, body = source.model.geom(g).name, source.model.geom_bodyid[g]
+        what = f"<geom>{f' `{name}`' if name else ''} of type {kind}"
+        where = source.model.body(int(body)).name or "world"
+        message = f"{target}: {what} of body `{where}` stays behind in {Path(source.path).name}"
+        yield Diagnostic("REG329", "warning", message, source=source.source("geom", name))
