@@ -14,7 +14,6 @@ from regularize.adapters.sniffers import is_text
 from regularize.errors import ModelError, UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
-from regularize.mechanism.reading import as_written
 from regularize.validation import FLAG, PATH, TEXT, validated
 
 #: Ways to take the numbers of a file.
@@ -77,12 +76,11 @@ def load(
         from regularize.adapters.shapes.density import with_materials  # opens files of shapes
 
         mechanism = with_materials(mechanism)
-    if reading == "written" or as_designed or absorb_gaps:
-        mechanism = as_written(mechanism)
-    elif mechanism.reading is not None and mechanism.reading.levels:
-        from regularize.repair.nominal.reading import meant  # the analysis of mobility
+    if mechanism.reading is not None and mechanism.reading.levels:
+        from regularize.repair.nominal.reading import as_read  # the analysis of mobility
 
-        mechanism = meant(mechanism)
+        literal = reading == "written" or as_designed or absorb_gaps
+        mechanism = as_read(mechanism, "written" if literal else "meant")
     if absorb_gaps:
         from regularize.repair.nominal.absorb import with_gaps_absorbed
 

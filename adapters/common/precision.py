@@ -25,7 +25,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log
 from regularize.mechanism.graph import joined
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Convention, Level, Precision, Reading
+from regularize.mechanism.reading import Convention, Level, NumberFormat, Reading
 
 #: Digits from which a number is as exact as the arithmetic; what single precision tells for sure.
 FULL, SINGLE = 12, 7
@@ -215,7 +215,7 @@ def _telling(numbers: Sequence[_Written]) -> list[_Written]:
     return [n for n in with_fraction if n.value != 0.0 or n.digits[0] > 2]
 
 
-def _digits(numbers: Sequence[_Written], habit: Precision) -> int:
+def _digits(numbers: Sequence[_Written], habit: NumberFormat) -> int:
     """Return the most decimals, or significant digits, of some numbers."""
     which = 0 if habit.convention == "decimals" else 1
     return max((n.digits[which] for n in _telling(numbers)), default=0)
@@ -223,24 +223,24 @@ def _digits(numbers: Sequence[_Written], habit: Precision) -> int:
 
 def _rounded(
     group: str, numbers: Sequence[_Written], convention: Convention, digits: int | None
-) -> Precision:
+) -> NumberFormat:
     """Return the habit of numbers with so many decimals or significant digits."""
     largest = max(abs(n.value) for n in numbers) or 1.0
     decimals = convention == "decimals"
     unit = 0.5 * 10.0 ** -(digits or 0) if decimals else _last_place(largest, digits or 0)
-    return Precision(group, convention, digits, unit)
+    return NumberFormat(group, convention, digits, unit)
 
 
-def _habit(group: str, numbers: Sequence[_Written]) -> Precision:
+def _habit(group: str, numbers: Sequence[_Written]) -> NumberFormat:
     """Learn how the numbers of a group are written."""
     telling = _telling(numbers)
-    chosen = Precision(group, "chosen", None, 0.0)
+    chosen = NumberFormat(group, "chosen", None, 0.0)
     if not telling:
         return chosen
     decimals, significant = np.array([n.digits for n in telling]).T
     most, longest = int(decimals.max()), int(significant.max())
     if longest >= FULL:
-        return Precision(group, "exact", None, 0.0)
+        return NumberFormat(group, "exact", None, 0.0)
     fractions = [n for n in telling if n.value % 1.0]
     by_hand = most < UNUSUAL and all(n.constant is not None for n in fractions)
     if len(telling) < FEW or (fractions and by_hand):
@@ -262,9 +262,9 @@ def _last_place(value: float, digits: int) -> float:
     return float(0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1))
 
 
-def merged(files: Mapping[str, FileNumbers]) -> tuple[Precision, ...]:
+def merged(files: Mapping[str, FileNumbers]) -> tuple[NumberFormat, ...]:
     """The habits of several files, the coarser one where two have a group in common."""
-    found: dict[str, Precision] = {}
+    found: dict[str, NumberFormat] = {}
     for numbers in files.values():
         for name, habit in numbers.habits.items():
             if name not in found or found[name].half_unit < habit.half_unit:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from regularize.mechanism.joint import Joint
-    from regularize.mechanism.mechanism import Mechanism
 
 Convention: TypeAlias = Literal["decimals", "significant", "exact", "chosen"]
 #: Metres and radians by which the frame of a joint on its parent may be off in each direction, and
@@ -20,7 +19,7 @@ Move: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Precision:
+class NumberFormat:
     """How the numbers of one group of attributes are written.
 
     Attributes:
@@ -72,7 +71,7 @@ class Reading:
     """
 
     as_: Literal["written", "meant", "undecided"] = "written"
-    precision: tuple[Precision, ...] = ()
+    precision: tuple[NumberFormat, ...] = ()
     levels: Mapping[str, Level] = field(default_factory=dict)
     base: tuple[Joint, ...] | None = None
     written: tuple[Joint, ...] | None = None
@@ -83,7 +82,7 @@ class Reading:
     literal: bool = False
 
     @property
-    def _coarsest(self) -> Precision | None:
+    def _coarsest(self) -> NumberFormat | None:
         rounded = [p for p in self.precision if p.digits is not None]
         return max(rounded, key=lambda p: p.half_unit, default=None)
 
@@ -113,8 +112,8 @@ class Reading:
         says = "its loops stay open" if not letter.closed else f"{letter}"
         if possible is not None:
             return (
-                f"{self.digits} cannot tell whether {possible} is meant: moves up to "
-                f"{_sizes(self.moved)}, about as much as rounding, are between; by the letter: {says}"
+                f"{self.digits} cannot tell whether {possible} is meant: joints are off that by up "
+                f"to {_sizes(self.moved)}, about as much as rounding; by the letter: {says}"
             )
         return (
             f"read within the rounding of {self.digits}, joints moved by at most "
@@ -138,13 +137,3 @@ class Reading:
 
 def _sizes(moved: Move) -> str:
     return f"{1e3 * moved[0]:.2g} mm and {math.degrees(moved[1]):.2g}°"
-
-
-def as_written(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism with the joints that its file says literally, and nothing else read in."""
-    reading = mechanism.reading
-    if reading is None:
-        return mechanism
-    joints = mechanism.joints if reading.written is None else reading.written
-    literal = Reading(precision=reading.precision, literal=True)
-    return replace(mechanism, joints=joints, reading=literal)

@@ -19,10 +19,10 @@ from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
-from regularize.mechanism.reading import as_written
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
+from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic

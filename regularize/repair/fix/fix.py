@@ -24,7 +24,6 @@ from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
-from regularize.mechanism.reading import as_written
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
@@ -39,7 +38,7 @@ from regularize.repair.fix.plan import FixPlan, plan
 from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised, idealise
-from regularize.repair.nominal.reading import as_read, read_alike
+from regularize.repair.nominal.reading import as_read, as_written, read_alike
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable

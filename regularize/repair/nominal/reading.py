@@ -24,7 +24,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Letter, Level, Move, Reading, as_written
+from regularize.mechanism.reading import Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
 from regularize.reduction.mobility import (
     CellMobility,
@@ -113,6 +113,16 @@ def _finding(reading: Reading) -> Diagnostic:
         return Diagnostic("REG223", "warning", reading.words, help=(help,))
     help = "compare with the letter: --as-written"
     return Diagnostic("REG224", "note", reading.words, help=(help,))
+
+
+def as_written(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism with the joints that its file says literally, and nothing else read in."""
+    reading = mechanism.reading
+    if reading is None:
+        return mechanism
+    joints = mechanism.joints if reading.written is None else reading.written
+    literal = Reading(precision=reading.precision, literal=True)
+    return replace(mechanism, joints=joints, reading=literal)
 
 
 def as_read(mechanism: Mechanism, reading: str) -> Mechanism:
@@ -258,7 +268,8 @@ def _with_motions(
         return excluded
     # Axes as nearly parallel, or one, as joints had to be moved are so: see ``idealise``.
     off = SHOWN * found.change.distance
-    if off_line(_places(found.change.mechanism, edges, q), off, off):
+    turns, _ = _places(found.change.mechanism, edges, q).aligned(off, off)
+    if np.abs(turns).max() > VANISHING:
         tidy = tried((off, off), near=off)
         if tidy is not None and tidy.change.distance <= off:
             return replace(tidy, share=found.share)
