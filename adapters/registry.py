@@ -182,6 +182,7 @@ FORMATS: tuple[Adapter, ...] = (
         "SdfPatcher",
         suffixes=(".sdf", ".world"),
         writer="regularize.adapters.sdf.write:write",
+        rewriter="regularize.adapters.sdf.rewrite:rewritten",
         sniff=sniffers.has_root("sdf"),
         closed=True,
         one_namespace=True,

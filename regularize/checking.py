@@ -20,7 +20,7 @@ from regularize.report.analysis import Analysis
 from regularize.report.findings import by_severity
 from regularize.report.misfit import binding
 from regularize.services import guest
-from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, WHOLE, validated
+from regularize.validation import EXECUTOR, FLAG, FUNCTION, LIST, POSITIVE, TEXT, WHOLE, validated
 from regularize.words import SLIGHT, counted, listed
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Report(Analysis):
             where a loop is open as it is.
         suppressed: Findings that are accepted, and by what.
         special: Parts whose special dimensions are proved to make rows redundant.
+        engine: Whose kinds of joints are proposed; None for that of the format.
         fit: Errors and stiffnesses of the joints, by which changes are ordered; None without
             tolerances.
         trials: What came of trying joint changes and reductions on copies of the model's file; None
@@ -91,7 +92,7 @@ class ReductionOptions(TypedDict, total=False):
     format: str | None
 
 
-@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION)
+@validated(near=POSITIVE, branch=WHOLE, trials=FLAG, progress=FUNCTION, engine=TEXT)
 def check(
     model: Model,
     *,
@@ -101,6 +102,7 @@ def check(
     stiffness: PerJoint | Iterable[PerJoint] | None = None,
     load_limit: float | str | None = None,
     trials: bool = False,
+    engine: str | None = None,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ReductionOptions],
 ) -> Report:
@@ -123,6 +125,9 @@ def check(
             temporary folder and read by the format's own program too: the joint changes, and the
             commands that drop redundant equations, which are printed then. Without, whether the
             file can hold a joint change is told from its text, in memory.
+        engine: Whose kinds of joints are proposed: ``mujoco``, ``mjlab``, ``newton``, ``kamino``,
+            ``steel``, ``drake``, ``pinocchio``, ``gazebo``, ``isaac``; by default the first one of
+            the format that is installed.
         progress: Called now and then with the fraction done.
         options: Of ``reduce``: ``rtol``, ``length_scale``, ``keep_cuts``, ``groups``,
             ``configurations`` for the certificate, ``seed``; and ``format`` of a file or text that
@@ -138,7 +143,14 @@ def check(
         parts = segments(mechanism)
         parts = parts if branch is None else on_branch(parts, branch)
         reduction = reduce(parts, progress=portion(progress, 0.0, 0.7), **options)
-    report = Report.of(reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness)
+    report = Report.of(
+        reduction,
+        near=near,
+        began=began,
+        tolerance=tolerance,
+        stiffness=stiffness,
+        engine=engine,
+    )
     if elastic := has_elastic(mechanism):
         found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
         report = replace(report, diagnostics=found)
@@ -152,7 +164,9 @@ def check(
 
         if progress is not None:
             progress(0.8)
-        report = replace(report, trials=tried_all(report.reduction, report.cures, report.fit))
+        report = replace(
+            report, trials=tried_all(report.reduction, report.cures, report.fit, engine)
+        )
     return report
 
 

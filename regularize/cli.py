@@ -12,12 +12,14 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
+from regularize.adapters.common.progress import working
 from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
-from regularize.commands.options import listed_in_columns, width, wrapped
+from regularize.commands.options import listed_in_columns, width, with_commas, wrapped
 from regularize.errors import MissingPinocchio, RegularizeError
 from regularize.escape import did_you_mean, displayed
 from regularize.services import present
@@ -34,32 +36,28 @@ class Verb(NamedTuple):
 #: Verbs with the module of each, or the guest that brings it along, and what it does.
 _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("check", check, "say which loop constraints are redundant, and why"),
-    ("verify", verify, "check a proof that rows can never matter, without trusting who wrote it"),
+    ("show", browser, "look at a mechanism in 3D, with its loops, axes and redundant directions"),
     ("fix", writing, "change joints in your own model file, and nothing else in it"),
-    ("reduce", writing, "write the model with independent constraints, and the reduction itself"),
+    ("reduce", writing, "write the model with independent constraints, for a simulation"),
     ("export", writing, "write a model in another format"),
+    ("explain", reference, "what a diagnostic code means and what to do about it"),
+    ("motors", "actuation", "motors that drive joints through loops: map, twin, states"),
     ("simulate", simulate, "let the mechanism move on its reduced constraints"),
     ("solve", "modes", "all ways to assemble the loops for given inputs, and the formulas as code"),
     ("workspace", "design", "map where a mechanism can go, and how far it is from singularities"),
+    ("verify", verify, "check a proof that rows can never matter, without trusting who wrote it"),
+    ("actuate", "actuation", "`motors map`: the map from motors to joints, as code"),
+    ("twin", "actuation", "`motors twin`: the model without loops, driven through that map"),
+    ("states", "actuation", "`motors states`: configurations with closed loops, for resets"),
     ("metamodel", "design", "interpolate the dynamics in actuator coordinates for a controller"),
-    (
-        "actuate",
-        "actuation",
-        "the map from motors to joints that they drive through loops, as code",
-    ),
-    ("twin", "actuation", "the model without loops, its joints driven through that map"),
-    (
-        "states",
-        "actuation",
-        "many configurations with closed loops, for resets of simulated robots",
-    ),
-    ("show", browser, "look at a mechanism in 3D, with its loops, axes and redundant directions"),
-    ("bench", browser, "try other joints in a browser, see what follows, save your file"),
     ("lsp", "editor", "serve editors: findings while you type, and the repair as a quick fix"),
-    ("explain", reference, "what a diagnostic code means and what to do about it"),
     ("formats", reference, "what can be read and written, and what computes dynamics"),
     ("completion", reference, "print what lets a shell complete verbs, options and file names"),
 )
+#: Verbs that the help shows; the others stand under ``--help-all``.
+FRONT = 10
+#: Words of ``regularize motors`` and the verbs that they stand for.
+MOTORS = {"map": "actuate", "twin": "twin", "states": "states"}
 
 
 def _verbs() -> Iterator[tuple[str, Verb]]:
@@ -67,13 +65,41 @@ def _verbs() -> Iterator[tuple[str, Verb]]:
     for name, home, words in _TABLE:
         if isinstance(home, str):
             home = next(present(f"{home}.{name}_command", f"{home}.commands", home), None)
-        if home is not None:
+        if home is not None and name != "motors":
             add = getattr(home, f"add_{name}", None) or home.add
             run = getattr(home, f"run_{name}", None) or home.run
             yield name, Verb(words, add, run)
+        elif home is not None:
+            yield name, Verb(words, _add_motors, _run_motors)
+
+
+def _add_motors(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs on motors to a parser of their own."""
+    parser.set_defaults(shown=parser)
+    subparsers = parser.add_subparsers(metavar="WHAT")
+    for name, verb in MOTORS.items():
+        own = subparsers.add_parser(name, help=VERBS[verb].words.partition(": ")[2])
+        own.set_defaults(run=VERBS[verb].run, called=verb)
+        VERBS[verb].add(own)
+        _add_quiet(own)
+
+
+def _add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add --quiet to a verb that does something to a model, unless it has its own."""
+    if any(action.dest == "file" for action in parser._actions):
+        words = "print no summary; findings are told all the same"
+        parser.add_argument("-q", "--quiet", action="store_true", help=words, dest="silent")
+
+
+def _run_motors(arguments: argparse.Namespace) -> int:
+    """Print what there is to choose from."""
+    arguments.shown.print_help()
+    return 2
 
 
 VERBS = dict(_verbs())
+#: Those that work until they are told to stop.
+SERVERS = ("lsp",)
 #: What people come for, and what they type.
 STEPS = (
     ("look at a model: what is redundant, what moves", "regularize check MODEL"),
@@ -94,6 +120,38 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
+        self.whole = False
+        words = "show the rarer verbs and options too"
+        self.add_argument("--help-all", action=HelpAll, nargs=0, help=words)
+
+    def format_help(self) -> str:
+        """Return the help; without ``whole``, rarer verbs and how models are read stay out."""
+        with self._shortened():
+            return super().format_help()
+
+    def format_usage(self) -> str:
+        """Return the usage, without rarer options too."""
+        with self._shortened():
+            return super().format_usage()
+
+    @contextmanager
+    def _shortened(self) -> Iterator[None]:
+        """Leave rarer verbs and options out of the help meanwhile."""
+        rare = (
+            [] if self.whole else [x for g in self._action_groups for x in getattr(g, "rare", ())]
+        )
+        words = [action.help for action in rare]
+        listed = self._subparsers._group_actions[0] if self._subparsers is not None else None
+        verbs = getattr(listed, "_choices_actions", [])
+        kept = verbs[:]
+        if not self.whole:
+            verbs[:] = verbs[:FRONT]
+        for action in rare:
+            action.help = argparse.SUPPRESS
+        yield
+        verbs[:] = kept
+        for action, help_ in zip(rare, words, strict=True):
+            action.help = help_
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong in one line and leave with status 2."""
@@ -112,6 +170,16 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {displayed(message)}; see {self.prog} --help\n")
 
 
+class HelpAll(argparse.Action):
+    """Prints the help with all verbs and options."""
+
+    def __call__(self, parser: Any, *_: Any) -> None:
+        """Print and leave."""
+        parser.whole, parser.usage = True, None
+        parser.print_help()
+        parser.exit()
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, max_help_position=26, width=width(most=100))
 
@@ -127,20 +195,22 @@ def parser() -> Parser:
     subparsers = result.add_subparsers(metavar="VERB")
     for name, verb in VERBS.items():
         own = subparsers.add_parser(name, help=verb.words)
-        own.set_defaults(run=verb.run)
+        own.set_defaults(run=verb.run, called=name)
         verb.add(own)
+        _add_quiet(own)
     own.set_defaults(whole=result)  # of completion, which is the last
     return result
 
 
 def parsed(given: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; positional ones may stand between options."""
-    whole = parser()
-    verbs = whole._subparsers._group_actions[0].choices if whole._subparsers is not None else None
-    own = dict(verbs or {}).get(given[0]) if given else None
-    if own is None:
-        return whole.parse_args(given)
-    found: argparse.Namespace = own.parse_intermixed_args(given[1:])
+    own, rest = parser(), [*given]
+    while own._subparsers is not None:
+        verbs: dict[str, Parser] = dict(own._subparsers._group_actions[0].choices or {})
+        if not rest or rest[0] not in verbs:
+            return own.parse_args(rest)
+        own, rest = verbs[rest[0]], rest[1:]
+    found: argparse.Namespace = own.parse_intermixed_args(with_commas(rest, own))
     return found
 
 
@@ -150,7 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     arguments.began = began
     if getattr(arguments, "version", False) or not hasattr(arguments, "run"):
-        arguments.run = _introduce
+        arguments.run, arguments.called = _introduce, ""
     with streams.prepared():
         return _run(arguments)
 
@@ -171,7 +241,13 @@ def _run(arguments: argparse.Namespace) -> int:
     status = 2
     try:
         check_named(arguments)
-        status = int(arguments.run(arguments))
+        with ExitStack() as stack:
+            if getattr(arguments, "silent", False):
+                nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                stack.enter_context(redirect_stdout(nowhere))
+            if not (getattr(arguments, "watch", False) or arguments.called in SERVERS):
+                stack.enter_context(working(f"regularize {arguments.called}"))
+            status = int(arguments.run(arguments))
         if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
             status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()
@@ -220,6 +296,9 @@ def first_steps() -> Iterator[str]:
     yield "  import regularize as rg"
     yield "  print(rg.check('MODEL'))"
     yield ""
-    yield "All verbs; `regularize VERB --help` has their options:"
+    yield "Verbs; `regularize VERB --help` has their options:"
     yield ""
-    yield from listed_in_columns([(f"  {name}", verb.words) for name, verb in VERBS.items()])
+    verbs = [(f"  {name}", verb.words) for name, verb in VERBS.items()]
+    yield from listed_in_columns(verbs[:FRONT])
+    rest = ", ".join(name for name, _ in verbs[FRONT:]).replace("  ", "")
+    yield from wrapped(f"more ({rest}): regularize --help-all", "    ", "  ").split("\n")

@@ -108,7 +108,8 @@ class NotClosed(RegularizeError):
         self.loop, self.translation, self.rotation = loop, translation, rotation
         super().__init__(
             f"the loop through joint {loop!r} cannot be closed: "
-            f"{translation * 1e3:.3g} mm and {rotation * 1e3:.3g} mrad stay open"
+            f"{translation * 1e3:.3g} mm and {rotation * 1e3:.3g} mrad stay open; see "
+            "`regularize check`, or take the gaps up where they are idle: --absorb-gaps"
         )
 
 

@@ -10,9 +10,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 #: When a process that begins with the command line began: so far it has computed and not waited.
 BEGAN = time.perf_counter() - time.process_time()
@@ -105,52 +105,3 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
     raise Terminated
-
-
-@contextlib.contextmanager
-def progress_bar(shown: bool, total: int, unit: str) -> Iterator[Callable[[float], None]]:
-    """Return a function that advances a bar on standard error, which only a terminal shows."""
-    if not shown:
-        yield lambda amount: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(unit, total=total)
-        yield lambda amount: progress.advance(task, amount)
-
-
-@contextlib.contextmanager
-def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
-    """Return a function that sets a bar to a fraction of all, shown after two seconds."""
-    reached, shown = 0.0, list[Any]()
-
-    def move(fraction: float) -> None:
-        nonlocal reached
-        reached = fraction
-        for progress in shown:
-            progress.update(0, completed=fraction)
-
-    def show() -> None:
-        from rich.console import Console  # loaded where it is needed
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-        progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        progress.update(progress.add_task(words, total=1.0), completed=reached)
-        progress.start()
-        shown.append(progress)
-
-    timer = threading.Timer(2.0, show)
-    timer.daemon = True
-    if sys.stderr.isatty():
-        timer.start()
-    try:
-        yield move
-    finally:
-        timer.cancel()
-        if timer.is_alive():
-            timer.join()
-        for progress in shown:
-            progress.stop()

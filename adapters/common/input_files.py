@@ -91,7 +91,7 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         from watchfiles import watch
     except ImportError as error:
         raise RegularizeError(
-            "watching files takes watchfiles: pip install 'pin-regularize[bench]'"
+            "watching files takes watchfiles: pip install 'pin-regularize[watch]'"
         ) from error
     stamped: dict[str, Stamp] = {}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -42,8 +41,8 @@ class FileReference(NamedTuple):
     path: str
 
 
-#: Writes the model with some edits elsewhere, and gives the path of it, while it is entered.
-PlacedEdits: TypeAlias = Callable[[Sequence[Edit]], AbstractContextManager[str]]
+#: Returns how far loops open in an engine, in metres, of the model with some edits; None: unstable.
+GapOf: TypeAlias = Callable[[Sequence[Edit]], "float | None"]
 
 
 class Patcher(ABC):
@@ -60,17 +59,26 @@ class Patcher(ABC):
         self.mechanism = mechanism
         self.path = str(mechanism.path)
         self._data: dict[str, bytes] = {}
+        #: Which of some kinds the engine holds that the model is for; None without an engine.
+        self.engine_holds: Callable[[Joint, Collection[str]], Collection[str]] | None = None
+        #: Whether closing joints change before those of the tree, which is an articulation.
+        self.closures_first = False
 
     @abstractmethod
     def kinds(self, joint: Joint) -> Collection[str]:
         """Return the joint kinds that the format and its engines can hold in place of a joint."""
 
+    def possible(self, joint: Joint) -> Collection[str]:
+        """Return the kinds that both the file and the engine hold in the place of a joint."""
+        kinds = self.kinds(joint)
+        return kinds if self.engine_holds is None else self.engine_holds(joint, kinds)
+
     @abstractmethod
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Return edits that give joints new kinds; raises ``ModelError`` for kinds not held."""
 
-    def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """Return the edits of ``patch`` and those that keep an engine's soft loops as stiff."""
+    def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
+        """The edits of ``patch``, and of soft loops those after which they open as before."""
         return self.patch(wanted)
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:

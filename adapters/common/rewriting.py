@@ -7,14 +7,24 @@ that one file stands for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from lxml import etree
+
 from regularize.adapters.common.edits import EditedText, quoteattr
 from regularize.adapters.common.patching import XmlPatcher, led_back
+from regularize.adapters.common.write import reference_poses, spanning
 from regularize.adapters.common.xml import Node
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.lie.arrays import Transform
+from regularize.mechanism.body import Geometry, Inertia
+from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
 
 
 class Rewritten(NamedTuple):
@@ -33,7 +43,6 @@ class Rewriting:
     included: dict[Node, Node] = field(default_factory=dict)  # roots by the elements that include
     attributes: dict[Node, dict[str, str | None]] = field(default_factory=dict)  # None: taken away
     removed: set[Node] = field(default_factory=set)
-    contents: dict[Node, str] = field(default_factory=dict)  # other text inside of an element
     #: Elements that come last in others, each of texts and of elements that move there.
     added: dict[Node, list[tuple[str | Node, ...]]] = field(default_factory=dict)
     fresh: dict[str, list[str]] = field(default_factory=dict)  # elements of new sections
@@ -129,8 +138,6 @@ class Rewriting:
 
     def _inner(self, node: Node) -> str:
         """Return what stands between the tags of an element after the changes."""
-        if node in self.contents:
-            return self.contents[node]
         text, pieces, last = node.document.text, list[str](), node.opened
         for child in node.nodes:
             gap = text[last : child.start]
@@ -159,8 +166,110 @@ class Rewriting:
         return whole.with_edits(led_back(whole, patcher.references(whole), old, folder))
 
 
+class ChangedFile(Rewriting):
+    """Changes of the owner's file that make another mechanism of it."""
+
+    def __init__(self, target: str, patcher: Any, after: Mechanism) -> None:
+        super().__init__(patcher.document(patcher.path).root)
+        self.target, self.patcher, self.after = target, patcher, after
+        self.before: Mechanism = patcher.mechanism
+        self.findings = list[Diagnostic]()
+        self.old = {joint.name: joint for joint in self.before.joints}
+        self.old_bodies = {body.name: body for body in self.before.bodies}
+        #: Joints that are new, or that join other bodies, elsewhere or in another way.
+        self.changed = {
+            joint.name: joint
+            for joint in after.joints
+            if joint.name not in self.old or frames(joint) != frames(self.old[joint.name])
+        }
+
+    @cached_property
+    def poses(self) -> list[dict[str, Transform]]:
+        """World poses of bodies before and after."""
+        models = self.before, self.after
+        return [reference_poses(model, spanning(model).tree) for model in models]
+
+    def heir(self, name: str, above: Iterable[str]) -> str:
+        """Return the body with the shapes of one that goes, else the nearest above that stays."""
+        before, after = self.poses
+        for shape in self.old_bodies[name].geometry:
+            for body in self.after.bodies:
+                old = self.old_bodies.get(body.name)
+                for other in body.geometry[0 if old is None else len(old.geometry) :]:
+                    if _alike(shape, before[name], other, after[body.name]):
+                        return body.name
+        return next(body for body in above if body in after)
+
+    def remassed(self, name: str) -> bool:
+        """Return whether a body of the owner's file has other mass properties now."""
+        was, now = self.old_bodies[name].inertia, self.after.body(name).inertia
+        return (was and inertia_values(was)) != (now and inertia_values(now))
+
+    def stays(self, node: Node, severity: Severity = "warning") -> None:
+        """Report an element of the owner's file that is not in the new one."""
+        name = node.get("name") or node.get("objname") or node.get("joint")
+        message = f"{self.target}: <{node.tag}>{f' `{name}`' if name else ''} stays behind in "
+        message += Path(node.path).name
+        self.findings.append(Diagnostic("REG329", severity, message, source=node.source))
+
+
+def same(one: Mechanism, other: Mechanism) -> bool:
+    """Return whether two mechanisms are written alike."""
+
+    def parts(model: Mechanism) -> list[Any]:
+        inertias = [None if b.inertia is None else inertia_values(b.inertia) for b in model.bodies]
+        joints = [(j.name, j.actuated, *bounds(j), *frames(j)) for j in model.joints]
+        return [model.name, inertias, joints, model.couplings, model.actuators, [*model.gravity]]
+
+    return parts(one) == parts(other) and not moved_joints(one, other)
+
+
+def bounds(joint: Joint) -> list[dict[str, list[float]]]:
+    """Return limits and forces of a joint as values that compare."""
+    stated = [{} if joint.limits is None else joint.limits.stated(), joint.dynamics.stated()]
+    return [{key: value.tolist() for key, value in values.items()} for values in stated]
+
+
+def moved_joints(one: Mechanism, other: Mechanism) -> bool:
+    """Return whether joints of the same name stand at other coordinates."""
+    positions = {joint.name: joint.position for joint in one.joints}
+    return any(
+        joint.name in positions and not np.array_equal(joint.position, positions[joint.name])
+        for joint in other.joints
+    )
+
+
+def frames(joint: Joint) -> list[Any]:
+    """Return what a joint joins, where and how, as values that compare."""
+    arrays = joint.T_parent_joint, joint.T_child_joint, joint.screws
+    ends = joint.kind, joint.parent, joint.child, joint.closure
+    return [*ends, *(array.tolist() for array in arrays)]
+
+
+def inertia_values(inertia: Inertia) -> list[Any]:
+    """Return mass properties as values that compare."""
+    return [inertia.mass, inertia.center.tolist(), inertia.matrix.tolist()]
+
+
+def _alike(one: Geometry, pose: Transform, two: Geometry, other: Transform) -> bool:
+    """Return whether two shapes of bodies at world poses are the same one."""
+    return (
+        (one.kind, one.uri) == (two.kind, two.uri)
+        and np.array_equal(one.size, two.size)
+        and np.allclose(pose @ one.T_body_geometry, other @ two.T_body_geometry, atol=1e-9)
+    )
+
+
 def element(tag: str, attributes: Mapping[str, str], inside: Iterable[str] = ()) -> str:
     """Return an element as text."""
     words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
     content = "\n".join(inside)
     return f"<{tag}{words}>\n{content}\n</{tag}>" if content else f"<{tag}{words}/>"
+
+
+def text_of(new: Any) -> str:
+    """Return an element that is written anew as text."""
+    copy = deepcopy(new)
+    copy.tail = None
+    etree.indent(copy, space="  ")
+    return str(etree.tostring(copy, encoding="unicode"))

@@ -1,19 +1,12 @@
-r"""Closures of MJCF changed, places of bodies, sites and anchors, and the softness of loops.
+"""Closures of MJCF changed, places of bodies, sites and anchors, and the softness of loops.
 
 One connect stands in the place of two or of a weld, or two in that of a weld. A connect names
 bodies and an anchor, which MuJoCo and Drake both read; Drake knows no sites.
-
-MuJoCo's constraints are springs, and redundant ones are springs side by side: where one of two
-connects goes, the loop is half as stiff. With the impedance d and the inertia A that a row sees,
-its regularization is :math:`R = A (1 - d) / d`; n equal rows have :math:`R / n` together, as one
-row has with :math:`d' = n d / (1 + (n - 1) d)`. What that comes to is measured: both models move
-by themselves, and the gaps of their loops are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -30,10 +23,11 @@ from regularize.adapters.common.edits import (
     turns,
 )
 from regularize.adapters.common.patching import XmlPatcher
+from regularize.adapters.common.softness import Stiffening
 from regularize.adapters.common.write import numbers, quaternion
 from regularize.adapters.common.xml import Node
 from regularize.adapters.mjcf.bodies import KINDS
-from regularize.adapters.mjcf.compiled import Compiled, collected
+from regularize.adapters.mjcf.compiled import Compiled
 from regularize.adapters.mjcf.write import ARM
 from regularize.errors import ModelError
 from regularize.lie.arrays import Array
@@ -72,11 +66,13 @@ class MjcfClosures:
         for _, other in others:
             yield other.removed()
 
-    def stiffer(self) -> Iterator[Edit]:
-        """Yield edits that stiffen every connect and weld by ``stiffening``."""
+    def stiffer(self, changed: Iterable[Joint]) -> Iterator[Edit]:
+        """Yield the softness of loops that do not change themselves, but for welds to the world."""
         loops = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
+        done = {i for joint in changed for i, _ in self.rows_of(joint)}
         for i, row in enumerate(self.rows if len(self.rows) == self.m.neq else ()):
-            if self.m.eq_type[i] in loops and row.source is not None:
+            pinned = self.m.eq_type[i] == loops[1] and 0 in self._bodies(i)
+            if self.m.eq_type[i] in loops and row.source is not None and not pinned | (i in done):
                 place = self.patcher.document(row.source.path).at(row.source)
                 for attribute, value in self._stiffened(i).items():
                     yield place.with_attribute(attribute, value)
@@ -86,7 +82,8 @@ class MjcfClosures:
         if self.stiffening is None:
             return {}
         m = self.m
-        return self.stiffening.attributes(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
+        values = self.stiffening.stiffer(m.eq_solref[i], m.eq_solimp[i], m.opt.timestep)
+        return dict(zip(("solref", "solimp"), map(numbers, values), strict=True))
 
     def _points(self, i: int, weld: Node, wanted: WantedKind) -> Edit:
         """Return the edit that replaces a weld by one connect, or by two along a hinge axis."""
@@ -245,88 +242,3 @@ class MjcfFrames:
                 place.without_attribute(name) for name in ORIENTATIONS[1:] if name in place.spans
             )
             yield place.with_attribute("quat", numbers(tidy((w, x, y, z))))
-
-
-#: How long the models move, in s, and in how many steps at most.
-DURATION, STEPS = 2.0, 4000
-#: How many rows one stands for, and factors of its time constant, that are tried in this order.
-TRIED = tuple((2.0, x) for x in (1.0, 0.84, 0.71, 0.59, 0.5, 0.42, 0.35)) + tuple(
-    (share, x) for share in (4.0, 16.0) for x in (0.71, 0.5, 0.35)
-)
-#: The largest impedance that MuJoCo takes, and the shortest time constant in steps.
-HARDEST, SHORTEST = 0.9999, 2.0
-
-
-@dataclass(frozen=True)
-class Stiffening:
-    """How much stiffer constraint rows become that stay where redundant ones are removed."""
-
-    share: float  # how many rows one stands for
-    factor: float  # of the time constant besides
-
-    def attributes(self, solref: Any, solimp: Any, timestep: float) -> dict[str, str]:
-        """Return the stiffened ``solref`` and ``solimp`` of a row, as attribute texts."""
-        lowest, highest, *rest = (float(x) for x in solimp)
-        first, second = (float(x) for x in solref)
-        lower, upper = self._impedance(lowest), self._impedance(highest)
-        if first > 0.0:
-            # Damping goes by the product of impedance and time constant.
-            wanted = first * self.factor * highest / upper
-            first = min(first, max(wanted, SHORTEST * timestep))
-        else:  # stiffness and damping as they are
-            first, second = first / self.factor**2, second / self.factor
-        return {
-            "solref": numbers([float(f"{first:.6g}"), float(f"{second:.6g}")]),
-            "solimp": numbers([float(f"{x:.6g}") for x in (lower, upper, *rest)]),
-        }
-
-    def _impedance(self, d: float) -> float:
-        n = self.share
-        return min(n * d / (1.0 + (n - 1.0) * d), max(d, HARDEST))
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """How far connects and welds open while a model moves without control, in m."""
-
-    largest: float  # at worst
-    mean: float  # root of the mean square
-
-    def within(self, other: Gaps) -> bool:
-        """Return whether these gaps are no wider than others."""
-        return self.largest <= other.largest and self.mean <= other.mean
-
-    def beside(self, other: Gaps) -> float:
-        """Return the larger ratio of these gaps to others."""
-        pairs = ((self.largest, other.largest), (self.mean, other.mean))
-        return max(a / b if b > 0.0 else float(np.inf if a > 0.0 else 1.0) for a, b in pairs)
-
-
-def gaps_of(path: str, fallback: Any = None) -> Gaps | None:
-    """Simulate a file from its own pose; return its gaps, None if MuJoCo fails or warns."""
-    with collected() as warnings:
-        try:
-            model = mujoco.MjModel.from_xml_path(path)
-        except (ValueError, mujoco.FatalError):
-            if fallback is None:
-                return None
-            model = fallback
-        data, errors = mujoco.MjData(model), []
-        loops = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
-        warnings.clear()
-        for _ in range(min(STEPS, round(DURATION / model.opt.timestep))):
-            mujoco.mj_step(model, data)
-            ids = data.efc_id[: data.ne]
-            kinds = model.eq_type[ids]
-            # Of six rows of a weld the last three are angles.
-            first = np.concatenate([[True], ids[1:] != ids[:-1]]) if len(ids) else ids > 0
-            place = np.arange(len(ids)) - np.maximum.accumulate(
-                np.where(first, np.arange(len(ids)), 0)
-            )
-            errors.append(np.abs(data.efc_pos[: data.ne][np.isin(kinds, loops) & (place < 3)]))
-        if warnings or not np.isfinite(data.qpos).all():
-            return None
-    each = np.concatenate(errors) if errors else np.zeros(0)
-    if not len(each):
-        return None
-    return Gaps(float(each.max()), float(np.sqrt(np.mean(each**2))))

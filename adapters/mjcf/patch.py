@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import mujoco
@@ -23,23 +23,15 @@ from regularize.adapters.common.edits import (
     WantedKind,
     WantedSlack,
 )
-from regularize.adapters.common.patching import FileReference, PlacedEdits, XmlPatcher
+from regularize.adapters.common.patching import FileReference, GapOf, XmlPatcher
+from regularize.adapters.common.softness import Stiffening, least_open
 from regularize.adapters.common.write import numbers
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.mjcf.bodies import KINDS
-from regularize.adapters.mjcf.closure_patch import (
-    DURATION,
-    TRIED,
-    Gaps,
-    MjcfClosures,
-    MjcfFrames,
-    Stiffening,
-    gaps_of,
-)
+from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed, unique
-from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
@@ -92,35 +84,14 @@ class MjcfPatcher(XmlPatcher):
                 patch.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
                 patch.edits += self._tree_joint(each)
-        if stiffening is not None and not any(each.joint.closure for each in wanted):
-            patch.edits += MjcfClosures(self, self.source, stiffening).stiffer()
+        changed = [each.joint for each in wanted if each.joint.closure]
+        if stiffening is not None and (stiffening.everywhere or not changed):
+            patch.edits += MjcfClosures(self, self.source, stiffening).stiffer(changed)
         return patch
 
-    def as_stiff(self, wanted: Sequence[WantedKind], placed: PlacedEdits) -> Patch:
-        """Return the patch with connects stiffened where loops would open wider than before."""
-        plain = self._patch(wanted, None)
-        closures = [each for each in wanted if each.joint.closure]
-        softer = [each for each in closures or wanted if each.kind == "spherical" or not closures]
-        model = self.source.weighed or self.m
-        before = gaps_of(self.path, model) if softer else None
-        if before is None:
-            return plain
-        with placed(plain.edits) as path:
-            bare = gaps_of(path)
-        if bare is None or bare.within(before):
-            return plain
-        best, best_gaps = plain, bare
-        for share, factor in TRIED:
-            patch = self._patch(wanted, Stiffening(share, factor))
-            with placed(patch.edits) as path:
-                gaps = gaps_of(path)
-            if gaps is not None and gaps.beside(before) < best_gaps.beside(before):
-                best, best_gaps = patch, gaps
-            if best_gaps.within(before):
-                break
-        if best is not plain:
-            best.findings.append(_kept_stiff(softer, before, bare, best_gaps))
-        return best
+    def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
+        """Also set ``solref`` and ``solimp`` of loops that would open wider than before."""
+        return least_open(partial(self._patch, wanted), wanted, gap_of, before, True)
 
     def slack(self, wanted: WantedSlack) -> Patch:
         """Return edits that remove idle equalities; refuse slack bodies, which would need mass."""
@@ -308,24 +279,6 @@ class MjcfPatcher(XmlPatcher):
                     named = inside is None or not folders & {inside, "assetdir"}
                 if named and path and not path.startswith("/"):
                     yield FileReference(*span, path)
-
-
-def _kept_stiff(changed: Sequence[WantedKind], before: Gaps, bare: Gaps, now: Gaps) -> Diagnostic:
-    """Report how stiff the loops are now that redundant equations are gone (REG341)."""
-    names = [each.joint.name for each in changed]
-    whose = listed(names) if changed[0].joint.closure else "all connects and welds"
-    held = now.within(before)
-    return Diagnostic(
-        "REG341",
-        "note",
-        f"fewer equations are softer: `solref` and `solimp` of {whose} are changed so that "
-        f"loops open {'no wider than' if held else 'nearly as little as'} before, by "
-        f"{1e3 * now.largest:.3g} mm at most in {DURATION:g} s of MuJoCo from the pose of the file "
-        f"({1e3 * before.largest:.3g} before, {1e3 * bare.largest:.3g} with the rows alone)",
-        joints=tuple(names),
-        source=changed[0].joint.source,
-        help=("leave the softness alone: --as-is",),
-    )
 
 
 def _in_words(joint: Joint) -> str:

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.rewriting import Rewritten, element
-from regularize.adapters.common.write import numbers, reference_poses, spanning, written
+from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, same, text_of
+from regularize.adapters.common.write import numbers, written
 from regularize.adapters.common.xml import Node
 from regularize.adapters.mjcf.bodies import forces, limits, place
 from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.mjcf.read import read
-from regularize.adapters.mjcf.sections import JOINTS, MjcfSections, frames, moved_joints, text_of
+from regularize.adapters.mjcf.sections import JOINTS, MjcfSections
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
-from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse
-from regularize.mechanism.body import Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
@@ -55,24 +52,9 @@ def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
             before, options = other, {"keyframe": key}
             break
     file = MjcfRewriting(before, mechanism, options.get("keyframe") or "")
-    if not _same(before, mechanism):
+    if not same(before, mechanism):
         file.apply()
     return Rewritten(file.text(file.patcher, folder).data, tuple(file.findings), options)
-
-
-def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Return whether two mechanisms are written alike."""
-
-    def parts(model: Mechanism) -> list[Any]:
-        inertias = [None if b.inertia is None else _values(b.inertia) for b in model.bodies]
-        joints = [(j.name, j.actuated, _limits(j), *frames(j)) for j in model.joints]
-        return [model.name, inertias, joints, model.couplings, model.actuators, [*model.gravity]]
-
-    return parts(one) == parts(other) and not moved_joints(one, other)
-
-
-def _values(inertia: Inertia) -> list[Any]:
-    return [inertia.mass, inertia.center.tolist(), inertia.matrix.tolist()]
 
 
 def _limits(joint: Joint) -> dict[str, Any]:
@@ -104,8 +86,9 @@ class MjcfRewriting(MjcfSections):
         for name, node in gone.items():
             self._given_away(name, node)
         self.rewrite_closures(lost)
-        for change in (self.rewrite_couplings, self.rewrite_gravity):
-            change()
+        self.rewrite_couplings()
+        if not np.array_equal(self.before.gravity, self.after.gravity):
+            raise UnsupportedExport("gravity is another one")
         self.clean(
             {"body": {*gone}, "joint": lost, "actuator": self.rewrite_motors(), "tendon": set()}
         )
@@ -134,9 +117,7 @@ class MjcfRewriting(MjcfSections):
                 place = self.bodies[holder]
                 self.add(place, *self._grown(self._in_units(deepcopy(new), self._class(place))))
             return
-        was = self.old_bodies[name].inertia
-        now = self.after.body(name).inertia
-        if every or (was and _values(was)) != (now and _values(now)):
+        if every or self.remassed(name):
             self.removed |= {*self.inside(node, "inertial")}
             for inertial in new.findall("inertial"):
                 self.add(node, text_of(inertial))
@@ -214,39 +195,12 @@ class MjcfRewriting(MjcfSections):
         if not things:
             return
         self.removed |= {*self.inside(node, *JOINTS)}
-        heir = self._heir(name, node)
-        before, after = self._poses
+        names = {place: body for body, place in self.bodies.items()}
+        heir = self.heir(name, (names[n] for n in self.above(node) if n in names))
+        before, after = self.poses
         attributes = {k: written(v) for k, v in place(inverse(after[heir]) @ before[name]).items()}
         if own := self._class(node):
             attributes["childclass"] = own
         head, tail = element("frame", attributes, ["|"]).split("|")
         self.add(self.bodies[heir], head, *things, tail)
         self.heirs[name] = heir
-
-    @cached_property
-    def _poses(self) -> list[dict[str, Transform]]:
-        """World poses of bodies before and after."""
-        models = self.before, self.after
-        return [reference_poses(model, spanning(model).tree) for model in models]
-
-    def _heir(self, name: str, node: Node) -> str:
-        """Return the body with the shapes of one that goes, else the nearest above that stays."""
-        before, after = self._poses
-        kept = self.old_bodies
-        for shape in kept[name].geometry:
-            for body in self.after.bodies:
-                count = len(kept[body.name].geometry) if body.name in kept else 0
-                for other in body.geometry[count:]:
-                    if _alike(shape, before[name], other, after[body.name]):
-                        return body.name
-        names = {place: body for body, place in self.bodies.items()}
-        return next(names[n] for n in self.above(node) if names.get(n) in after)
-
-
-def _alike(one: Geometry, pose: Transform, two: Geometry, other: Transform) -> bool:
-    """Return whether two shapes of bodies at world poses are the same one."""
-    return (
-        (one.kind, one.uri) == (two.kind, two.uri)
-        and np.array_equal(one.size, two.size)
-        and np.allclose(pose @ one.T_body_geometry, other @ two.T_body_geometry, atol=1e-9)
-    )

@@ -7,16 +7,19 @@ gone goes as well, and is reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
-from regularize.adapters.common.rewriting import Rewriting, element
+from regularize.adapters.common.rewriting import (
+    ChangedFile,
+    Rewriting,
+    element,
+    moved_joints,
+    text_of,
+)
 from regularize.adapters.common.write import number, numbers, written
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.mjcf.bodies import BodyTree
@@ -26,9 +29,6 @@ from regularize.adapters.mjcf.patch import MjcfPatcher
 from regularize.adapters.mjcf.read import element_names
 from regularize.adapters.mjcf.write import written as written_anew
 from regularize.errors import UnsupportedExport
-from regularize.mechanism.body import Body
-from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
 #: Attributes that name an element of another section, and what they name.
@@ -45,30 +45,13 @@ JOINTS = ("joint", "freejoint")
 WIDTHS = {"free": (7, 6), "ball": (4, 3)}
 
 
-def moved_joints(one: Mechanism, other: Mechanism) -> bool:
-    """Return whether joints of the same name stand at other coordinates."""
-    positions = {joint.name: joint.position for joint in one.joints}
-    return any(
-        joint.name in positions and not np.array_equal(joint.position, positions[joint.name])
-        for joint in other.joints
-    )
-
-
-def frames(joint: Joint) -> list[Any]:
-    """Return what a joint joins, where and how, as values that compare."""
-    arrays = joint.T_parent_joint, joint.T_child_joint, joint.screws
-    ends = joint.kind, joint.parent, joint.child, joint.closure
-    return [*ends, *(array.tolist() for array in arrays)]
-
-
-class MjcfSections(Rewriting):
+class MjcfSections(ChangedFile):
     """Changes of an MJCF file, included files inside, that make another mechanism of it."""
 
     def __init__(self, before: Mechanism, after: Mechanism, shown: str) -> None:
         self.shown, self.motors, self.heirs = shown, list[str](), dict[str, str]()
-        self.patcher, self.before, self.after = MjcfPatcher(before), before, after
-        super().__init__(self.patcher.document(self.patcher.path).root)
-        self.m, self.findings = self.patcher.m, list[Diagnostic]()  # motors: names of new ones
+        super().__init__("MJCF", MjcfPatcher(before), after)
+        self.m = self.patcher.m
         roots = iter(self.patcher.roots[1:])
         pending = [self.root]  # included files stand in the order in which they are found
         while pending:
@@ -76,21 +59,6 @@ class MjcfSections(Rewriting):
                 if node.tag == "include":
                     self.included[node] = next(roots)
                     pending.append(self.included[node])
-        self.changed = {
-            joint.name: joint
-            for joint in after.joints
-            if joint.name not in self.old or frames(joint) != frames(self.old[joint.name])
-        }
-
-    @cached_property
-    def old(self) -> dict[str, Joint]:
-        """Joints of the owner's file by name."""
-        return {joint.name: joint for joint in self.before.joints}
-
-    @cached_property
-    def old_bodies(self) -> dict[str, Body]:
-        """Bodies of the owner's file by name."""
-        return {body.name: body for body in self.before.bodies}
 
     @cached_property
     def new(self) -> BodyTree:
@@ -163,15 +131,6 @@ class MjcfSections(Rewriting):
                 self.removed.add(self.patcher.document(source.path).at(source))
         self._equality({coupling.name for coupling in new if coupling not in old})
 
-    def rewrite_gravity(self) -> None:
-        """Change gravity where it is another one."""
-        if not np.array_equal(self.before.gravity, self.after.gravity):
-            gravity = numbers(self.after.gravity)
-            for option in self.sections("option")[-1:]:
-                self.change(option, gravity=gravity)
-            if not self.sections("option"):
-                self.add(self.root, element("option", {"gravity": gravity}))
-
     def rewrite_motors(self) -> set[str]:
         """Take actuators out that go, add new ones, and return the names of the former."""
         nodes, at = [*self.elements("actuator")], 0
@@ -190,8 +149,9 @@ class MjcfSections(Rewriting):
             if [after.get(part.name) for part in parts] != [*parts]:
                 self.removed.add(node)
                 gone.add(name)
-                if name not in after:
-                    self._stays(node)
+                if name not in after:  # what its joint drove is driven otherwise
+                    driven = {joint.name for joint in self.after.joints} & {p.joint for p in parts}
+                    self.stays(node, "warning" if driven else "note")
         for motor in self.new.root.iterfind("actuator/*"):
             if motor.get("name") in gone or motor.get("name") not in own:
                 tied = f"tendon/fixed[@name='{motor.get('tendon')}']"
@@ -200,13 +160,6 @@ class MjcfSections(Rewriting):
                 self.motors.append(motor.get("name"))
                 self.put("actuator", text_of(motor))
         return gone - {*after}
-
-    def _stays(self, node: Node) -> None:
-        """Report an element of the owner's file that is not in the new one."""
-        name = node.get("name") or node.get("objname")
-        message = f"MJCF: <{node.tag}>{f' `{name}`' if name else ''} stays behind in "
-        message += Path(node.path).name
-        self.findings.append(Diagnostic("REG329", "warning", message, source=node.source))
 
     def clean(self, gone: dict[str, set[str]]) -> None:
         """Take elements out that name what is gone, until none does."""
@@ -223,7 +176,7 @@ class MjcfSections(Rewriting):
                     continue
                 found = True
                 self.removed.add(node)
-                self._stays(node)
+                self.stays(node)
                 if node.get("name") and node.tag in ("fixed", "spatial"):
                     gone["tendon"].add(str(node.get("name")))
 
@@ -313,11 +266,3 @@ class MjcfSections(Rewriting):
             for body in Rewriting(text).below(world)
             for node in Rewriting(text).inside(body, *JOINTS)
         ]
-
-
-def text_of(new: Any) -> str:
-    """Return an element that is written anew as text."""
-    copy = deepcopy(new)
-    copy.tail = None
-    etree.indent(copy, space="  ")
-    return str(etree.tostring(copy, encoding="unicode"))

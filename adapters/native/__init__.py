@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -300,7 +300,7 @@ class NativePatcher(Patcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Return the edits of the entries of each joint that change with its kind."""
-        text, named, patch = self.text(self.path), self._entries(), Patch()
+        text, named, patch = self.text(self.path), self._entries, Patch()
         for change in wanted:
             if change.joint.name not in named:
                 raise ModelError(f"{self.path}: joint {change.joint.name!r} is not found again")
@@ -311,7 +311,7 @@ class NativePatcher(Patcher):
         """Return the edits that delete joints; links are not put in."""
         if wanted.links:
             return super().slack(wanted)
-        entries = [*self._entries().items()]
+        entries = [*self._entries.items()]
         names = {joint.name for joint in wanted.removed}
         patch, is_first = Patch(), True
         for i, (name, node) in enumerate(entries):
@@ -326,6 +326,7 @@ class NativePatcher(Patcher):
             patch.edits.append(Edit(self.path, start.index, end.index, ""))
         return patch
 
+    @cached_property
     def _entries(self) -> dict[str, Any]:
         """Return the entries of all joints in the syntax tree, by name."""
         # JSON is YAML, and PyYAML knows where every value stands.

@@ -92,7 +92,7 @@ def read(builder: Any) -> Mechanism:
     return _Reading(builder).mechanism_of_all()
 
 
-def _names(labels: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+def names_of(labels: Sequence[str], taken: Collection[str] = ()) -> list[str]:
     """Return the last part of each label, or the whole label where several end alike."""
     short = [label.rpartition("/")[2] or label for label in labels]
     names: list[str] = []
@@ -113,8 +113,8 @@ class _Reading(Draft):
     def __init__(self, builder: Any) -> None:
         super().__init__(None, "builder")
         self.builder = b = builder
-        self.body_names = [*_names(b.body_label, {WORLD}), WORLD]  # -1 is the world
-        self.joint_names = _names(b.joint_label)
+        self.body_names = [*names_of(b.body_label, {WORLD}), WORLD]  # -1 is the world
+        self.joint_names = names_of(b.joint_label)
 
     def place(self, what: str, label: str) -> FilePlace:
         return FilePlace("<newton.ModelBuilder>", f"{what}[{label!r}]", None)
@@ -311,8 +311,8 @@ class BuilderPatcher(Patcher):
 
     def __init__(self, mechanism: Mechanism, source: Any) -> None:
         super().__init__(mechanism)
-        self._builder = source
-        self._numbers = {name: j for j, name in enumerate(_names(source.joint_label))}
+        self.builder = source
+        self._numbers = {name: j for j, name in enumerate(names_of(source.joint_label))}
 
     def kinds(self, joint: Joint) -> Collection[str]:
         """Return the kinds that a joint can become; none for free and for driven joints."""
@@ -326,13 +326,13 @@ class BuilderPatcher(Patcher):
 
     def changed(self, wanted: Sequence[WantedKind]) -> Any:
         """Return a changed copy of the builder with the same indices."""
-        builder = copy.deepcopy(self._builder)
+        builder = copy.deepcopy(self.builder)
         for each in wanted:
             if each.kind not in (held := self.kinds(each.joint)):
                 raise self.refuse(each, held)
             _replace(builder, self._numbers[each.joint.name], each.replacement)
         finished = copy.deepcopy(builder).finalize(device="cpu")  # Newton's own checks
-        if finished.joint_count != self._builder.joint_count:
+        if finished.joint_count != self.builder.joint_count:
             raise ModelError("Newton builds another number of joints of the new builder")
         return builder
 

@@ -18,11 +18,11 @@ from regularize.adapters.common.write import (
     Writing,
     WrittenCoordinate,
     add,
+    number,
     reference_poses,
     rpy,
     sizes,
     spanning,
-    written,
 )
 from regularize.adapters.sdf.joint import AXES, DYNAMICS, KINDS
 from regularize.escape import listed
@@ -43,8 +43,12 @@ CLOSED = 1e-9  # metres and radians: what a file of assembled poses cannot hold 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a mechanism as SDF, whose coordinates are zero at the reference pose."""
-    root = etree.Element("sdf", version=VERSION)
-    return _SdfWriter("SDF", mechanism, root).write(path)
+    return _SdfWriter("SDF", mechanism, etree.Element("sdf", version=VERSION)).written().save(path)
+
+
+def written(mechanism: Mechanism) -> Any:
+    """Return the root element of a mechanism as SDF."""
+    return _SdfWriter("SDF", mechanism, etree.Element("sdf", version=VERSION)).written().root
 
 
 @dataclass(eq=False)
@@ -56,7 +60,8 @@ class _SdfWriter(Writing):
     #: Coordinate of the model where the one of the file is zero.
     zeros: dict[WrittenCoordinate, float] = field(default_factory=dict)
 
-    def write(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
+    def written(self) -> _SdfWriter:
+        """Build the file and return the writer."""
         mechanism = self.mechanism
         self.poses = reference_poses(mechanism, spanning(mechanism).tree)
         model = add(self.root, "model", name=mechanism.name)
@@ -100,7 +105,7 @@ class _SdfWriter(Writing):
             )
         needed = [BROUGHT[node.tag] for node in self.root.iter() if node.tag in BROUGHT]
         self.root.set("version", max(needed, key=lambda v: int(v[2:]), default=VERSION))
-        return self.save(path)
+        return self
 
     # -- links
 
@@ -201,7 +206,7 @@ class _SdfWriter(Writing):
         add(element, "reference", 0.0)
         follows, leads = (self.joints[end.joint] for end in (follower, leader))
         if all(joint.find(AXES[1]) is None for joint in (follows, leads)):
-            values = {"multiplier": written(mimic.multiplier), "offset": written(shifted)}
+            values = {"multiplier": number(mimic.multiplier), "offset": number(shifted)}
             tag, names = f"{{{DRAKE}}}mimic", {"drake": DRAKE}
             etree.SubElement(follows, tag, {"joint": leader.joint, **values}, nsmap=names)
 

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 from pxr import Sdf
 
 from regularize.adapters.common.edits import Edit, EditedText, Patch, WantedKind
-from regularize.adapters.common.patching import FileReference, Patcher
+from regularize.adapters.common.patching import FileReference, GapOf, Patcher
 from regularize.adapters.common.serial import GENERIC, axis_letter
+from regularize.adapters.common.softness import Stiffening, least_open
 from regularize.adapters.usd.prims import GENERIC_PRIM, KINDS, OWN_PRIM
 from regularize.adapters.usd.stage import open_stage
 from regularize.errors import ModelError, RegularizeError
@@ -79,10 +81,29 @@ class UsdPatcher(Patcher):
 
     def patch(self, wanted: Sequence[WantedKind]) -> Patch:
         """Make the edits of joint types and locked freedoms."""
+        return self._patch(wanted, None)
+
+    def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
+        """Also make equalities of MuJoCo of balls that close loops, which would open wider."""
+        if not any(each.joint.closure and each.kind == "spherical" for each in wanted):
+            return self.patch(wanted)
+        return least_open(partial(self._patch, wanted), wanted, gap_of, before)
+
+    def _patch(self, wanted: Sequence[WantedKind], stiffening: Stiffening | None) -> Patch:
+        """Make the edits of joints, closing balls with a softness if one is given."""
         patch = Patch()
-        for change in wanted:
-            patch.edits += self._edits(change, patch)
+        for each in wanted:
+            patch.edits += self._edits(each, patch)
+            if stiffening is not None and each.joint.closure and each.kind == "spherical":
+                patch.edits += self._softness(each.joint, stiffening)
         return patch
+
+    def _softness(self, joint: Joint, stiffening: Stiffening) -> Iterator[Edit]:
+        """Yield edits by which Newton gives a closing ball a softness of its own."""
+        places, place = self._place(self._prim(joint))
+        yield places.with_schemas(place, ["MjcEqualityConnectAPI"])
+        values = zip(("solref", "solimp"), stiffening.stiffer(), strict=True)
+        yield places.with_lines(place, [f"double[] mjc:{key} = {value}" for key, value in values])
 
     def _prim(self, joint: Joint) -> Any:
         """Return the prim of a joint; None for a joint without a source."""
@@ -129,23 +150,21 @@ class UsdPatcher(Patcher):
     def _locked(
         self, places: UsdPlaces, place: PrimPlace, prim: Any, free: Sequence[str]
     ) -> Iterator[Edit]:
-        """Yield edits that lock all but the free freedoms of a generic joint; bounds stay."""
+        """Yield edits that lock or free every axis of a generic joint; bounds stay."""
         lines, schemas = [], []
         letter = str(prim.GetAttribute("physics:axis").Get() or "X")
         turning = str(prim.GetTypeName()) == PLAIN[0]
         axis = f"{'rot' if turning else 'trans'}{letter}"
         for name in GENERIC:
-            bounds: list[tuple[str, str]] = []
-            if name not in free:
-                bounds = [("low", "1"), ("high", "-1")]
-            elif name == axis and str(prim.GetTypeName()) in PLAIN:
+            # Newton takes an axis without a limit for a locked one.
+            bounds = {"low": "-inf", "high": "inf"} if name in free else {"low": "1", "high": "-1"}
+            if name in free and name == axis and str(prim.GetTypeName()) in PLAIN:
                 for end, attribute in (("low", "lowerLimit"), ("high", "upperLimit")):
                     span = places.attribute(place, f"physics:{attribute}")
                     if span is not None:
-                        bounds.append((end, places.source.text[slice(*span)]))
-            if bounds:
-                schemas.append(f"PhysicsLimitAPI:{name}")
-                lines += [f"float limit:{name}:physics:{end} = {v}" for end, v in bounds]
+                        bounds[end] = places.source.text[slice(*span)]
+            schemas.append(f"PhysicsLimitAPI:{name}")
+            lines += [f"float limit:{name}:physics:{end} = {v}" for end, v in bounds.items()]
         yield places.with_schemas(place, schemas)
         yield places.with_lines(place, lines)
 
@@ -160,7 +179,7 @@ class UsdPatcher(Patcher):
             spans = [places.attribute(place, f"limit:{name}:physics:{e}") for e in ("low", "high")]
             values = ("-inf", "inf") if name in free else ("1", "-1")
             locked = name in limited and _is_locked(places, spans)
-            if locked != (name in free):  # already as wanted
+            if name in limited and locked != (name in free):  # it is as it is to be
                 continue
             if name not in limited:
                 schemas.append(f"PhysicsLimitAPI:{name}")

@@ -182,10 +182,10 @@ def _limit(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:
     elif kind == "PhysicsJoint":
         for name in (f"{what}{axis}" for what in ("trans", "rot") for axis in "XYZ"):
             ends = bounds[names.index(name)] if name in names else (LOCKED, -LOCKED)
-            if np.any(np.isfinite(ends)):
-                api = UsdPhysics.LimitAPI.Apply(prim, name)
-                put(api.CreateLowAttr(), float(ends[0]))
-                put(api.CreateHighAttr(), float(ends[1]))
+            # Newton takes an axis without a limit for a locked one, and infinite ends for free.
+            api = UsdPhysics.LimitAPI.Apply(prim, name)
+            put(api.CreateLowAttr(), float(ends[0]))
+            put(api.CreateHighAttr(), float(ends[1]))
 
 
 def _force(prim: Any, joint: Joint, names: tuple[str, ...]) -> None:

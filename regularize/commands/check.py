@@ -10,6 +10,7 @@ from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import (
     BRANCH,
     NO_MESHES,
+    add_engine,
     add_fail_on,
     add_model_options,
 )
@@ -22,6 +23,7 @@ JSON_FORMS = ("json", "jsonl", "sarif")
 
 REPORT = f"""
 --output FORM:{"|".join(OUTPUTS)}=text  form of the report: {", ".join(OUTPUTS)} (text)
+--json  the same as --output json
 -o FILE:output  write it to a file (html of several models: a folder)
 --proof FILE:output  write why rows can go, for `regularize verify`
 --watch  check again when a file changes, until Ctrl-C
@@ -68,13 +70,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     words = "model file, pattern, or folder with any number of models"
     option(parser, "files FILE", words, nargs="+")
-    add_model_options(parser)
-    options(parser, ONLY)
     group = parser.add_argument_group("report")
     options(group, REPORT)
     detail = group.add_mutually_exclusive_group()
-    option(detail, "-v", "every loop by itself", dest="verbose")
-    option(detail, "-q", "the verdict alone", dest="quiet")
+    option(detail, "-v --verbose", "every loop by itself")
+    option(detail, "-q --quiet", "the verdict alone")
     options(group, AMOUNT)
     options(group, NO_MESHES)
     group = parser.add_argument_group("findings")
@@ -83,6 +83,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("analysis")
     options(group, BRANCH)
     options(group, ANALYSIS)
+    add_model_options(parser)
+    options(parser, ONLY)
+    add_engine(group, "whose kinds of joints are proposed")
     words = "largest force that a joint may bear by lack of fit, as 200N: it binds or it fits"
     option(group, "--limit FORCE", words, dest="load_limit")
 
@@ -129,6 +132,8 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     from regularize.commands.files import expanded
     from regularize.report.suppression import baseline
 
+    if arguments.json:
+        arguments.output = "json"
     paths, folders = expanded(arguments.files)
     if arguments.only is not None:
         from regularize.adapters.repository import of_format

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize.adapters.common.console import delayed_progress, write_json
+from regularize.adapters.common.console import write_json
+from regularize.adapters.common.progress import delayed_progress
 from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 ANALYSIS = (
     *("rtol", "near", "length_scale", "keep_cuts", "configurations", "seed"),
-    *("tolerance", "stiffness", "load_limit"),
+    *("tolerance", "stiffness", "load_limit", "engine"),
 )
 TOOL = {"name": "regularize", "version": __version__}
 #: Libraries for linear algebra that would start threads of their own in every process.
@@ -79,9 +80,8 @@ class Checking:
         """Return the work for parsed options, with width and colours of standard output."""
         terminal = arguments.out is None and sys.stdout.isatty()
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        color = arguments.color == "always" or (
-            arguments.color == "auto" and terminal and not plain
-        )
+        asked = terminal or bool(os.environ.get("FORCE_COLOR"))
+        color = arguments.color == "always" or (arguments.color == "auto" and asked and not plain)
         columns = os.environ.get("COLUMNS", "")
         width = text.WIDTH
         if columns.isdigit() and int(columns) >= 40:

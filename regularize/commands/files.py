@@ -147,6 +147,7 @@ def _is_model(path: Path) -> bool:
     return bool(by_content(str(path)))
 
 
+READ = "how the model is read"
 READING = """
 --format FORMAT  format of the model (default: by its content)
 --loops SIDECAR  file that describes the loops
@@ -178,13 +179,22 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read a file."""
-    options(parser, READING)
+    options(reading_group(parser), READING)
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Add the options on how to read and complete a model."""
-    add_reading_options(parser)
-    options(parser, COMPLETING)
+    options(reading_group(parser), READING + COMPLETING)
+
+
+def reading_group(parser: argparse.ArgumentParser) -> Any:
+    """Return the group of options on how a model is read, which only `check --help` shows."""
+    if parser.prog.endswith(" check"):
+        return parser.add_argument_group(READ)
+    words = "--format, --loops, --floating, --close and others: see regularize check --help"
+    group: Any = parser.add_argument_group(READ, words)
+    group.rare = group._group_actions
+    return group
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -201,6 +211,12 @@ def reads_model(arguments: argparse.Namespace) -> bool:
     """Return whether an option on reading or completing a model was given."""
     completed = (arguments.absorb_gaps, arguments.as_designed, arguments.density)
     return bool(reading_options(arguments)) or any(completed)
+
+
+def add_engine(parser: argparse._ActionsContainer, words: str) -> None:
+    """Add the option that names an engine."""
+    told = f"{words}: mujoco, mjlab, newton, kamino, steel, drake, pinocchio, gazebo, isaac"
+    option(parser, "--for ENGINE", f"{told} (the format's first)", dest="engine")
 
 
 def add_fail_on(parser: argparse._ActionsContainer, default: str | None = "warning") -> None:
@@ -226,7 +242,7 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
     from regularize.files import load
 
     mechanism = load(
-        file,
+        sys.stdin.buffer.read() if file == "-" else file,  # a model may be piped in
         absorb_gaps=arguments.absorb_gaps,
         as_designed=arguments.as_designed,
         **reading_options(arguments),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import shutil
 import textwrap
@@ -21,16 +22,20 @@ from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, part
 
 def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: Any) -> None:
     """Add an option as the help shows it: ``-j --jobs N``, ``--watch``, ``--joint NAME=KIND …``."""
-    *names, value = shown.removesuffix(" …").split(" ") if " " in shown else (shown, "")
+    *called, value = shown.removesuffix(" …").split(" ") if " " in shown else (shown, "")
+    if value.startswith("-"):
+        called, value = [*called, value], ""
     if value:
         more["metavar"] = value
     elif shown.startswith("-"):
         more["action"] = "store_true"
     if shown.endswith("…"):
-        more = {"action": "extend" if "nargs" in more else "append", "default": [], **more}
-    if names == ["-o"]:
+        more = {"action": "append", "default": [], **more}
+    if more.get("type") is names:
+        more["action"] = "extend"
+    if called == ["-o"]:
         more["dest"] = "out"
-    parser.add_argument(*names, help=words, **more)
+    parser.add_argument(*called, help=words, **more)
 
 
 def options(parser: argparse._ActionsContainer, table: str) -> None:
@@ -91,6 +96,28 @@ Tables = Sequence[Mapping[str, float]]
 COORDINATES: Tables = (METRES, RADIANS)
 RATES: Tables = tuple(rates(table) for table in COORDINATES)
 LOADS: Tables = (FORCES, TORQUES)
+
+
+def names(text: str) -> list[str]:
+    """Read names, or other words, that commas separate."""
+    return [name for name in text.split(",") if name]
+
+
+def with_commas(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    """Join values of an option for names that stand apart, `--motors A B`, as `--motors A,B`."""
+    result, rest = list[str](), [*words]
+    while rest:
+        result.append(word := rest.pop(0))
+        action = parser._option_string_actions.get(word)
+        values = list[str]()
+        while action is not None and action.type is names and rest:
+            # A model may follow: the values end with a file, or where one has commas itself.
+            done = values and ("," in values[-1].rstrip(",") or os.path.exists(rest[0]))
+            if done or rest[0].startswith("-"):
+                break
+            values.append(rest.pop(0))
+        result += [",".join(values)] * bool(values)
+    return result
 
 
 def positive(text: str) -> float:
@@ -253,5 +280,6 @@ KINDS: dict[str, dict[str, Any]] = {
         "some": some,
         "positive": positive,
         "length": length,
+        "names": names,
     }.items()
 }

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
+from regularize.adapters.common.progress import delayed_progress
 from regularize.commands.files import BRANCH, add_model, load_model
 from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
 from regularize.errors import ModelError, RegularizeError
@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = stepped(arguments)
     options["drive"] = driven
     options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
-    with delayed_progress(f"{duration:g} s") as progress:
+    with delayed_progress(f"simulating {duration:g} s") as progress:
         options["progress"] = progress
         motion = simulate(
             mechanism,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.commands.files import (
     Output,
     OutputAction,
+    add_engine,
     add_fail_on,
     add_model,
     add_reading_options,
@@ -71,12 +72,13 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
         "engines can hold: nothing redundant, the same motion, or as little redundant as they can. "
         "No joint is taken out or put in unless --remove or --slack allows it. With --joint, those "
         "joints become what is said, and nothing else changes. The changed files are read again, "
-        "by their engine too where it is installed, and compared, before anything is written."
+        "compared, and moved in their engine where it is installed, before anything is written."
     )
     option(parser, "file MODEL", "model file, or its folder")
     add_reading_options(parser)
     options(parser.add_mutually_exclusive_group(), TARGETS)
     options(parser, CHANGES)
+    add_engine(parser, "whose kinds are taken, and where the model is moved before it counts")
     add_fail_on(parser)
 
 
@@ -84,6 +86,8 @@ def run_fix(arguments: argparse.Namespace) -> int:
     """Change the model; return 1 if something is lost or stays redundant, or it is locked."""
     from regularize.repair.fix.fix import fix
 
+    if arguments.file == "-":
+        raise RegularizeError("-: fix changes a file, and standard input is none; name the file")
     joints: dict[str, str] = {}
     for text in arguments.joint:
         name, _, kind = text.rpartition("=")
@@ -92,7 +96,8 @@ def run_fix(arguments: argparse.Namespace) -> int:
         if name in joints:
             raise RegularizeError(f"--joint names {name!r} twice; give it one kind")
         joints[name] = kind
-    allowed = {name: getattr(arguments, name) for name in ("remove", "slack", "as_is", "advice")}
+    names = ("remove", "slack", "as_is", "advice", "engine")
+    allowed = {name: getattr(arguments, name) for name in names}
     fixed = fix(
         arguments.file,
         joints or None,
@@ -135,6 +140,8 @@ def _changes(fixed: Fix) -> list[str]:
     lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in fixed.moves.items()]
     after = fixed.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
+    if fixed.tested is not None:
+        lines.append(str(fixed.tested))
     return lines if len(lines) > 1 else ["nothing to change", *lines]
 
 

@@ -127,27 +127,32 @@ class TangentCurve:
 
     def reached(self, half: HalfBranch) -> Coordinates:
         """Return configurations on a half branch, the farthest first, shape (h, n)."""
-        found = list[Coordinates]()
-        stress = np.zeros(0) if self.polynomial is None else self.polynomial[1]
-        for radius in RADII if stress.size else ():
-            s, eta = half.side * radius, half.c * radius ** float(half.w)
-            if abs(eta) > 1.0:
-                continue
-            # Regula falsi on both sides of the leading term.
-            ends = np.array([0.5, 1.5]) * eta
-            for _ in range(60):
-                q, felt, good = self.configurations(np.full(2, s), ends)
-                values = felt @ stress
-                if not good.all() or values[0] * values[1] > 0.0:
-                    break
-                middle = ends[0] - values[0] * (ends[1] - ends[0]) / (values[1] - values[0])
-                q, felt, _ = self.configurations(np.array([s]), np.array([middle]))
-                if np.abs(felt).max() < EXACT.closed:
-                    found.append(q[0])
-                    break
-                same = int(values[0] * (felt @ stress)[0] < 0.0)
-                ends[same] = middle
-        return np.array(found).reshape(len(found), len(self.q))
+        radii = np.array(RADII)
+        eta = half.c * radii ** float(half.w)
+        if self.polynomial is None or not np.any(np.abs(eta) <= 1.0):
+            return np.zeros((0, len(self.q)))
+        stress = self.polynomial[1]
+        s, eta = half.side * radii[np.abs(eta) <= 1.0], eta[np.abs(eta) <= 1.0]
+        # Regula falsi (Illinois) between both sides of the leading term, at all distances at once.
+        ends = np.array([0.5 * eta, 1.5 * eta])
+        values = np.array([self.configurations(s, end)[1] @ stress for end in ends])
+        for _ in range(40):
+            change = values[1] - values[0]
+            share = values[0] / np.where(change == 0.0, 1.0, -change)
+            middle = ends[0] + share * (ends[1] - ends[0])
+            q, felt, good = self.configurations(s, middle)
+            good &= (share > 0.0) & (share < 1.0)
+            closed = good & (np.abs(felt).max(axis=1, initial=0.0) < EXACT.closed)
+            if np.all(closed | ~good):
+                break
+            value = felt @ stress
+            same = value * values[1] > 0.0  # this end is left where it is, and weighs half
+            ends[0], values[0] = (
+                np.where(same, ends[0], ends[1]),
+                np.where(same, 0.5, 1.0) * (np.where(same, values[0], values[1])),
+            )
+            ends[1], values[1] = middle, value
+        return np.asarray(q[closed])
 
 
 def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, HalfBranch]]:

@@ -37,20 +37,33 @@ Exact: TypeAlias = NDArray[Any]
 Norm: TypeAlias = tuple[Fraction, Fraction]
 
 
-def multiplied(p: Dual, q: Dual) -> Dual:
-    """Return the product of two dual quaternions."""
+def multiplied(p: Dual, q: Dual, prime: int = 0) -> Dual:
+    """Return the product of two dual quaternions, of integers modulo a prime where one is given."""
     p, q = (np.asarray(x).tolist() for x in (p, q))  # quicker one by one
     product = [p[0] * 0] * 8
     for shift, a, b in ((0, p[:4], q[:4]), (4, p[:4], q[4:]), (4, p[4:], q[:4])):
         for i, x in enumerate(a):
             for j, y in enumerate(b):
                 product[shift + (i ^ j)] += SIGNS[i][j] * x * y
-    return np.array(product)
+    return np.array([x % prime for x in product], dtype=object) if prime else np.array(product)
+
+
+def _modulo(numbers: Any, prime: int) -> Any:
+    """Return exact numbers as integers modulo a prime, and as they are where there is none."""
+    if not prime:
+        return numbers
+    ratios = (x.as_integer_ratio() for x in numbers)
+    return np.array(
+        [(n if d == 1 else n * pow(d, -1, prime)) % prime for n, d in ratios], dtype=object
+    )
+
+
+_CONJUGATE = np.array([1, -1, -1, -1, 1, -1, -1, -1])
 
 
 def conjugated(q: Dual) -> Dual:
     """Return a dual quaternion with the opposite vector parts."""
-    return np.array([q[0], *-q[1:4], q[4], *-q[5:]])
+    return np.asarray(q * _CONJUGATE)
 
 
 def line_of(direction: Exact, moment: Exact) -> Dual:
@@ -64,45 +77,55 @@ def norm_of(factor: Dual) -> Norm:
     return c, sum((x * x for x in direction), Fraction(0))
 
 
-def product_of(factors: Sequence[Dual]) -> list[Dual]:
+def product_of(factors: Sequence[Dual], prime: int = 0) -> list[Dual]:
     """Return coefficients of the product of factors t - h, those of low powers first."""
-    product = [np.array([Fraction(int(i == 0)) for i in range(8)])]
+    product = [_modulo(np.array([Fraction(int(i == 0)) for i in range(8)]), prime)]
     zero = 0 * product[0]
     for h in factors:
-        lower = [*(-multiplied(c, h) for c in product), zero]
+        lower = [*(-multiplied(c, h, prime) for c in product), zero]
         product = [a + b for a, b in zip(lower, [zero, *product], strict=True)]
     return product
 
 
-def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
+def split_right(polynomial: Sequence[Dual], norm: Norm, prime: int = 0) -> tuple[list[Dual], Dual]:
     """Split off the last factor t - h with a norm: return what stands before it, and h.
 
     Raises ZeroDivisionError where there is no such factor, or more than one.
     """
+    before, h, remainder = _split(polynomial, norm, prime)
+    if remainder.any():
+        raise ZeroDivisionError
+    return before, h
+
+
+def _split(polynomial: Sequence[Dual], norm: Any, prime: int) -> tuple[list[Dual], Dual, Dual]:
+    """Return what stands before the last factor t - h with a norm, h, and the remainder."""
     c, r = norm
     rest = [*polynomial]
     while len(rest) > 2:  # the rest of division by (t - c)² + r
         lead = rest.pop()
-        rest[-1] = rest[-1] + 2 * c * lead
-        rest[-2] = rest[-2] - (c * c + r) * lead
-    h = -_divided(rest[1], rest[0])
+        rest[-1] = _modulo(rest[-1] + 2 * c * lead, prime)
+        rest[-2] = _modulo(rest[-2] - (c * c + r) * lead, prime)
+    h = -_divided(rest[1], rest[0], prime)
     before, carry = [], 0 * h
     for coefficient in reversed(polynomial):
-        carry = coefficient + multiplied(carry, h)
+        carry = _modulo(coefficient + multiplied(carry, h, prime), prime)
         before.append(carry)
-    if before.pop().any():
-        raise ZeroDivisionError
-    return before[::-1], h
+    remainder = before.pop()
+    return before[::-1], h, remainder
 
 
-def _divided(below: Dual, above: Dual) -> Dual:
+def _divided(below: Dual, above: Dual, prime: int) -> Dual:
     """Return below⁻¹ · above for two dual quaternions."""
     other = conjugated(below)
     # below other = a + e b with real numbers a and b; the inverse of that is (a - e b) / a².
-    norm = multiplied(below, other)
+    norm = multiplied(below, other, prime)
     a, b = norm[0], norm[4]
-    product = multiplied(other, above)
-    return np.concatenate([product[:4] / a, (product[4:] * a - product[:4] * b) / (a * a)])
+    if not a:
+        raise ZeroDivisionError
+    product, inverse = multiplied(other, above, prime), pow(a, -1, prime) if prime else 1 / a
+    dual = (product[4:] * a - product[:4] * b) * inverse**2
+    return np.asarray(_modulo(np.concatenate([product[:4] * inverse, dual]), prime))
 
 
 def exact_line(line: Array, rounding: float) -> Dual:
@@ -126,12 +149,18 @@ def exact_vector(x: Array, rounding: float) -> Exact:
 Loop = Sequence[tuple[EdgeId, int]]
 #: Of a hinge's factors t - c - s l on the unit line l the numbers c + i s.
 Roots = tuple[complex, ...]
+#: How far an axis may be from the measured one before its loop is closed in another way.
+OFF = 1e-2
+#: Modulo which exact factors are tried before they are computed.
+PRIME = 2**61 - 1
 #: Terms of power series, and factors of one hinge that they can tell.
 ORDER, MOST = 8, 3
 #: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
 NOISE = (1e-6, 1e-3)
 #: Hinges whose half-angle tangents are tried as the parameter, and ways to begin.
 TRIES = 8
+#: Loops of exact hinges that are tried to be closed: each takes some ten milliseconds.
+CLOSINGS = 80
 #: Denominators that are taken to be meant. All others are one number: products stay shorter.
 SHORT = 1000
 
@@ -153,10 +182,13 @@ def rational_motions(
     rank = int(np.sum(velocities > within * velocities[0])) if len(axes) > 1 else 0
     if rank < max(len(axes) - 1, 1):
         return  # more than one velocity, of which series cannot be told
-    every = [_series(loops, axes, first) for first in [*axes][:TRIES]]
+    every, closings = [_series(loops, axes, first) for first in [*axes][:TRIES]], 0
     for series, noise in ((series, noise) for noise in NOISE for series in every):
         roots = {e: _roots(s, noise, MOST if axes[e][3:].any() else 1) for e, s in series.items()}
         known = {e: r for e, r in roots.items() if r is not None}
+        closings += len(loops) * min(len(loops), TRIES) * (len(known) == len(axes))
+        if closings > CLOSINGS:
+            return
         linkages = _found(loops, axes, known, rounding) if len(known) == len(axes) else {}
         exact = linkages.values()
         off = (max(distance([*axes[e]], x) for e, x in spaces.items()) for spaces in exact)
@@ -171,10 +203,12 @@ def _found(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
 ) -> dict[str, dict[EdgeId, Space]]:
     """Return exact joints under their name, those of the shortest numbers that were found."""
-    candidates = []
+    candidates, fits = [], dict[Any, bool]()
     for k in range(min(len(loops), TRIES)):
         turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
-        factors = _Factors(turned, axes, roots, rounding)
+        factors = _Factors(turned, axes, roots, rounding, fits)
+        if not factors.all_fit():
+            return {}
         every = factors.solved() or {}
         spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
         bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
@@ -255,8 +289,10 @@ class _Factors:
         axes: dict[EdgeId, Array],
         roots: dict[EdgeId, Roots],
         rounding: float,
+        fits: dict[Any, bool],
     ) -> None:
         self.loops, self.axes, self.roots, self.rounding = loops, axes, roots, rounding
+        self.fits = fits  # by halves of loops, for all that have the same roots
         self.found: dict[EdgeId, tuple[Dual, ...]] = {}
         self.centers: list[complex] = []  # one number for all factors of the same norm
         self.norms: dict[int, tuple[Norm, Exact]] = {}  # exact, with the vector of one factor
@@ -329,26 +365,69 @@ class _Factors:
         before, norms = dict(self.found), dict(self.norms)
         try:
             half, second_half = self._halves(loop)
+            if not self._fits(loop):
+                return False
             for e, _ in half:
                 if e not in self.found:
                     self.found[e] = self._rounded(e)
-            factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
-            product = [conjugated(c) for c in product_of(factors)]
-            for e, sense in reversed(second_half):
-                of_hinge = []
-                for root in self.roots[e]:
-                    product, h = split_right(product, self.norms[self._class(e, root)][0])
-                    of_hinge.append(h if sense > 0 else conjugated(h))
-                if any(np.cross(of_hinge[0][1:4], h[1:4]).any() for h in of_hinge):
-                    raise ZeroDivisionError
-                # The same factors, in whatever order.
-                if sorted(map(tuple, self.found.get(e, of_hinge))) != sorted(map(tuple, of_hinge)):
-                    raise ZeroDivisionError
-                self.found.setdefault(e, tuple(of_hinge))
+            self._others(
+                half, second_half, PRIME
+            )  # what fails so fails, and most does: it is quick
+            self.found |= self._others(half, second_half)
             return True
         except ZeroDivisionError:
             self.found, self.norms = before, norms
             return False
+
+    def all_fit(self) -> bool:
+        """Whether the measured factors close every loop in some way."""
+        return all(any(map(self._fits, self._ways(loop))) for loop in self.loops)
+
+    def _fits(self, loop: Loop) -> bool:
+        """Whether the measured factors of the first half leave axes near those of the second."""
+        if (key := tuple(loop)) not in self.fits:
+            self.fits[key] = self._is_near(*self._halves(loop))
+        return self.fits[key]
+
+    def _is_near(self, half: Loop, second_half: Loop) -> bool:
+        """Whether the measured factors of one half leave axes near those of the other."""
+        factors = []
+        for e, sense in half:
+            line = line_of(self.axes[e][3:], self.axes[e][:3]).astype(float)
+            factors += [root.real * _ONE + sense * root.imag * line for root in self.roots[e]]
+        product = [conjugated(c) for c in product_of(factors)]
+        for e, sense in reversed(second_half):
+            for root in self.roots[e]:
+                center = self.centers[self._class(e, root)]
+                product, h, _ = _split(product, (center.real, center.imag**2), 0)
+                axis = sense * np.array([*h[5:], *h[1:4]], dtype=float)
+                axis /= np.linalg.norm(axis[3:] if self.axes[e][3:].any() else axis)
+                if min(np.abs(axis - self.axes[e]).max(), np.abs(axis + self.axes[e]).max()) > OFF:
+                    return False
+        return True
+
+    def _others(
+        self, half: Loop, second_half: Loop, prime: int = 0
+    ) -> dict[EdgeId, tuple[Dual, ...]]:
+        """Return the factors of the second half of a loop that those of the first half leave."""
+        factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
+        product = product_of([_modulo(h, prime) for h in factors], prime)
+        product, others = [_modulo(conjugated(c), prime) for c in product], {}
+        for e, sense in reversed(second_half):
+            of_hinge = []
+            for root in self.roots[e]:
+                norm = _modulo(self.norms[self._class(e, root)][0], prime)
+                product, h = split_right(product, norm, prime)
+                of_hinge.append(_modulo(h if sense > 0 else conjugated(h), prime))
+            first = of_hinge[0][1:4]
+            if any(np.any(_modulo(np.cross(first, h[1:4]), prime)) for h in of_hinge):
+                raise ZeroDivisionError
+            # The same factors, in whatever order.
+            before = [_modulo(h, prime) for h in self.found.get(e, of_hinge)]
+            if sorted(map(tuple, before)) != sorted(map(tuple, of_hinge)):
+                raise ZeroDivisionError
+            others[e] = self.found.get(e, tuple(of_hinge))
+        return others
 
     def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
         """Return factors of a hinge near those that were measured, with known norms."""

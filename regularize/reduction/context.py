@@ -20,7 +20,7 @@ from regularize.loops.kinematics import (
     center_and_length,
     sized_loops,
 )
-from regularize.mechanism.graph import EdgeId, Graph, NodeId, joined, spanning_tree
+from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, joined, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
 
@@ -214,6 +214,22 @@ def prescribed_cuts(
             f"cutting {list(cuts)} does not open each of the {graph.loops} loops exactly once"
         )
     return frozenset(chosen)
+
+
+def uncoupled_cuts(graph: Graph, cuts: Sequence[Edge]) -> list[str] | None:
+    """Return joints to cut in place of coupled ones; None where none of these is, or must be."""
+    columns = {column for coupling in graph.couplings for column in coupling.columns}
+    if not any(columns.intersection(edge.columns) for edge in cuts):
+        return None
+    order = sorted(
+        graph.edges,
+        key=lambda e: (columns.isdisjoint(e.columns), e.split, e.joint.closure, e.index),
+    )
+    tree = spanning_tree(graph, [edge.index for edge in order])
+    rest = [edge for edge in graph.edges if edge.index not in tree]
+    if any(edge.split or columns.intersection(edge.columns) for edge in rest):
+        return None
+    return [edge.joint.name for edge in rest]
 
 
 def noise_of(loops: LoopKinematics, q: Coordinates) -> float:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,13 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
 from regularize.reduction.block import Block
-from regularize.reduction.context import Context, Progress, forward, prescribed_cuts
+from regularize.reduction.context import (
+    Context,
+    Progress,
+    forward,
+    prescribed_cuts,
+    uncoupled_cuts,
+)
 from regularize.reduction.coupled import CONFIGURATIONS, Certificate, reduce_cell
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility
@@ -419,7 +425,14 @@ def reduce(
     plain = usual and not (isinstance(model, Graph) or length_scale or keep_cuts or cuts)
     found = tuple(mobility for mobility, _, _ in reduced), blocks, certificate
     evidence = bool(numerical)
-    return Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
+    result = Reduction(graph, assembly, *found, rtol, seed, evidence, plain and not evidence)
+    freer = None if keep_cuts or cuts else uncoupled_cuts(graph, [c.edge for c in result.cuts])
+    if freer is None:
+        return result
+    limits: dict[str, Any] = {"numerical": numerical, "configurations": configurations}
+    limits |= {"rtol": rtol, "length_scale": length_scale, "seed": seed, "groups": groups}
+    other = reduce(graph, cuts=freer, **limits)
+    return replace(other, plain=result.plain) if other.kept == result.kept else result
 
 
 def as_reduction(model: Model, format: str | None = None) -> Reduction:

@@ -74,6 +74,7 @@ class Analysis:
     binding: tuple[BindingJoint, ...] = ()
     special: tuple[SpecialLengths, ...] = ()
     trials: Trials | None = None
+    engine: str | None = None
     fit: LackOfFit | None = None
 
     @cached_property
@@ -90,6 +91,7 @@ class Analysis:
         began: float | None = None,
         tolerance: PerJoint | Iterable[PerJoint] | None = None,
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
+        engine: str | None = None,
     ) -> Self:
         """Compute loops, motions, reactions, joint changes and findings from a reduction.
 
@@ -100,6 +102,7 @@ class Analysis:
             began: When the work began, by ``time.perf_counter``; by default now.
             tolerance: Of the joints; see ``misfit``.
             stiffness: Of the joints; see ``misfit``.
+            engine: Whose kinds of joints are proposed.
 
         Raises:
             ModelError: ``near`` is no positive number.
@@ -119,7 +122,8 @@ class Analysis:
         binding = tuple(binding_joints(meant, stiffness))
         reported = findings(reduction, loops, loads, changes, passive, near, special)
         if any(cure.freed for cure in changes) and reduction.mechanism.format != "pinocchio":
-            in_file = [entry for entry in advise(reduction, changes) if entry.in_file]
+            entries = advise(reduction, changes, engine=engine)
+            in_file = [entry for entry in entries if entry.in_file]
             reported = [_commands_tried(finding, in_file) for finding in reported]
         every = [*reported, *as_designed(meant, binding)]
         diagnostics = by_severity([d for d in every if not (undecided and d.code in TURNED)])
@@ -137,6 +141,7 @@ class Analysis:
             misfit=misfit_where_asked(reduction, loops, tolerance, stiffness),
             fit=fit_where_asked(reduction, tolerance, stiffness),
             binding=binding,
+            engine=engine,
             special=special,
         )
 
@@ -233,7 +238,7 @@ class Analysis:
             return ()
         if self.trials is not None:
             return self.trials.advice
-        return advise(self.reduction, self.cures, fit=self.fit)
+        return advise(self.reduction, self.cures, fit=self.fit, engine=self.engine)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

@@ -12,6 +12,7 @@ from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.loops.assembly import CLOSED
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
 from regularize.mechanism.graph import Graph
+from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import rank_losses
@@ -20,7 +21,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.loop_report import LoopReport, closure_error
+from regularize.report.loop_report import LoopReport, closure_error, node_name
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
@@ -81,7 +82,7 @@ def _special_finding(
     """Report the rows proved redundant in a part that moves only for its lengths."""
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
-    affected = [loop for loop in loops if loop.closing in special.cuts]
+    affected = [loop for loop in loops if loop.cut.edge.name in special.cuts]
     verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
     removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
@@ -208,7 +209,7 @@ def _part_findings(
     joints = joint_names(graph, part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
-    special_proved = bool({loop.closing for loop in loops} & known)
+    special_proved = bool({loop.cut.edge.name for loop in loops} & known)
     source = loops[0].cut.edge.joint.source if loops else None
     where = names([loop.name for loop in loops])
     numerical = "numerical evidence may do to remove them: `numerical=True`"
@@ -263,14 +264,16 @@ def _part_findings(
         yield Diagnostic("REG215", "warning", text, joints=joints, source=source)
     # Slack joints never move: that is what they are for.
     locked = [name for name in _locked_joints(graph, part) if not is_slack(name)]
-    if locked:
-        yield Diagnostic(
-            "REG206",
-            "warning",
-            f"{counted(len(locked), 'joint')} can never move: {names(locked)}",
-            joints=tuple(locked),
-            source=graph.mechanism.joint(locked[0]).source,
-        )
+    bases = [name for name in locked if graph.mechanism.joint(name).kind == "free"]
+    for held in ([name for name in locked if name not in bases], bases):
+        if held:
+            yield Diagnostic(
+                "REG206",
+                "note" if held is bases else "warning",  # a base is held on purpose
+                f"{counted(len(held), 'joint')} can never move: {names(held)}",
+                joints=tuple(held),
+                source=graph.mechanism.joint(held[0]).source,
+            )
     for special in nearly_special(graph, part, near=near, rtol=reduction.tolerances.rtol):
         family = in_world(special.family, part.center, part.length)
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
@@ -334,6 +337,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
                 else f": no configuration was found in which less than {left} stay open"
             )
             ways = [f"check the frames of joint `{closing}` and the lengths of {names(joints)}"]
+            ways += _of_two_parents(reduction.mechanism, closing)
         yield Diagnostic(
             "REG101" if missed is None else "REG205",
             "error",
@@ -343,6 +347,17 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
             source=reduction.mechanism.joint(closing).source,
             help=tuple(ways),
         )
+
+
+def _of_two_parents(mechanism: Mechanism, closing: str) -> Iterator[str]:
+    """Say where URDF puts the second joint of a link that has two parents."""
+    for finding in mechanism.findings:
+        if finding.code == "REG010" and closing in finding.joints and len(finding.joints) == 2:
+            link = mechanism.joint(closing).child
+            yield (
+                f"URDF puts both {names(finding.joints)} into the origin of `{link}`: write "
+                f"`{closing}` as a URDF+ <loop>, whose <successor> has an <origin> of its own"
+            )
 
 
 def _metres_and_radians(twist: Array) -> tuple[float, float]:
@@ -361,9 +376,8 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
     edge = loop.cut.edge
-    body = reduction.graph.nodes[edge.parent]
-    if edge.joint in reduction.idle_joints:
-        body = edge.joint.parent
+    inside = edge.joint in reduction.idle_joints
+    body = edge.joint.parent if inside else node_name(reduction.graph, edge.parent)
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"
@@ -383,8 +397,14 @@ def _contradiction(reduction: Reduction, loop: LoopReport) -> tuple[Array, bool]
     error = closure_error(reduction, cut, part.center)
     error[:3] /= part.length
     reachable = np.hstack([algebra[:, : 6 * idle], part.screws[cut.edge.index]])
+    if cut.edge.joint.kind == "spherical":  # two points, whatever turns about them
+        arm = (loop.point - part.center) / part.length
+        to_point = np.hstack([np.eye(3), -screw.cross_matrix(arm)])
+        error, reachable = to_point @ error, to_point @ reachable
     outside = error - reachable @ np.linalg.lstsq(reachable, error, rcond=None)[0]
     if np.linalg.norm(outside) <= 0.5 * np.linalg.norm(error) if idle else not reduction.redundant:
         return None
+    if len(outside) == 3:
+        return np.concatenate([part.length * outside, np.zeros(3)]), idle
     slid = part.length * outside[:3] + screw.cross(outside[3:], loop.point - part.center)
     return np.concatenate([slid, outside[3:]]), idle

@@ -244,12 +244,13 @@ def _samples(
 
 
 def floating(reduction: Reduction) -> set[int]:
-    """Return edges that free a part of the model from the ground."""
+    """Return edges that free a part of the model from the ground, which no loop holds."""
     graph = reduction.graph
     return {
         e.index
         for e in graph.edges
         if e.joint.kind == "free" and graph.ground in (e.parent, e.child) and not e.joint.closure
+        if e.index not in reduction.cell_at
     }
 
 

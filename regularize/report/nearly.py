@@ -305,7 +305,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
                 for other in meant.others
             ),
             *([] if same else [_binding_words(binding)]),
-            "go on with what was meant: --as-designed",
+            *(["go on with what was meant: --as-designed"] if after.assembly.closed else []),
         ),
     )
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import Graph, NodeId
+from regularize.mechanism.graph import Graph, NodeId, part_of
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.words import LISTED, counted, listed, names
 
@@ -55,32 +53,11 @@ def joints_of_edges(graph: Graph) -> list[Joint]:
 def _redundant(reduction: Reduction, group: Sequence[Joint]) -> int:
     """Count the redundant equations of joints between the same two nodes, without all others."""
     graph, names = reduction.graph, {joint.name for joint in group}
-    edges = {edge.index for edge in graph.edges if edge.joint.name in names}
-    for cell in reduction.cells:
-        if {*cell.edges} == edges and not any(
-            names & {name for name, _, _ in coupling.terms}
-            for coupling in reduction.mechanism.couplings
-        ):
-            return cell.redundant
-    first = {edge.joint.name: edge.columns[0] for edge in reversed(graph.edges) if edge.columns}
-    ground = graph.nodes[graph.node_of[group[0].parent]]
-    alone = [
-        replace(
-            joint,
-            parent=graph.nodes[graph.node_of[joint.parent]],
-            child=graph.nodes[graph.node_of[joint.child]],
-            T_parent_joint=graph.T_node_body[joint.parent] @ joint.T_parent_joint,
-            T_child_joint=graph.T_node_body[joint.child] @ joint.T_child_joint,
-            position=reduction.q[first[joint.name] : first[joint.name] + joint.freedoms]
-            if joint.freedoms
-            else joint.position,
-            repeated=0,
-        )
-        for joint in group
-    ]
-    bodies = tuple(map(Body, dict.fromkeys(end for j in alone for end in (j.parent, j.child))))
-    pair = Mechanism(reduction.mechanism.name, bodies, tuple(alone), ground=ground)
-    return reduce(pair, rtol=reduction.rtol, seed=reduction.seed).redundant
+    pair = part_of(graph, [edge.index for edge in graph.edges if edge.joint.name in names])
+    if pair is None:
+        return 0
+    alone = reduce(pair, rtol=reduction.rtol, configurations=0, seed=reduction.seed)
+    return alone.redundant - alone.repeated
 
 
 def repeated_words(repeated: Sequence[Repeated]) -> str:

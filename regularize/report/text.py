@@ -104,6 +104,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     if verbosity >= 0:
         yield Text()
         yield from _ways("What to change", view.ways(report))
+        yield from _ways("What next", view.next_steps(report))
         yield from _findings(report, detail, verbosity)
         bodies = "kinds of motion"
         yield from _named("What moves", view.moves(report), detail.names, detail.moves, bodies)
@@ -134,7 +135,8 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
-        yield from _diagnostic(report, first, others, sourced=detail.helped > 0)
+        sourced = detail.helped > 0
+        yield from _diagnostic(report, first, others, sourced=sourced, verbosity=verbosity)
         if loop is not None and loop.name not in shown and len(shown) < detail.loops:
             shown.add(loop.name)
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
@@ -157,12 +159,17 @@ def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
 
 
 def _diagnostic(
-    report: Analysis, diagnostic: Diagnostic, others: Sequence[Diagnostic], *, sourced: bool
+    report: Analysis,
+    diagnostic: Diagnostic,
+    others: Sequence[Diagnostic],
+    *,
+    sourced: bool,
+    verbosity: int = 0,
 ) -> Iterator[RenderableType]:
     """Yield a finding with its place, and where there are others of its kind."""
     severity, source = diagnostic.severity, diagnostic.source
     head = (f"{severity}[{diagnostic.code}]", COLORS[severity])
-    yield Text.assemble(head, f": {diagnostic.message}")
+    yield Text.assemble(head, f": {view.message(report, diagnostic, verbosity)}")
     if source is not None and sourced:
         element = f"  {source.element}" if source.element else ""
         yield _labelled("  --> ", f"{source}{element}", "dim")
@@ -182,10 +189,10 @@ def _loop(loop: LoopReport, ground: str) -> Group:
         table,
     ]
     reasons = [("why     ", sentence) for sentence in loop_view.reasons(loop)]
-    if loop.claims and loop.claims != (f"cut {loop.closing}",):
+    if loop.claims and loop.claims != (f"cut {loop.cut.edge.name}",):
         # That its rows rest on the step of its own cut goes without saying.
         claims = listed([f"`{claim}`" for claim in loop.claims], most=2)
-        code = "REG230" if f"motion {loop.closing}" in loop.claims else "REG201"
+        code = "REG230" if f"motion {loop.cut.edge.name}" in loop.claims else "REG201"
         reasons.append(("proof   ", f"{claims}; in words: regularize explain {code}"))
     choice = loop_view.choices(loop)
     if choice is not None:

@@ -5,15 +5,17 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.graph import actuated_coordinates, coordinate_names
 from regularize.reduction.block import Block
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import held_kinds, untried_files
+from regularize.repair.fix.advice import held_kinds, reading_words, untried_files
 from regularize.repair.fix.proposals import designed
 from regularize.repair.statics.releases import release_command
 from regularize.report.analysis import Analysis, model_entry
@@ -129,6 +131,23 @@ def reading(report: Analysis) -> list[str]:
 def plain(report: Analysis, verbosity: int = 0) -> bool:
     """Return whether a report is for designers of parts, who count degrees of freedom."""
     return verbosity <= 0 and designed(report.mechanism)
+
+
+#: Words of theory, and what they mean, for designers of parts.
+MEANING = {
+    "is Schoenflies": "slides in all directions and turns about one axis",
+    "generates Schoenflies motion": "slides in all directions and turns about one axis",
+    "Schoenflies": "sliding in all directions, turning about one axis",
+    "paradoxical": "due to its dimensions",
+}
+
+
+def message(report: Analysis, diagnostic: Diagnostic, verbosity: int) -> str:
+    """Return the sentence of a finding, for designers without words of theory."""
+    text = diagnostic.message
+    for word, meaning in MEANING.items() if plain(report, verbosity) else ():
+        text = text.replace(word, meaning)
+    return text
 
 
 def counts(report: Analysis, verbosity: int = 0) -> str:
@@ -252,6 +271,32 @@ def ways(report: Analysis) -> list[Way]:
     return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
 
 
+def next_steps(report: Analysis) -> list[Way]:
+    """Return what a model without redundancy is mostly wanted for: its motors, couplings, loops."""
+    r, mechanism = report.reduction, report.mechanism
+    if not r.assembly.closed or r.redundant:
+        return []
+    columns = {c for cell in r.graph.cells for c in r.graph.columns(cell)}
+    driven, names = {*actuated_coordinates(mechanism)}, coordinate_names(mechanism)
+    motors = [name for c, name in enumerate(names) if c in columns and name in driven]
+    steps = []
+    if not report.loops:
+        words = "where links close loops that the file does not state, name them: --close, --loops"
+        steps.append(Way(words))
+    if motors:
+        verb, noun = ("drives", "motor") if len(motors) == 1 else ("drive", "motors")
+        words = f"{noun} {listed(motors)} {verb} joints through loops: the map between them (or, "
+        words += "for `map`: `twin`, the model without loops; `states`, closed poses for resets)"
+        model = reading_words(mechanism)
+        steps.append(
+            Way(words, shlex.join(["regularize", "motors", "map", *model]) if model else "")
+        )
+    elif mechanism.couplings:
+        words = counted(len(mechanism.couplings), "coupling")
+        steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
+    return steps
+
+
 def advice(report: Analysis) -> list[Way]:
     """Return joint changes, the best first: in words, and the command if there is one."""
     found = []
@@ -270,7 +315,7 @@ def advice(report: Analysis) -> list[Way]:
         name = f"{entry.arrangement}: " if entry.arrangement else ""
         words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
         words += ", same motion"
-        if entry.load is not None:
+        if entry.load is not None and entry.load[0] > 0.0:
             before, after = map(three_digits, entry.load)
             words += f", {before} → {after} N by lack of fit"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from simulation_cases import assert_one_redundant_loop, read
 from test_adapters_urdf_more import CLOSURES, four_bar
 
@@ -146,23 +147,12 @@ def test_one_of_two_files_counts_and_it_is_said_which(tmp_path: Path) -> None:
     assert len(read(four_bar(tmp_path)).findings) == 2
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "words"),
-    [
-        ("type: revolute", "type: hinge", 10, "type 'hinge' is unknown; expected one of revolute"),
-        ("    type: revolute\n", "", 8, r"closing_joints\[0\]: has no 'type'"),
-        ("child: rocker", "child: rokcer", 12, "no link of the URDF file; did you mean `rocker`"),
-        ("child: rocker", "child: ground", 8, "to itself"),
-        ("[1.200000, 0", "[one, 0", 13, r"origin_xyz_m\[0\]: expected a finite number"),
-        ("    axis: [0.0000, 1.0000, 0.0000]\n", "", 8, r"closing_joints\[0\]: has no 'axis'"),
-        ("[0.0000, 1.0000, 0.0000]", "[0, 0, 0]", 15, r"\[0\]/axis: the axis has no length"),
-        ("[0.0000, 1.0000, 0.0000]", "!!python/name:os.system x", 15, "plain YAML"),
-        ("lower: -0.5", "lower: low", 17, "limits/lower: expected a finite number, found 'low'"),
-        ("  - name: D\n    source", "  D:\n    source", 8, "closing_joints: expected a list"),
-        ("  - name: D\n", "  - D\n  - name: D\n", 8, r"closing_joints\[0\]: expected an object"),
-        ("metadata:", "metadata: [", 8, "not YAML"),
-    ],
-)
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))[
+    "robot_data"
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "words"), [[*fault.values()] for fault in FAULTS])
 def test_faults(old: str, new: str, line: int, words: str, tmp_path: Path) -> None:
     (tmp_path / "robot_data.yaml").write_text(HINGE.replace(old, new, 1))
     with pytest.raises(rg.ReadError, match=words) as caught:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from simulation_cases import CORPUS, read
 
 import regularize as rg
@@ -423,63 +424,10 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
     assert mechanism.findings == ()
 
 
-def in_model(*parts: str, version: str = "1.11") -> str:
-    return f"<sdf version='{version}'><model name='m'>{''.join(parts)}</model></sdf>"
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["sdf"]
 
 
-BALL = joint("i", "world", "a", "ball", "")
-PITCH_OF_NONE = "<axis><xyz>0 0 1</xyz></axis><thread_pitch>0</thread_pitch>"
-RED = (
-    "<link name='a'><visual name='v'><geometry><sphere><radius>1</radius></sphere></geometry>"
-    "<material><diffuse>red 0 0</diffuse></material></visual></link>"
-)
-CIRCLE = (
-    "<link name='a'><pose relative_to='f'/></link>"
-    "<frame name='f'><pose relative_to='a'>0 0 0 0 0 0</pose></frame>"
-)
-ITSELF = "<world name='w'><include><uri>model.sdf</uri></include></world>"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("<sdf version='1.7'><model", "not well-formed XML"),
-        ("<sdf><model name='m'/></sdf>", "version"),
-        (in_model(version="2.0"), "version '2.0' is unknown"),
-        ("<sdf version='1.7'/>", "no <model> and no <world>"),
-        (in_model(), "no <link>"),
-        (in_model(link("a"), link("a")), "is taken"),
-        (in_model(link("a"), joint("j", "aa", "a")), "there is no link or frame `aa`"),
-        (in_model(link("a"), joint("j", "world", "a", "hinge")), "type 'hinge' is unknown"),
-        (
-            in_model(link("a"), joint("j", "world", "a", inside="<axis><xyz>0 0 0</xyz></axis>")),
-            "the axis has no length",
-        ),
-        (
-            in_model(link("a"), joint("j", "world", "a", "universal")),
-            "the two axes are parallel, which makes one freedom of two",
-        ),
-        (in_model(CIRCLE), "in a circle|no pose"),
-        (f"<sdf version='1.7'>{ITSELF}</sdf>", "no <model>|includes itself"),
-        (in_model(RED), r"material/diffuse: diffuse=\"red 0 0\": 'red' is not a number"),
-        ("<sdf version='1.7'>" + "<model name='m'>" * 60 + "</model>" * 60 + "</sdf>", "deep"),
-        (
-            in_model(link("a"), joint("j", "world", "a", "gearbox")),
-            "needs a <gearbox_reference_body>; name the gear",
-        ),
-        (
-            in_model(link("a"), joint("j", "world", "a", "screw", PITCH_OF_NONE)),
-            "a thread pitch of 0 is infinitely steep",
-        ),
-        (
-            in_model(
-                *(link("a"), link("b"), BALL),
-                joint("j", "world", "b", inside='<axis><mimic joint="i" axis="axis2"/></axis>'),
-            ),
-            "joint `i` is spherical: it has no such axis to couple",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [(fault["text"], fault["says"]) for fault in FAULTS])
 def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.sdf"
     path.write_text(text)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 import regularize as rg
 from regularize.adapters import read
@@ -17,7 +18,6 @@ URDF = """<robot name="m">
 <joint name="weld" type="fixed"><parent link="d"/><child link="e"/></joint>
 </robot>"""
 
-CROSSED = "closed_loop: []\njoint_name: [j1]\njoint_type: [UJOINT_XX]"
 Model = Callable[..., rg.Mechanism]
 
 
@@ -96,24 +96,12 @@ def test_names_that_the_urdf_lacks_are_warned_about(model: Model) -> None:
     assert mechanism.joint("j2").actuated
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("closed_loop: [[c, ee]]", (":1: closed_loop[0][1]: ", "no link or joint `ee`")),
-        ("name_mot: []\nclosed_loop: [[weld,\n c3]]", (":3: closed_loop[0][1]: ", "did you mean")),
-        ("closed_loop: [[e, weld]]", ("are both on link `e`",)),
-        ("closed_loop: [[c]]", (":1: closed_loop[0]: expected a pair of frames, found 1",)),
-        ("closed_loop: [[c, [e]]]", ("closed_loop[0][1]: expected a string, found a list",)),
-        ("closed_loop: c", (":1: closed_loop: expected a list",)),
-        ("closed_loop: [c]", ("closed_loop[0]: expected a list",)),
-        ("closed_loop: [[c, e]]\ntype: [5d]", (":2: type[0]: type '5d' is unknown",)),
-        ("closed_loop: [[c, e]]\ntype: []", ("`closed_loop` has 1 entries and `type` 0",)),
-        ("closed_loop: []\njoint_name: [j1]", ("`joint_name` has 1 entries and `joint_type` 0",)),
-        (CROSSED, (":3: joint_type[0]: type 'UJOINT_XX' is unknown", "UJOINT_XY")),
-        ("closed_loop: [[c, e]\ntype: [6d]", ("robot.yaml:2: not YAML",)),
-        ("closed_loop: [[c, e]]\nx: \x07", ("robot.yaml: not YAML",)),
-    ],
-)
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))[
+    "gepetto"
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), [(fault["text"], fault["says"]) for fault in FAULTS])
 def test_faults(model: Model, text: str, parts: tuple[str, ...]) -> None:
     fails(lambda: model(text), *parts)
 

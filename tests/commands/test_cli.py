@@ -7,14 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import regularize as rg
 from regularize.adapters import adapters
+from regularize.adapters.common import progress
 from regularize.cli import main
 
 BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
@@ -145,29 +144,27 @@ def test_plain_when_piped_and_when_colour_is_unwanted(
 
 
 @pytest.mark.slow
-def test_a_bar_shows_how_far_a_check_is_that_takes_long(
-    fourbar: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "verb", [["check", "--output=concise"], ["fix", "--diff"], ["reduce", "-o", "{}"]]
+)
+def test_what_takes_long_is_shown_on_a_terminal_and_changes_no_output(
+    verb: list[str],
+    fourbar: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At a terminal, and on standard error alone."""
-
-    class AtOnce(threading.Timer):
-        def __init__(self, seconds: float, function: Callable[[], None]) -> None:
-            assert seconds == 2.0
-            super().__init__(0.0, function)
-
-        def start(self) -> None:
-            super().start()
-            self.join()
-
-    main(["check", fourbar, "--output", "concise"])
+    words = [verb[0], fourbar, *(x.format(tmp_path / "out") for x in verb[1:])]
+    main(words)
     piped = capsys.readouterr()
-    monkeypatch.setattr(threading, "Timer", AtOnce)
+    monkeypatch.setattr(progress, "SHOWN", -1.0)
+    monkeypatch.setattr(progress, "EVERY", 1e-3)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    main(["check", fourbar, "--output", "concise"])
+    main(words)
     shown = capsys.readouterr()
-    assert shown.out == piped.out and not piped.err
-    assert "checking" in shown.err
+    assert shown.out == piped.out
+    assert "checking" in shown.err or f"regularize {verb[0]} " in shown.err
+    assert shown.err.rsplit("\r", 1)[-1] in ("", piped.err)  # what was drawn is wiped
 
 
 @pytest.mark.slow

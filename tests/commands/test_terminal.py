@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import shlex
 from pathlib import Path
 from xml.etree import ElementTree
@@ -102,6 +104,24 @@ def test_without_arguments_the_first_steps_are_shown(capsys: pytest.CaptureFixtu
     text = "\n".join(said(capsys))
     assert "regularize check MODEL" in text
     assert all(verb in text for verb in VERBS)
+    short, whole = ("\n".join(said(capsys, option)) for option in ("--help", "--help-all"))
+    assert "\n    motors" in short and "\n    twin" not in short and "\n    twin" in whole
+    assert "--keyframe" not in "\n".join(said(capsys, "fix", "--help"))
+    assert "--keyframe" in "\n".join(said(capsys, "fix", "--help-all"))
+
+
+@pytest.mark.slow
+def test_models_are_piped_in_and_names_stand_apart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(Path(FOUR_BAR).read_bytes()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert json.loads("\n".join(said(capsys, "check", "-", "--json")))["mobility"]["actual"] == 1
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert any("\x1b[" in line for line in said(capsys, "check", FOUR_BAR, "--quiet"))
+    for names in (["M1", "M2", "M3"], ["M1,M2,M3"]):
+        assert said(capsys, "solve", "--inputs", *names, DELTA)[0].count("M") == 3
+    assert said(capsys, "export", FOUR_BAR, "--to", "json", "-o", str(tmp_path / "m"), "-q") == []
 
 
 def test_every_code_has_a_bad_and_a_good_snippet() -> None:

@@ -44,7 +44,7 @@ def here(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("check m.urdf --top -1", "argument --top: -1 is below zero"),
         ("check m.urdf -j 0", "argument -j/--jobs: 0: one or more are needed"),
         ("check m.urdf -j -3", "argument -j/--jobs: -3 is below zero"),
-        ("check m.urdf -v -q", "argument -q: not allowed with argument -v"),
+        ("check m.urdf -v -q", "argument -q/--quiet: not allowed with argument -v"),
         ("metamodel m.urdf --jobs 0", "argument --jobs: 0: one or more are needed"),
         ("metamodel m.urdf --smallest 5", "smallest is a fraction of the bounds, above 0"),
         ("metamodel m.urdf --clearance nan", "clearance is a distance of at least zero, not nan"),

@@ -249,14 +249,13 @@ def record(
     engine: Engine, times: Array, progress: Callable[[float], None] | None = None
 ) -> list[Sample]:
     """Return the motion at increasing times; ``progress`` is called with the fraction done."""
-    samples = [engine.sample(float(t)) for t in times if t <= engine.end]
-    waiting, last = list(times[len(samples) :]), float(times[-1])
-    while waiting:
-        engine.step(last, float(waiting[0]))
-        while waiting and waiting[0] <= engine.end:
-            samples.append(engine.sample(float(waiting.pop(0))))
-        if progress is not None:
-            progress(min(1.0, engine.end / last))
+    samples: list[Sample] = []
+    for t in times.tolist():
+        while t > engine.end:
+            engine.step(float(times[-1]), t)
+            if progress is not None:
+                progress(min(1.0, engine.end / float(times[-1])))
+        samples.append(engine.sample(t))
     return samples
 
 

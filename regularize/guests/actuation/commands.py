@@ -18,7 +18,8 @@ from regularize.commands.files import (
     load_model,
     report_findings,
 )
-from regularize.commands.options import count, fitted, option, some
+from regularize.commands.options import count, fitted, names, option, some
+from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 
@@ -33,11 +34,6 @@ FAR_OFF = 0.1
 STATES, SHOWN = 10_000, 200
 
 
-def names(text: str) -> list[str]:
-    """Return the names in a text that separates them by commas."""
-    return [name for name in text.split(",") if name]
-
-
 def add_joints(parser: argparse.ArgumentParser) -> None:
     """Add the options that name motors and joints."""
     words = "actuated joints, such as A,B (default: the model's, within loops)"
@@ -50,17 +46,29 @@ def add_actuate(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``regularize actuate``."""
     add_model(parser)
     add_joints(parser)
-    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json"
-    option(parser, "-o FILE", words, action=OutputAction, endings=ENDINGS)
+    words = "ros2: a package with a ros2_control transmission and a node for passive joints"
+    option(parser, "--to FORMAT", words, choices=("ros2",))
+    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json; a folder"
+    option(parser, "-o FILE", words, action=OutputAction)
 
 
 def run_actuate(arguments: argparse.Namespace) -> int:
     """Make the map, write it, and print where it holds."""
     from regularize.guests.actuation.map import actuation_map
 
+    out = arguments.out
+    if arguments.to is not None and out is None:
+        raise RegularizeError("--to ros2 writes a package: name its folder with -o PACKAGE")
+    if arguments.to is None and out is not None and out.suffix.lower() not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        raise RegularizeError(f"-o {out}: unknown kind of file {out.suffix!r} (known: {known})")
     mechanism = load_model(arguments.file, arguments)
     m = actuation_map(mechanism, arguments.motors, arguments.joints)
-    if arguments.out is not None:
+    if arguments.to is not None:
+        from regularize.guests.actuation.ros2 import write_package
+
+        write_package(m, out)
+    elif out is not None:
         written(m, arguments)
     lines = [
         f"motors: {', '.join(m.motor_names)}",
@@ -150,7 +158,11 @@ def add_states(parser: argparse.ArgumentParser) -> None:
     option(parser, "-n COUNT", "how many (1000)", type=some, default=1000)
     option(parser, "--seed SEED", "seed of the random steps (0)", type=count, default=0)
     option(parser, "--no-limits", "also beyond the limits of joints")
-    words = "q as of rg.to_pinocchio, and all joints' coordinates with their names"
+    words = (
+        "q: Pinocchio's order, quaternions x y z w; qpos (of MJCF): MuJoCo's order, quaternions "
+        "w x y z; joint_positions with joint_names: the file's order (URDF, USD stage), and "
+        "coordinates with joints: closing ones too; balls there as rotation vectors, rad and m"
+    )
     file = {"action": OutputAction, "endings": (".npz",), "required": True}
     option(parser, "-o FILE.npz", words, **file)
 
@@ -162,6 +174,9 @@ def run_states(arguments: argparse.Namespace) -> int:
     mechanism = load_model(arguments.file, arguments)
     limits = not arguments.no_limits
     found = closed_states(mechanism, arguments.n, seed=arguments.seed, limits=limits)
-    write_table(arguments.out, q=found.q, coordinates=found.coordinates, joints=found.names)
+    arrays = {"q": found.q, "coordinates": found.coordinates, "joints": found.names}
+    arrays |= {"joint_names": found.joint_names, "joint_positions": found.joint_positions}
+    arrays |= {} if found.qpos is None else {"qpos": found.qpos}
+    write_table(arguments.out, **arrays)
     sys.stdout.write(f"wrote {len(found.q)} states to {displayed(str(arguments.out))}\n")
     return 0

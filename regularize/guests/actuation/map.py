@@ -200,17 +200,14 @@ class ActuationMap(SubsystemMaps):
             strict: As of ``joints``.
         """
         J = self.jacobian(theta, strict=strict)
-        K, D = (self._matrix(x, name) for x, name in ((K, "K"), (D, "D")))
-        return np.swapaxes(J, -1, -2) @ K @ J, np.swapaxes(J, -1, -2) @ D @ J
+        return self._seen_through(J, K, "K"), self._seen_through(J, D, "D")
 
     def joint_gains(
         self, theta: ArrayLike, K: ArrayLike, D: ArrayLike, *, strict: bool = True
     ) -> tuple[Array, Array]:
         """Return stiffness and damping of the joints that are those of the motors; see above."""
-        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
-        K, D = (self._matrix(x, name) for x, name in ((K, "K"), (D, "D")))
-        back = np.swapaxes(inverse, -1, -2)
-        return back @ K @ inverse, back @ D @ inverse
+        inverse = np.asarray(np.linalg.inv(self.jacobian(theta, strict=strict)), np.float64)
+        return self._seen_through(inverse, K, "K"), self._seen_through(inverse, D, "D")
 
     def gain_bounds(
         self, K: ArrayLike, D: ArrayLike, samples: int = SAMPLES
@@ -220,18 +217,17 @@ class ActuationMap(SubsystemMaps):
         Least and largest diagonal entries of ``joint_gains`` at samples of the domain, for
         stiffness and for damping, shape (2, k) each.
         """
-        found = self.joint_gains(self.samples(samples), K, D)
-        ends = [np.diagonal(x, axis1=-2, axis2=-1) for x in found]
-        low, high = ([f(x, axis=0) for x in ends] for f in (np.min, np.max))
-        return np.stack([low[0], high[0]]), np.stack([low[1], high[1]])
+        ends = [x.diagonal(axis1=1, axis2=2) for x in self.joint_gains(self.samples(samples), K, D)]
+        stiffness, damping = (np.stack([x.min(axis=0), x.max(axis=0)]) for x in ends)
+        return stiffness, damping
 
-    def _matrix(self, given: ArrayLike, name: str) -> Array:
-        """Return values of each coordinate (k,), or of all (k, k), as a matrix."""
+    def _seen_through(self, A: Array, given: ArrayLike, name: str) -> Array:
+        """Return A^T X A of values X of each coordinate (k,), or of all of them (k, k)."""
         x, k = numbers(given, name), len(self.motor_names)
         matrix = np.diag(x) if x.ndim == 1 else x
         if matrix.shape != (k, k):
             raise ModelError(f"{name} has the shape {x.shape}; it needs ({k},) or ({k}, {k})")
-        return np.asarray(matrix)
+        return np.asarray(np.swapaxes(A, -1, -2) @ matrix @ A)
 
     def reflected_friction(self, theta: ArrayLike, f: ArrayLike, *, strict: bool = True) -> Array:
         """Return the most that dry friction of the motors (k,) can hold at each joint, (k,)."""
@@ -246,9 +242,8 @@ class ActuationMap(SubsystemMaps):
             J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
             strict: As of ``joints``.
         """
-        rotors = self._matrix(J_m, "J_m")
-        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
-        return np.asarray(np.swapaxes(inverse, -1, -2) @ rotors @ inverse)
+        inverse = np.asarray(np.linalg.inv(self.jacobian(theta, strict=strict)), np.float64)
+        return self._seen_through(inverse, J_m, "J_m")
 
     def margin(self, theta: ArrayLike) -> Array:
         """Return the distance from singularities: 0 at one, NaN outside of the domain, () or (N,).

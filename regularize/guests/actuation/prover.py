@@ -178,9 +178,7 @@ class Prover:
         theta = columns(self.chart.values, start[None])[0, : self.k]
         home = np.floor((theta - self.bounds[:, 0]) / self.width).astype(int)
         home = np.clip(home, 0, self.n - 1)
-        domain = FoundDomain(
-            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
-        )
+        domain = self._nothing()
         first = max(0, self.depth - COARSEST) if self.sampled else 0
         for level in range(first, self.depth + 1):
             domain = self._extended(domain, self.n >> level, home, theta, start)
@@ -188,9 +186,7 @@ class Prover:
 
     def guided(self, followed: FoundDomain) -> FoundDomain:
         """Return the boxes of a followed domain that can be proved, all of one size at once."""
-        proved = FoundDomain(
-            self, np.full((self.n,) * self.k, -1), ProvedBoxes.none(self.k, self.parameters)
-        )
+        proved = self._nothing()
         for level in range(self.depth + 1):
             size = self.n >> level
             free = self._blocks(proved.owner, size, "max") < 0

@@ -22,7 +22,7 @@ from regularize.lie.arrays import Array, Indices, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
-from regularize.mechanism.mechanism import Model
+from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import as_reduction
 from regularize.tolerances import VANISHING
 
@@ -45,14 +45,27 @@ class ClosedStates:
     """Random configurations with closed loops.
 
     Attributes:
-        q: Those of ``rg.to_pinocchio(model)``, shape (n, nq).
-        coordinates: Those of all of the model's joints, the closing ones included, (n, joints).
+        q: Those of ``rg.to_pinocchio(model)``, shape (n, nq); quaternions are (x, y, z, w).
+        coordinates: Those of all of the model's joints, the closing ones included, (n, joints):
+            radians and metres; of ball joints the rotation vector, of free ones the screw (v, ω)
+            from the pose in the file.
         names: Their names.
+        qpos: The same states as MuJoCo's ``qpos``, (n, nq), quaternions (w, x, y, z); None for
+            models that are not MJCF.
+        joint_names: Names of the coordinates of joints that close no loop, in the file's order,
+            which is the stage's for USD; ``joint_positions`` are their values.
     """
 
     q: Array
     coordinates: Array
     names: tuple[str, ...]
+    qpos: Array | None = None
+    joint_names: tuple[str, ...] = ()
+
+    @property
+    def joint_positions(self) -> Array:
+        """Values of ``joint_names``, shape (n, k)."""
+        return np.asarray(self.coordinates[:, [self.names.index(n) for n in self.joint_names]])
 
     def __repr__(self) -> str:
         return f"<ClosedStates: {len(self.q)} states of {self.q.shape[1]} coordinates>"
@@ -79,7 +92,20 @@ def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -
     rng, loops = np.random.default_rng(seed), sized_loops(reduction.graph, reduction.graph.position)
     make = _CompiledGrower if _CompiledGrower.takes(robot) else _Grower
     found, q = make(robot, graph, loops, limits, rng).states(stored_configuration(graph), n)
-    return ClosedStates(read_only(q), read_only(found), coordinate_names(graph.mechanism))
+    mechanism, names = graph.mechanism, coordinate_names(graph.mechanism)
+    closing = {j.name for j in mechanism.joints if j.closure}
+    tree = tuple(name for name in names if name.partition("[")[0] not in closing)
+    return ClosedStates(read_only(q), read_only(found), names, _qpos(model, mechanism, found), tree)
+
+
+def _qpos(model: Model, mechanism: Mechanism, coordinates: Array) -> Array | None:
+    """Return configurations as MuJoCo's ``qpos``; None where the model is not MJCF."""
+    if mechanism.format != "mjcf":
+        return None
+    from regularize.adapters.mjcf.positions import compiled_model, qpos  # with MuJoCo
+
+    m = compiled_model(model, mechanism)
+    return None if m is None else read_only(qpos(m, mechanism, coordinates))
 
 
 class _Grower:

@@ -190,8 +190,16 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     mechanism = graph.mechanism
     added: dict[str, list[tuple[Body, Array]]] = {}
     gone = set()
+    names = {name for node in home for name in graph.members[node]}
     for node, (owner, T) in home.items():
-        target = graph.members[owner][0]
+        near = {
+            end
+            for j in mechanism.joints
+            if {j.parent, j.child} & names
+            for end in (j.parent, j.child)
+        }
+        own = [name for name in graph.members[owner] if name in near] or graph.members[owner]
+        target = own[0]
         for name in graph.members[node]:
             at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
             added.setdefault(target, []).append((mechanism.body(name), at))

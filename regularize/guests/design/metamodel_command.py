@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regularize.adapters.common.output_files import write_bytes, write_text
 from regularize.commands.files import OutputAction, add_model, load_model
-from regularize.commands.options import angle_or_length, count, fitted, option, some
+from regularize.commands.options import angle_or_length, count, fitted, names, option, some
 from regularize.errors import ModelError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
-    option(parser, "--inputs JOINT", "actuated joints (default: the model's)", nargs="+")
+    option(parser, "--inputs JOINT", "actuated joints (default: the model's)", type=names)
     bounds = (
         "lower and upper bound, one pair for all inputs or one per input, such as -30deg 30deg; "
         "without a unit radians, metres"

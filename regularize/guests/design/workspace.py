@@ -47,6 +47,10 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Model, as_mechanism
 from regularize.mechanism.named_columns import NamedColumns, coordinate_columns
 from regularize.tolerances import EXACT
+from regularize.words import listed
+
+#: By how many sizes of the mechanism slides move at most where a range is found unasked.
+FAR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +253,23 @@ def _ranges(
         values.append(samples_of(widest if stated is None else stated, samples))
     if all(stated is not None for stated in setting.ranges):
         return values
-    q, _ = _configurations(setting, form, branch, values)
+    slides, open_ = (
+        ~turning,
+        [n for n, x in zip(setting.names, setting.ranges, strict=True) if x is None],
+    )
+
+    def leads(q: Coordinates) -> NDArray[np.bool_]:
+        """Return which configurations lead on; raise where nothing ends the way."""
+        way = np.abs(q - setting.graph.position)[:, slides]
+        if np.max(way, initial=0.0) > FAR * loops.length:
+            raise ModelError(
+                f"nothing bounds {listed(open_)}: slides go farther than {FAR:g} times the size of "
+                "the mechanism, and no limits end them; give bounds, as "
+                f"--over {','.join(f'{name}=LOWER:UPPER' for name in open_)}"
+            )
+        return np.asarray(room(q[:, : setting.freedoms]) >= 0.0)
+
+    q, _ = _configurations(setting, form, branch, values, leads)
     reached = np.asarray(room(q) >= 0.0).reshape(tuple(map(len, values)))
     for k, stated in enumerate(setting.ranges):
         hit = np.flatnonzero(np.any(reached, axis=tuple(i for i in range(len(values)) if i != k)))
@@ -260,7 +280,11 @@ def _ranges(
 
 
 def _configurations(
-    setting: MapInputs, form: ClosedForm, branch: int | None, values: Sequence[Array]
+    setting: MapInputs,
+    form: ClosedForm,
+    branch: int | None,
+    values: Sequence[Array],
+    leads: Callable[[Coordinates], Mask] | None = None,
 ) -> tuple[Coordinates, str]:
     """Return the configurations at all points of a grid, NaN without one, and the method."""
     grid = [axis.ravel() for axis in np.meshgrid(*values, indexing="ij")]
@@ -271,16 +295,23 @@ def _configurations(
         if chosen is not None:
             return form.solve(x, branch=chosen).q[:, 0, : setting.freedoms], "closed form"
     shape = tuple(len(axis) for axis in values)
-    q = followed(setting.graph, list(setting.inputs.columns), x, shape)
+    q = followed(setting.graph, list(setting.inputs.columns), x, shape, leads)
     return q[:, : setting.freedoms], "followed"
 
 
-def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, ...]) -> Coordinates:
+def followed(
+    graph: Graph,
+    columns: Sequence[int],
+    x: Array,
+    shape: tuple[int, ...],
+    leads: Callable[[Coordinates], Mask] | None = None,
+) -> Coordinates:
     """Continue the stored configuration to all points of a grid; NaN where none is reached.
 
     Each point that is reached leads on to its neighbours, so that all is found that can be reached
     along the lines of the grid without passing a singularity. The inputs x, whose columns are
-    given, have the shape (N, inputs); the last axis of the grid runs fastest.
+    given, have the shape (N, inputs); the last axis of the grid runs fastest. ``leads`` says which
+    configurations lead on, by default all.
     """
     loops = sized_loops(graph, graph.position)
     start = project(loops, graph.position[None], steps=30).q
@@ -308,6 +339,7 @@ def followed(graph: Graph, columns: Sequence[int], x: Array, shape: tuple[int, .
         arrived = drive(along, q[origin], columns, x[goal])
         front, which = np.unique(goal[arrived.reached], return_index=True)
         q[front] = arrived.q[arrived.reached][which]
+        front = front if leads is None else front[leads(q[front])]
     return q
 
 

@@ -13,6 +13,7 @@ from regularize.commands.options import (
     assignments,
     fitted,
     limits,
+    names,
     option,
     ranges,
     some,
@@ -37,16 +38,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         "what is varied: joints, or x, y, z, roll, pitch, yaw of the pose, as NAME or "
         "NAME=LOWER:UPPER[:SAMPLES], such as x,y or x=-50mm:50mm; bounds are looked for"
     )
-    option(parser, "--over RANGE …", varied, nargs="+", required=True)
+    option(parser, "--over RANGE …", varied, type=names, required=True)
     words = "values of other inputs, such as z=300mm roll=10deg (default: as the model stands)"
-    option(parser, "--at NAME=VALUE …", words, nargs="+")
+    option(parser, "--at NAME=VALUE …", words, type=names)
     words = "the body whose pose is the input, or that the joints move"
     option(parser, "--pose BODY", words)
     words = "the point of the body, where it is in the model's own pose (default: its frame)"
     option(parser, "--point X,Y,Z", words)
-    option(parser, "--actuated JOINT", "the motors (default: those of the model)", nargs="+")
+    option(parser, "--actuated JOINT", "the motors (default: those of the model)", type=names)
     words = "limits in the place of the model's, for a joint or a pattern: P?=-100mm:100mm"
-    option(parser, "--limits JOINT=LOWER:UPPER …", words, nargs="+")
+    option(parser, "--limits JOINT=LOWER:UPPER …", words, type=names)
     option(parser, "--samples N", "points along an axis (41)", type=some, default=41)
     option(parser, "--way N", "way to assemble (default: as stored)", type=int)
     words = "arrays as .npz or .csv, or a picture of one or two axes as .svg, .png, .pdf"

@@ -13,6 +13,7 @@ from regularize.commands.options import (
     COORDINATES,
     assignments,
     fitted,
+    names,
     option,
     point_of,
     pose_of,
@@ -33,12 +34,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     add_model(parser)
     words = "joints whose coordinates are given (default: those of --at, else the driven joints)"
-    option(parser, "--inputs JOINT", words, nargs="+")
+    option(parser, "--inputs JOINT", words, type=names)
     at = (
         "print all ways to assemble at these coordinates, such as A=30deg slide=50mm; without a "
         "unit in radians and metres"
     )
-    option(parser, "--at JOINT=VALUE …", at, nargs="+")
+    option(parser, "--at JOINT=VALUE …", at, type=names)
     pose = (
         "the pose of a body as input: platform=0,0,400mm for those coordinates that it has; BODY "
         "alone: formulas for it, or, with --at JOINT=VALUE, its poses as the result"

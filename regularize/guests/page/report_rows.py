@@ -27,7 +27,8 @@ Cell: TypeAlias = "str | tuple[str, str]"
 
 def report_rows(report: Report, drawing: Drawing, references: References) -> Iterator[str]:
     """Yield the report's sections as HTML, changes of joints first."""
-    yield from section("What to change", _advice(report, references))
+    yield from section("What to change", _ways(view.ways(report), report, references))
+    yield from section("What next", _ways(view.next_steps(report), report, references))
     yield _numbers(report)
     yield from section("Findings", _findings(report, references))
     yield from section("Loops", _loops(report, drawing, references))
@@ -52,8 +53,9 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
     yield from _joints(report, references)
     if drawing.notes:
         notes = "".join(f"<li>{escape(note)}</li>" for note in drawing.notes[:MOST_NAMES])
-        words = f"<p>{len(drawing.notes)} could not be read; bars stand for them.</p>"
-        yield from section("Shapes that are not shown", (f"{words}<ul>{notes}</ul>",))
+        words = f"{counted(len(drawing.notes), 'file')} could not be read; bars stand for them"
+        shapes = "Shapes that are not shown"
+        yield from section(shapes, (folded(words, f"<ul>{notes}</ul>"),))
 
 
 def section(title: str, parts: Iterable[str]) -> Iterator[str]:
@@ -108,9 +110,8 @@ def _numbers(report: Report) -> str:
     return f'<dl class="numbers">{cells}</dl>'
 
 
-def _advice(report: Report, references: References) -> Iterator[str]:
+def _ways(ways: Sequence[view.Way], report: Report, references: References) -> Iterator[str]:
     """Yield what can be done, joint changes with a table each; the first is open."""
-    ways = view.ways(report)
     if any(way.number for way in ways):
         yield '<p class="quiet">Point at a change: the picture moves what it sets free.</p>'
     for k, (words, command, number) in enumerate(ways):
@@ -125,7 +126,7 @@ def _advice(report: Report, references: References) -> Iterator[str]:
             for change in changes
         ]
         cells = "\n".join(table(("joint", "before", "after", "gains"), rows)) if rows else ""
-        if len(rows) > MOST_NAMES:
+        if len(rows) > LISTED:
             cells = folded(f"all {len(rows)} joints", cells)
         title = escape(f"{number}. {words}" if number else words[0].upper() + words[1:])
         copy = '<button type="button" data-copy>Copy</button>'

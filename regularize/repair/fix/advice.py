@@ -20,6 +20,8 @@ from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
+from regularize.repair.engines.table import PhysicsEngine, engine_for
+from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written
@@ -86,12 +88,13 @@ def verified_cures(reduction: Reduction) -> tuple[Cure, ...]:
     return search(reduction, limit=CURES, tries=statics.TRIES)
 
 
-def numbered(mechanism: Mechanism, advice: int | str) -> Cure:
+def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None) -> Cure:
     """Return the joint changes of an entry of advice, by its number or by number and hash."""
     number, _, key = str(advice).partition("@")
     reduction = with_other_lengths(reduce(mechanism))
     # With tolerances a report has another order, and other entries among the first.
-    entries = advise(reduction, verified_cures(reduction), most=1000 if key else MOST)
+    most = 1000 if key else MOST
+    entries = advise(reduction, verified_cures(reduction), most=most, engine=engine)
     found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
     if not found:
         listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
@@ -118,17 +121,19 @@ def advise(
     reduction: Reduction,
     known: Sequence[Cure] = (),
     *,
-    engine: bool = False,
+    by_program: bool = False,
+    engine: str | None = None,
     fit: LackOfFit | None = None,
     most: int = MOST,
 ) -> tuple[Advice, ...]:
     """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
 
-    Each is tried on the file's text, with ``engine`` on a file that its own program reads too.
+    Each is tried on the file's text, with ``by_program`` on a file that its own program reads
+    too. What an engine that is named does not hold is not proposed.
     """
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
-    held = held_kinds(reduction.mechanism)
+    held = held_kinds(reduction.mechanism, engine)
     free = [cure for cure in known if cure.freed]
     entries = [
         Advice(c.changes, r.redundant - left, left, c.mobility, False, r)
@@ -137,11 +142,14 @@ def advise(
     ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held, fit)
+    if engine is not None:
+        holder = engine_for(reduction.mechanism.format, engine)
+        entries = [entry for entry in entries if _fits(reduction, holder, entry)]
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
-    in_file = _trial(reduction, engine) if small else None
+    in_file = _trial(reduction, by_program) if small else None
     for entry, holds in zip(entries, holdable, strict=True):
         if not holds or in_file is None:
             found.append(entry)
@@ -153,7 +161,13 @@ def advise(
     return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
 
 
-def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
+def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
+    """Say whether an engine holds all new kinds of an entry where their joints stand."""
+    joints = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
+    return engine is None or all(engine.held(joint, [kind]) for joint, kind in joints)
+
+
+def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]:
     """Return a function that tries an entry of advice on the model's file."""
     # What edits files is loaded where one is tried.
     from regularize.repair.fix.trial import IN_MEMORY, trial_file, tried
@@ -169,10 +183,10 @@ def _trial(reduction: Reduction, engine: bool) -> Callable[[Advice], Advice]:
     def in_file(entry: Advice) -> Advice:
         """Return the entry, marked ``in_file`` if the edited file reads back as planned."""
         try:
-            tried(patcher, options, entry, engine=engine)
+            tried(patcher, options, entry, by_program=by_program)
         except RegularizeError:
             return entry
-        analysed = engine or patcher.mechanism.format in IN_MEMORY
+        analysed = by_program or patcher.mechanism.format in IN_MEMORY
         return replace(entry, in_file=True, model=model, verified=entry.verified or analysed)
 
     return in_file
@@ -217,8 +231,8 @@ def cures(
     return tuple(sorted(chosen, key=foreign)[:limit])
 
 
-def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
-    """Return by joint name the kinds that the mechanism's file can hold; empty without a file."""
+def held_kinds(mechanism: Mechanism, engine: str | None = None) -> dict[str, Collection[str]]:
+    """Return by joint the kinds that the mechanism's file, and its engine, hold; empty without."""
     adapter = adapter_named(mechanism.format)
     if mechanism.path is None or adapter is None or not adapter.installed:
         return {}
@@ -226,8 +240,12 @@ def held_kinds(mechanism: Mechanism) -> dict[str, Collection[str]]:
         if (make := adapter.load_patcher()) is None:
             return {}
         patcher: Patcher = make(mechanism)
+        hold_in(patcher, engine_for(mechanism.format, engine))
         return {
-            joint.name: (*patcher.kinds(joint), *((CLEARANCE,) if patcher.removable(joint) else ()))
+            joint.name: (
+                *patcher.possible(joint),
+                *((CLEARANCE,) if patcher.removable(joint) else ()),
+            )
             for joint in mechanism.joints
         }
     except RegularizeError:  # the file is another one by now, or its package is not installed
@@ -266,7 +284,10 @@ class Trials(NamedTuple):
 
 
 def tried_all(
-    reduction: Reduction, verified_cures: Sequence[Cure], fit: LackOfFit | None = None
+    reduction: Reduction,
+    verified_cures: Sequence[Cure],
+    fit: LackOfFit | None = None,
+    engine: str | None = None,
 ) -> Trials:
     """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
@@ -274,7 +295,7 @@ def tried_all(
     small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
     undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
-        advise(r, verified_cures, engine=True, fit=fit),
+        advise(r, verified_cures, by_program=True, engine=engine, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
     )
@@ -285,20 +306,20 @@ def written_as(mechanism: Mechanism) -> str:
     name = mechanism.format
     if name == "urdf" and not mechanism.files and any(j.closure for j in mechanism.joints):
         return "urdf+"
-    adapter = adapters().get(name)
+    adapter = adapter_named(name)
     return name if adapter is not None and adapter.writer is not None else "json"
 
 
 def file_name(mechanism: Mechanism, format: str) -> str:
     """Return the file name of a model in a format: its stem with the format's suffix."""
     stem = Path(mechanism.path).stem if mechanism.path else mechanism.name.replace("/", "_")
-    suffix = SUFFIXES.get(format) or adapters()[format].suffixes[0]
+    suffix = SUFFIXES.get(format) or (adapter_named(format) or adapters()[format]).suffixes[0]
     return f"{stem or 'model'}{suffix}"
 
 
 def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
     """Return the isostatic form of a model by closures that the format can write."""
-    adapter = adapters().get(format)
+    adapter = adapter_named(format)
     coupled = None if adapter is None else adapter.coupled
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 

@@ -25,15 +25,17 @@ from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.engines.table import engine_for
+from regularize.repair.engines.trial import EngineTest, Handed
 from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
     other_places,
-    placed,
     read_changed,
     unwanted,
 )
+from regularize.repair.fix.moved import hold_in, moved_there, refuse_unheld, stiffest, trial_of
 from regularize.repair.fix.plan import FixPlan, plan
 from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
@@ -69,6 +71,8 @@ class Fix:
     moves: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: Where the model is an object in memory: a new one of the same type.
     object: Any = field(default=None, repr=False)
+    #: What the engine showed of the model before and after; None where no engine is known.
+    tested: EngineTest | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """One line: the file, how many joints change, what is redundant then."""
@@ -77,6 +81,11 @@ class Fix:
             f"<Fix of {Path(self.path).name[-60:]}: {count} joint{'s' * (count != 1)} changed, "
             f"{self.reduction.redundant} redundant, mobility {self.reduction.mobility}>"
         )
+
+    @property
+    def engine(self) -> dict[str, Any] | None:
+        """What the engine showed, before and after: freedoms, motors, largest gap in metres."""
+        return None if self.tested is None else self.tested.as_dict()
 
     @property
     def diff(self) -> str:
@@ -125,6 +134,7 @@ class Fix:
     remove=FLAG,
     slack=FLAG,
     as_is=FLAG,
+    engine=TEXT,
     advice=WHOLE | TEXT,
 )
 def fix(
@@ -136,6 +146,7 @@ def fix(
     remove: bool = False,
     slack: bool = False,
     as_is: bool = False,
+    engine: str | None = None,
     advice: int | str | None = None,
     reading: str = "meant",
     **options: Any,
@@ -154,16 +165,19 @@ def fix(
             ``idealise``, and change no kinds.
         remove: Let closing joints be taken out that others make superfluous.
         slack: Let links be put in where other kinds of joints do not suffice.
-        as_is: Leave the softness of an MJCF's loops alone; by default connects that lose others
-            beside them become as much stiffer as both were together, which is measured.
+        as_is: Leave the softness of an MJCF's loops alone; by default it changes where loops would
+            open wider, which is measured in MuJoCo.
+        engine: Whose kinds of joints are taken, and where the model is moved before it counts:
+            ``mujoco``, ``mjlab``, ``newton``, ``kamino``, ``steel``, ``drake``, ``pinocchio``,
+            ``gazebo``, ``isaac``; by default the first one of the format that is installed.
         advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
             as ``"1@3fa2"``, which is refused where the file was changed since.
         reading: ``written`` takes the numbers of a file literally; see ``load``.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
-        ModelError: A joint cannot become what it should, the changed files do not read as meant, or
-            there is no such advice.
+        ModelError: A joint cannot become what it should, the changed files do not read as meant or
+            move otherwise in their engine, or there is no such advice.
         UnsupportedExport: The file cannot hold what would be needed.
         NotTaken: It is nothing that can be a model.
     """
@@ -173,21 +187,25 @@ def fix(
         if joints is not None or remove or any(more.values()):
             raise ModelError("advice says what changes: leave joints and other changes out")
         if isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source)):
-            joints = numbered(as_read(read(source, **options), reading), advice)
+            joints = numbered(as_read(read(source, **options), reading), advice, engine)
         else:
-            joints = numbered(as_mechanism(source), advice)
+            joints = numbered(as_mechanism(source), advice, engine)
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
         adapter = adapter_of(source)
         if adapter is None:
             raise not_taken(source, objects())
         if adapter.load_document() is None:
-            return _changed_object(source, adapter, joints, any(more.values()), options)
-        again = partial(fix, joints=joints, remove=remove, as_is=as_is, reading=reading, **more)
+            others = any(more.values())
+            return _changed_object(source, adapter, joints, others, engine, options)
+        again = partial(
+            fix, joints=joints, remove=remove, as_is=as_is, engine=engine, reading=reading, **more
+        )
         return _changed_document(source, adapter, again, options)
     before, label, options = loaded(source, options, reading)
     written = as_written(before)
     before = written if as_designed or absorb_gaps else before
-    patcher = patcher_of(written, joints)
+    patcher, holder = patcher_of(written, joints), engine_for(before.format, engine)
+    hold_in(patcher, holder)
     absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
     before, written = absorbed.mechanism, absorbed.mechanism if absorbed.moves else written
     if as_designed:
@@ -199,20 +217,23 @@ def fix(
             design.reduction, wanted, isostatic=False, findings=design.findings, placed=True
         )
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
-        patch = Patch(patcher.moved(moved))
+        patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
         planned = plan(before, patcher, joints, remove=remove, slack=slack).in_file(before, written)
-        elsewhere = partial(placed, patcher)
         wanted = planned.wanted
-        patch = patcher.patch(wanted) if as_is else patcher.as_stiff(wanted, elsewhere)
+        refuse_unheld(holder, patcher, wanted)
+        trial = trial_of(patcher, holder, wanted, planned.slack, absorbed.moves)
+        patch = patcher.patch(wanted) if as_is else stiffest(patcher, trial, before, wanted)
     if planned.slack is not None:
         slack_patch = patcher.slack(planned.slack)
         patch = Patch(patch.edits + slack_patch.edits, patch.findings + slack_patch.findings)
     patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
-    after, reduction = before, planned.reduction
+    after, reduction, tested = before, planned.reduction, None
     if patch.edits:
         after, reduction = _verified(placing, before, written, planned, options)
+        more_freedoms = reduction.mobility - planned.reduction.mobility
+        tested = moved_there(trial, placing, after, more_freedoms, as_is)
     findings = (
         *(finding for finding in before.findings if finding.unread),
         *planned.findings,
@@ -221,7 +242,8 @@ def fix(
         *_locked(reduction, planned),
     )
     links = planned.slack or WantedSlack()
-    return Fix(label, after, planned.wanted, findings, reduction, placing, links, absorbed.moves)
+    moves = absorbed.moves
+    return Fix(label, after, wanted, findings, reduction, placing, links, moves, tested=tested)
 
 
 def _changed_document(
@@ -249,6 +271,7 @@ def _changed_object(
     adapter: Adapter,
     joints: Mapping[str, str] | Cure | None,
     others: bool,
+    engine: str | None,
     options: Mapping[str, Any],
 ) -> Fix:
     """Return the fix of an object in memory that stands in no file: a changed copy."""
@@ -259,20 +282,26 @@ def _changed_object(
             f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
             "made of, which may be a file"
         )
-    patcher = make(before, source)
+    patcher, holder = make(before, source), engine_for(before.format, engine)
+    hold_in(patcher, holder)
     planned = plan(before, patcher, joints)
+    refuse_unheld(holder, patcher, planned.wanted)
     changed = patcher.changed(planned.wanted)
-    after, reduction = before, planned.reduction
+    after, reduction, tested = before, planned.reduction, None
     if planned.wanted:
         after = read_object(changed, adapter, **options)
         reduction = reduce(after)
         wrong = unwanted(before, after, planned, reduction)
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
+        trial = trial_of(patcher, holder, source)
+        more = reduction.mobility - planned.reduction.mobility
+        tested = None if trial is None else trial.compare(Handed(after, changed), more)
     unread = (finding for finding in before.findings if finding.unread)
     findings = (*unread, *planned.findings, *_locked(reduction, planned))
     label = f"<{adapter.name} {before.name}>"
-    return Fix(label, after, planned.wanted, findings, reduction, None, object=changed)
+    parts = (label, after, planned.wanted, findings, reduction, None)
+    return Fix(*parts, object=changed, tested=tested)
 
 
 def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:

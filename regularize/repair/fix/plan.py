@@ -102,7 +102,7 @@ def plan(
     if not reduction.assembly.closed:
         raise UnsupportedExport(
             "the loops are open, so what is redundant depends on how they are closed; see "
-            "`regularize check`"
+            "`regularize check`, or take the gaps up where they are idle: --absorb-gaps"
         )
     smaller, idle = reduction, tuple[Joint, ...]()
     if reduction.idle_rows and (remove or designed(mechanism)):
@@ -135,10 +135,15 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
     mechanism = reduction.mechanism
     if reduction.redundant == 0:
         return FixPlan(reduction, (), isostatic=True)
-    kinds = {joint.name: tuple(patcher.kinds(joint)) for joint in mechanism.joints}
+    kinds = {joint.name: tuple(patcher.possible(joint)) for joint in mechanism.joints}
     if not reduction.curable:
         raise UnsupportedExport(_why_not(reduction, patcher, kinds, ""))
-    planned = _as_designers_do(reduction, patcher, kinds, remove) or _by_kinds(reduction, kinds)
+    planned = _as_designers_do(reduction, patcher, kinds, remove)
+    if planned is None and patcher.closures_first:
+        # An articulation is left as it is where its loops can do without.
+        closing = {j.name: kinds[j.name] if j.closure else () for j in mechanism.joints}
+        planned = _by_kinds(reduction, closing)
+    planned = planned or _by_kinds(reduction, kinds)
     if planned is None and remove:
         planned = _with_fewer_joints(reduction, patcher, kinds)
     if planned is None and slack:

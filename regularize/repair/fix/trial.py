@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.input_files import replaced_content
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
@@ -34,10 +34,10 @@ def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
     return patcher_of(read(path, **options), {}), options
 
 
-def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine: bool) -> None:
+def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_program: bool) -> None:
     """Edit a copy of the file as an entry of advice says, read it back, and compare.
 
-    With ``engine`` the text goes through a temporary file, which the format's own program reads
+    With ``by_program`` the text goes through a temporary file, which the format's own program reads
     too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
     """
     before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
@@ -56,13 +56,13 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, engine
     def check(after: Mechanism) -> None:
         # Ranks tell most of them; nobody asks here which rows go.
         """Raise ``ModelError`` where the changed model differs from the plan."""
-        sure = entry.verified and entry.mobility == reduction.mobility and not engine
+        sure = entry.verified and entry.mobility == reduction.mobility and not by_program
         counted = expected if sure else left_here(reduction, after)
         is_known = counted is not None and counted <= expected
         meaning = None if is_known else reduce(read_alike(after, reduction.mechanism))
         refuse(placing, unwanted(before, after, planned, meaning))
 
-    if engine:
+    if by_program:
         with read_changed(placing, options) as after:
             check(after)
     elif before.format in IN_MEMORY:
@@ -78,7 +78,7 @@ def loaded(
     reading = dict(options)
     if not isinstance(source, Mechanism):
         return as_read(read(source, **reading), as_), fspath(source), reading
-    if source.path is None or source.format not in adapters():
+    if source.path is None or adapter_named(source.format) is None:
         raise ModelError(
             f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"
         )
@@ -90,7 +90,7 @@ def loaded(
 
 def patcher_of(mechanism: Mechanism, joints: Mapping[str, str] | Cure | None) -> Patcher:
     """Return the patcher of a mechanism's file; raises an error that names another way."""
-    adapter = adapters()[mechanism.format]
+    adapter = adapter_named(mechanism.format) or adapters()[mechanism.format]
     make = adapter.load_patcher()
     if make is not None:
         patcher: Patcher = make(mechanism)

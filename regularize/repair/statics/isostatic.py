@@ -30,7 +30,7 @@ from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.statics.joint_changes import with_joints
 from regularize.repair.statics.welds import Weld, chosen_welds, twist_space
 from regularize.validation import FLAG, WHOLE, validated
-from regularize.words import slack_name
+from regularize.words import counted, slack_name
 
 #: Kinds of slack joints by the half of the twist that they free.
 KINDS = ("prismatic", "revolute")
@@ -52,6 +52,8 @@ class ClosureChange:
         """One sentence, starting in lower case."""
         if self.kind == "lowered":
             return f"joint `{self.joint}` becomes {self.after} instead of {self.before}"
+        if self.kind == "implied":
+            return f"coupling `{self.joint}` is left out: the loops say what it says"
         if self.kind == "removed":
             return f"joint `{self.joint}` is left out: fixed joints hold its bodies together"
         return (
@@ -139,6 +141,12 @@ def isostatic(
             changes.append(change)
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
+    for coupling in mechanism.couplings if result.redundant else ():
+        rest = tuple(each for each in changed.couplings if each is not coupling)
+        without = again(replace(changed, couplings=rest))
+        if same_motion(without, result) and without.redundant < result.redundant:
+            changed, result = without.mechanism, without
+            changes.append(ClosureChange(coupling.name, "implied", "", ""))
     report = Isostatic(changed, basis, (*idle, *changes), result, ())
     if numerical:
         message = (
@@ -148,10 +156,9 @@ def isostatic(
         )
         findings += [Diagnostic("REG307", "warning", message), *rank_losses(reduction)]
     if not report.equivalent:
-        reason = (
-            f"the changed mechanism has mobility {result.mobility} instead of "
-            f"{original.mobility} and {result.redundant} redundant constraints"
-        )
+        reason = f"the changed mechanism has {counted(result.redundant, 'redundant equation')}"
+        if result.mobility != original.mobility:
+            reason += f", and mobility {result.mobility} instead of {original.mobility}"
         if shaky:
             reason = (
                 f"the mechanism is shaky: {result.redundant} redundant constraints are left, which "

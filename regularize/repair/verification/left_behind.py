@@ -7,91 +7,21 @@ it is one of many alike, by its kind.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
 from regularize.adapters.registry import Adapter
 from regularize.escape import as_utf8
-from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.mechanism import Mechanism
 
-#: Elements that programs look for, one finding each; by format, as paths from any place.
-EACH = {
-    "mjcf": (
-        *("sensor/*", "contact/exclude", "contact/pair", "tendon/*", "camera", "light", "key"),
-        *("deformable/*", "extension/plugin", "actuator/*"),
-    ),
-    "urdf": ("gazebo", "ros2_control", "safety_controller", "calibration", "sensor"),
-    "sdf": ("plugin", "sensor", "light", "actor"),
-}
-#: Attributes of a fixed tendon that exert no force.
-SEEN = {"name", "class", "group", "rgba", "width", "material", "user"}
-#: Elements that say how a file looks or is solved, one finding for all of a kind.
-TOGETHER = {
-    "mjcf": (
-        *("option", "size", "visual", "statistic", "custom", "material", "texture", "site"),
-        "hfield",
-    ),
-    "urdf": (),
-    "sdf": ("physics", "frame", "material"),
-}
-
-
-#: Attributes by which MJCF says where something is.
-PLACED = {"pos", "quat", "axisangle", "euler", "xyaxes", "zaxis"}
-EQUALITY = {"name", "class", "active", "body1", "body2", "site1", "site2", "joint1", "joint2"}
-MOTOR = {
-    *("name", "class", "joint", "jointinparent", "tendon", "gear", "ctrllimited", "ctrlrange"),
-    *("forcelimited", "forcerange", "kp", "kv", "dampratio", "gaintype", "biastype", "gainprm"),
-    *("biasprm", "inheritrange", "armature", "damping", "site", "refsite", "body", "cranksite"),
-    *("slidersite", "cranklength"),
-}
-#: Attributes that a mechanism holds, by the elements of MJCF whose others are named; the rest of
-#: the elements are named as a whole, or say how numbers are to be read.
-HELD = {
-    "body": PLACED | {"name", "childclass"},
-    "joint": {
-        *(
-            "name",
-            "class",
-            "type",
-            "pos",
-            "axis",
-            "range",
-            "limited",
-            "ref",
-            "springref",
-            "damping",
-        ),
-        *("springdamper", "stiffness", "armature", "frictionloss", "actuatorfrcrange"),
-        "actuatorfrclimited",
-    },
-    "freejoint": {"name"},
-    "geom": PLACED
-    | {"class", "type", "fromto", "size", "mesh", "rgba", "mass", "density", "shellinertia"}
-    | {"contype", "conaffinity", "friction", "material", "hfield"},
-    "mesh": {"name", "class", "file", "scale", "content_type", "inertia", "vertex", "face"},
-    "connect": EQUALITY | {"anchor"},
-    "weld": EQUALITY | {"anchor", "relpose", "torquescale"},
-    "equality/joint": EQUALITY | {"polycoef"},
-    "equality/tendon": EQUALITY | {"polycoef", "tendon1", "tendon2"},
-    **dict.fromkeys(("motor", "position", "velocity", "general", "damper", "cylinder"), MOTOR),
-}
-#: Formats that hold the friction of shapes.
-ROUGH = ("sdf", "mjcf", "json")
-#: Elements of SDF below links and joints that a mechanism holds, or that are named elsewhere.
-HELD_SDF = {
-    *("pose", "inertial", "mass", "inertia", "ixx", "ixy", "ixz", "iyy", "iyz", "izz", "density"),
-    *("visual", "collision", "geometry", "box", "sphere", "cylinder", "capsule", "ellipsoid"),
-    *("mesh", "size", "radius", "length", "radii", "uri", "scale", "material", "mu", "parent"),
-    *("surface", "friction", "ode", "child", "axis", "axis2", "xyz", "limit", "lower", "upper"),
-    *("effort", "velocity", "dynamics", "damping", "spring_reference", "spring_stiffness"),
-    *("thread_pitch", "screw_thread_pitch", "gearbox_ratio", "gearbox_reference_body", "mimic"),
-    *("multiplier", "offset", "reference", "use_parent_model_frame", "plugin", "sensor", "light"),
-    *("joint", "link"),
-}
+#: Tables of elements and attributes, see there.
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("held.json").read_text("utf-8"))
+EACH, TOGETHER, HELD = TABLES["each"], TABLES["together"], TABLES["held"]
 
 
 def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[Diagnostic]:
@@ -115,9 +45,12 @@ def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[D
     }
 
     def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
-        """Return the finding that an element stays behind."""
+        """Return the finding that an element stays behind; with its joint it means no loss."""
         message = f"{target}: {what} stays behind in {Path(file).name}"
-        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
+        acts = element.getparent() is not None and element.getparent().tag == "actuator"
+        alone = acts and element.get("joint") not in (None, *(j.name for j in mechanism.joints))
+        severity: Severity = "note" if alone else "warning"
+        return Diagnostic("REG329", severity, message, source=Source(file, element.sourceline))
 
     for file, root in roots.items():
         for kind in kinds:
@@ -126,7 +59,9 @@ def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[D
                 motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
                 # A tendon that exerts no force is in the motor or the equality that it is for.
                 summed = element.tag == "fixed" and element.get("name") in ties
-                if not (copy or motor or (summed and SEEN.issuperset(element.attrib))):
+                if not (
+                    copy or motor or (summed and {*TABLES["forceless"]}.issuperset(element.attrib))
+                ):
                     yield stays(_called(element), file, element)
         for kind in TOGETHER[mechanism.format]:
             found = [each for each in root.iterfind(f".//{kind}") if _says(each, copies)]
@@ -194,7 +129,7 @@ def _unheld(
     for element in root.iter(etree.Element):
         names = _unheld_in(element, target) if format == "mjcf" else []
         if format == "sdf" and any(a.tag in ("link", "joint") for a in element.iterancestors()):
-            if element.tag in HELD_SDF or element.getparent().tag not in HELD_SDF:
+            if element.tag in HELD["sdf"] or element.getparent().tag not in HELD["sdf"]:
                 continue
             names = [each.tag for each in element.iter(etree.Element) if not len(each)]
         if names:
@@ -209,7 +144,7 @@ def _unheld_in(element: etree._Element, target: str) -> list[str]:
     holder = element.getparent()
     above = "" if holder is None else holder.tag
     tag = element.tag if above != "equality" else f"equality/{element.tag}"
-    held = HELD.get(tag, HELD.get(element.tag))
+    held = HELD["mjcf"].get(tag, HELD["mjcf"].get(element.tag))
     if held is None or above in ("fixed", "spatial", "contact", "sensor"):
         return []
     names = [name for name in element.attrib if name not in held]
@@ -217,7 +152,7 @@ def _unheld_in(element: etree._Element, target: str) -> list[str]:
         bits = {element.get(key, "1").strip() for key in ("contype", "conaffinity")}
         names += ["contype", "conaffinity"] if bits not in ({"0"}, {"1"}) else []
         rough = element.get("friction", "").split()
-        names += ["friction"] if rough and (len(rough) > 1 or target not in ROUGH) else []
+        names += ["friction"] if rough and (len(rough) > 1 or target not in TABLES["rough"]) else []
     return names
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from regularize.adapters import adapters, read
+from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
@@ -42,6 +42,8 @@ from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
 from regularize.tolerances import EXACT
 
+#: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
+PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
 #: Formats of engines that move no bodies without mass.
 MOVED = ("mjcf", "drake")
 
@@ -63,7 +65,7 @@ def write_verified(
         segments(mechanism)
     else:
         refuse_elastic(mechanism)
-    adapter, target = adapters()[format], replaceable(path)
+    adapter, target = adapter_named(format) or adapters()[format], replaceable(path)
     if not target.parent.is_dir():
         raise RegularizeError(f"{path}: cannot be written: there is no such folder; make it first")
     assumed: tuple[Diagnostic, ...] = ()
@@ -123,7 +125,7 @@ def _rewritten(
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
     found = [each for each in found if each.code != "REG328" or "mesh `" not in each.message]
-    if worse := [each.message for each in found if each.severity != "note"]:
+    if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
 
@@ -206,7 +208,7 @@ def try_engine(path: Path, format: str) -> str | None:
     if format not in ENGINES or find_spec(ENGINES[format][1]) is None:
         return None
     name, _, reads = ENGINES[format]
-    with _words() as words:
+    with captured_errors() as words:
         try:
             reads(str(path))
         except (ValueError, RuntimeError) as error:  # MuJoCo, Pinocchio; of USD see `_usd`
@@ -225,7 +227,7 @@ def refusal(path: Path, format: str) -> str:
 
 
 @contextmanager
-def _words() -> Iterator[Callable[[], str]]:
+def captured_errors() -> Iterator[Callable[[], str]]:
     """Capture standard error, also of C libraries; yield a function that returns the text."""
     sys.stderr.flush()
     original = os.dup(2)

@@ -329,6 +329,44 @@ def test_c_and_python_give_the_same(name: str, tmp_path: Path) -> None:
             assert np.allclose(called("motors", y, k)[1], x, atol=1e-11)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("name", ["rsu_ankle", "four_bar_knee"])
+def test_a_package_of_ros_carries_power_and_limits(name: str, tmp_path: Path) -> None:
+    """Compiled against a copy of the interfaces; nothing is allocated while it works."""
+    drive, m = made(name)
+    package, here = tmp_path / "my_ankle", Path(__file__).parents[2] / "support" / "ros2"
+    rg.save(drive.mechanism, tmp_path / "model.json")
+    named = ["--motors", ",".join(drive.motors), "--joints", ",".join(drive.joints)]
+    command = ["actuate", str(tmp_path / "model.json"), *named, "--to", "ros2", "-o", str(package)]
+    assert main(command) == 0
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{here}", f"-I{package}/include"]
+    source = package / "src" / "transmission.cpp"
+    own = ["-DPACKAGE=my_ankle", f'-DPACKAGE_SOURCE="{source}"']
+    steps = [["gcc", "-std=c99", *flags, "-c", f"{package}/src/my_ankle.c", "-o", "map.o"]]
+    steps += [["g++", *flags, "-c", f"{package}/src/passive_joints.cpp", "-o", "node.o"]]
+    steps += [["g++", *flags, *own, f"{here}/drive.cpp", "map.o", "-o", "drive", "-lm"]]
+    for step in steps:
+        subprocess.run(step, check=True, cwd=tmp_path)
+    theta, rng = m.samples(200), np.random.default_rng(0)
+    rates, torques = rng.uniform(-1.0, 1.0, (2, *theta.shape))
+    torques[100:] *= 1e4
+    lines = np.hstack([theta, rates, torques])
+    text = "\n".join(" ".join(map(repr, row)) for row in lines.tolist())
+    done = subprocess.run([tmp_path / "drive"], input=text, capture_output=True, text=True)
+    found = np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
+    q, dq, tau, theta2, rates2, torques2 = np.split(found[:, :-1], 6, axis=1)
+    assert not found[:, -1].any() and np.allclose(q, m.joints(theta), atol=1e-13)
+    power = [np.sum(a * b, axis=1)[:100] for a, b in ((tau, dq), (torques, rates))]
+    size = np.abs(tau * dq).sum(axis=1)[:100] + 1.0
+    assert np.max(np.abs(power[0] - power[1]) / size) < 1e-12
+    assert np.allclose(theta2, theta, atol=1e-11) and np.allclose(rates2, rates, atol=1e-9)
+    assert np.allclose(torques2[:100], torques[:100], atol=1e-9)
+    share = np.abs(torques2[100:] / m.effort).max(axis=1)
+    assert np.allclose(share, 1.0) or not np.isfinite(m.effort).all()
+    assert main([*command[:-1], str(tmp_path / "No-Package")]) == 2
+
+
 @pytest.mark.parametrize("library", ["jax", "torch", "casadi"])
 def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     module = pytest.importorskip(library)
@@ -560,6 +598,37 @@ def test_states_beyond_limits_are_led_within_them_or_told() -> None:
     assert ((m >= 0.3) & (m <= 0.5)).all()
     with pytest.raises(rg.ModelError, match=r"only 0 of 5 .* beyond the limits of m; try limits"):
         rg.closed_states(limited(knee, 3.0, 3.1), 5)
+
+
+ANKLE = """<mujoco><worldbody><body name="base" pos="0 0.1 1"><freejoint/><geom size=".1"/>
+<body name="crank" pos=".1 0 0" euler="0 10 0"><joint name="m" axis="0 1 0" ref="20"/>
+<geom size=".02"/><body name="rod" pos="0 0 .1"><joint name="ball" type="ball"/>
+<geom size=".02" pos=".1 0 0"/></body></body>
+<body name="foot" pos=".3 0 0"><joint name="ankle" axis="0 1 0"/><geom size=".03"/></body></body>
+</worldbody><equality><connect body1="rod" body2="foot" anchor=".2 0 0"/></equality>
+<actuator><motor joint="m"/></actuator></mujoco>"""
+
+
+@pytest.mark.slow
+def test_states_are_put_into_mujoco_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "ankle.xml"
+    path.write_text(ANKLE)
+    assert main(["check", str(path)]) == 0
+    assert f"regularize motors map {path}" in capsys.readouterr().out
+    assert main(["motors", "states", str(path), "-n", "20", "-o", str(tmp_path / "s.npz")]) == 0
+    table, m = np.load(tmp_path / "s.npz"), mujoco.MjModel.from_xml_path(str(path))
+    d, names = mujoco.MjData(m), [*table["joint_names"]]
+    assert not {"connect_rod_foot"} & {*names} and "ball[0]" in names
+    for q, values in zip(table["qpos"], table["joint_positions"], strict=True):
+        d.qpos[:] = q
+        mujoco.mj_forward(m, d)
+        assert np.abs(d.efc_pos[: d.ne]).max() < 1e-9 and np.allclose(d.xpos[1], (0, 0.1, 1))
+        assert d.joint("m").qpos == values[names.index("m")]
+    states = rg.closed_states(m, 20)
+    assert states.qpos is not None and np.allclose(states.qpos, table["qpos"], atol=1e-9)
 
 
 @pytest.mark.slow

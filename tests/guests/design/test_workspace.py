@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from mechanisms import Y, coordinate_names, leg
 import regularize as rg
 from regularize.cli import main
 from regularize.guests.design.workspace import followed, from_limits
+from regularize.guests.modes.closed_form.solver import ClosedForm
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 DELTA = ASSETS / "delta_universal.urdf"
@@ -104,6 +106,16 @@ def test_a_name_that_is_no_input_is_refused() -> None:
         rg.workspace(DELTA, [])
     with pytest.raises(rg.ModelError, match="a range"):
         rg.workspace(DELTA, {"x": "wide"}, pose="platform")
+
+
+def test_where_nothing_ends_the_way_bounds_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instead of following slides without limits for ever, where there is no formula."""
+    monkeypatch.setattr("regularize.guests.design.workspace.FAR", 1.0)
+    monkeypatch.setattr(ClosedForm, "solved", False)
+    open_ended = rg.load(ASSETS / "stewart_6ups.urdf")
+    joints = [replace(joint, limits=None) for joint in open_ended.joints]
+    with pytest.raises(rg.ModelError, match=r"give bounds, as --over platform.z=LOWER:UPPER"):
+        rg.workspace(replace(open_ended, joints=tuple(joints)), ["z"], pose="platform", samples=9)
 
 
 @pytest.mark.slow

@@ -218,7 +218,7 @@ def test_fewer_rows_hold_loops_as_closely(name: str, tmp_path: Path) -> None:
     assert bool(said) == (soft > before)
     if said:
         assert less < rows
-        assert f"{1e3 * soft:.3g} with the rows alone" in said[0].message
+        assert "with the rows alone" in said[0].message
         assert "solref" in fixed.read_text()
         assert "solref" not in plain.read_text()
 

@@ -47,7 +47,7 @@ def annotate(stage: Path, name: str, metadata: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "freedoms"),
-    [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3), ("point_on_line", 4)],
+    [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3)],
 )
 def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
     fix = rg.fix(stage, {"C": kind})
@@ -56,7 +56,7 @@ def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
     assert new.startswith('+def PhysicsJoint "C"') == bool(limits)
     joint = fix.mechanism.joint("C")
     assert joint.freedoms == freedoms
-    assert len(limits) in (0, 2 + 2 * (6 - freedoms))
+    assert len(limits) in (0, 14)  # low and high of every axis, for Newton infinite ones too
 
 
 @pytest.mark.slow
@@ -64,9 +64,8 @@ def test_what_drove_a_hinge_of_a_stage_is_named(stage: Path) -> None:
     annotate(stage, "B", 'prepend apiSchemas = ["PhysicsDriveAPI:angular"]')
     fix = rg.fix(stage, {"B": "spherical"})
     assert "drive of joint `B` means nothing to a spherical joint" in fix.findings[0].message
-    assert 'prepend apiSchemas = ["PhysicsLimitAPI:transY", "PhysicsLimitAPI:transZ", ' in (
-        rg.fix(stage, {"B": "cylindrical"}).diff
-    )
+    changed = rg.fix(stage, {"B": "cylindrical"}).diff
+    assert 'prepend apiSchemas = ["PhysicsLimitAPI:transX", "PhysicsLimitAPI:transY", ' in changed
 
 
 @pytest.mark.slow

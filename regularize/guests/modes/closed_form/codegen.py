@@ -220,7 +220,7 @@ def python_name(name: str, used: Iterable[str]) -> str:
     """Return the name if a Python function may have it and the source does not use it."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ModelError(
-            f"{as_utf8(name)!r} cannot be the name of a Python function; choose another"
+            f"{as_utf8(str(name))!r} cannot be the name of a Python function; choose another"
         )
     if name in set(used):
         raise ModelError(f"the Python source uses the name {name!r} itself; choose another")

@@ -185,7 +185,8 @@ class Planner:
     def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
         self.graph, self._rtol = graph, rtol
         basis, self._sums = loops_of(graph)
-        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in basis]
+        moving = (c for c in basis if any(graph.edges[e].freedoms for e in c.edges))
+        self.loops = [Invariance(chain_of(graph, cycle), rtol) for cycle in moving]
         tables = [f"`{row.name}`" for row in graph.couplings if row.curve and row.curve.breaks]
         if tables:
             raise ModelError(

@@ -271,7 +271,7 @@ def closed_form(
             coupling has a table.
     """
     graph, inputs = with_pose(model, inputs, pose)
-    if not graph.every_edge:
+    if not graph.freedoms:
         raise ModelError("no joint of this mechanism moves: there is nothing to solve")
     chosen = inputs_of(graph, inputs)
     plan = Planner(graph, chosen.columns, rtol).plan()

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drive_linkages import DRIVES
+from mujoco_rows import equalities
 
 import regularize as rg
 from regularize.cli import main
@@ -124,6 +126,39 @@ def test_limits_that_stand_at_motors_reach_twins_and_other_formats(tmp_path: Pat
     assert rg.load(tmp_path / "r.urdf").joint("Lm1").limits.effort == [60.0]
 
 
+@pytest.mark.slow
+def test_rates_polygons_and_gains_are_those_of_mujocos_own_constraints(tmp_path: Path) -> None:
+    source = humanoid(tmp_path / "robot.xml", TORQUE)
+    m, model = rg.actuation_map(str(source)), loaded(source)
+    data, theta = mujoco.MjData(model), 0.9 * m.samples(250)
+    theta = theta[m.domain.contains(theta)]
+    q, J, K = m.joints(theta), m.jacobian(theta), np.array([300.0, 200.0, 300.0, 200.0])
+    dofs = [
+        [int(model.joint(n).dofadr[0]) for n in side] for side in (m.motor_names, m.joint_names)
+    ]
+    balls = np.flatnonzero(model.jnt_type[model.dof_jntid] == mujoco.mjtJoint.mjJNT_BALL)
+    places = [[int(model.joint(n).qposadr[0]) for n in (*m.motor_names, *m.joint_names)]]
+    rest, off = [*dofs[1], *balls], []
+    for x, y, rates in zip(theta, q, J, strict=True):
+        data.qpos[places[0]] = [*x, *y]
+        for _ in range(30):
+            mujoco.mj_fwdPosition(model, data)
+            rows, error = equalities(model, data)
+            if np.abs(error).max() < 1e-14:
+                break
+            step = np.zeros(model.nv)
+            step[balls] = np.linalg.lstsq(rows[:, balls], -error, rcond=None)[0]
+            mujoco.mj_integratePos(model, data.qpos, step, 1.0)
+        theirs = np.linalg.lstsq(rows[:, rest], -rows[:, dofs[0]], rcond=None)[0][:4]
+        off += [np.abs(error).max(), np.abs(theirs - rates).max() / np.abs(rates).max()]
+        gains = m.motor_gains(x, K, 0.1 * K)
+        off += [np.abs(gains[0] - theirs.T @ np.diag(K) @ theirs).max() / gains[0].max()]
+        off += [np.abs(m.joint_gains(x, *gains)[1] - np.diag(0.1 * K)).max() / 20.0]
+        corners = m.torque_polygon(x) @ theirs
+        off += [np.abs(np.abs(corners) - 60.0).max() / 60.0]
+    assert len(theta) > 200 and max(off) < 1e-9
+
+
 def schema(tag: str) -> set[str]:
     """Attributes of an element in MuJoCo's own schema, at its first place there."""
     text = mujoco.mj_printSchema(False, False)
@@ -169,3 +204,27 @@ def test_every_type_of_geom_is_kept_or_named(tmp_path: Path) -> None:
             said = " ".join(d.message for d in rg.save(before, tmp_path / f"two.{other}"))
             shapes = rg.load(tmp_path / f"two.{other}").body("b").geometry
             assert "of type plane" in said and (kind in {g.kind for g in shapes} or kind in said)
+
+
+@pytest.mark.slow
+def test_sdf_stays_its_owners_file(tmp_path: Path) -> None:
+    drive = DRIVES["rsu_ankle"]()
+    source, out = tmp_path / "ankle.sdf", tmp_path / "out.sdf"
+    rg.save(drive.mechanism, source)
+    plane = "<geometry><plane><normal>0 0 1</normal></plane></geometry>"
+    floor = f"""<link name="floor"><!-- here --><collision name="c">{plane}</collision></link>
+    <joint name="w" type="fixed"><parent>world</parent><child>floor</child></joint>"""
+    seen = """<visual name="v"><pose>.1 0 0 0 0 0</pose><geometry><sphere>
+    <radius>.1</radius></sphere></geometry></visual>"""
+    plugin = "<plugin name='p' filename='p.so'><joint_name>m1</joint_name></plugin></model>"
+    text = source.read_text().replace("</model>", floor + plugin)
+    source.write_text(text.replace('<link name="crank1">', f'<link name="crank1">{seen}'))
+    assert rg.save(rg.load(source), out) == () and out.read_text() == source.read_text()
+    twin = rg.serial_twin(str(source), drive.motors, drive.joints)
+    said = [d.message for d in rg.save(twin.mechanism, out) if d.code == "REG329"]
+    assert len(said) == 1 and "<plugin> `p`" in said[0] and floor in out.read_text()
+    after = rg.load(out)
+    assert [b.name for b in after.bodies] == ["world", "ground", "cross", "foot", "floor"]
+    assert len(after.body("ground").geometry) == 1 and rg.reduce(after).mobility == 2
+    said = " ".join(d.message for d in rg.save(rg.load(source), tmp_path / "out.urdf"))
+    assert "`normal` of <geometry>" in said

@@ -1,0 +1,147 @@
+"""Models moved in Pinocchio: the tree of the file, and the rows of its closing joints.
+
+Pinocchio's constraint models are points and frames; here every closing joint is held by the rows
+that its kind leaves, redundant ones included, on Pinocchio's kinematics, masses and forces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regularize.errors import UnsupportedExport
+from regularize.lie.arrays import Array
+from regularize.lie.subalgebra import complement
+from regularize.mechanism.joint import Joint
+from regularize.mechanism.mechanism import Mechanism
+from regularize.repair.engines.in_mujoco import SMALL, TILTED
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, NotMoved
+
+STEP = 1e-3  # seconds
+#: Stabilisation of gaps, 1/s, and the change over which rows are differentiated, in seconds.
+RATE, DIFFERENCE = 100.0, 1e-6
+#: Rows that are left by less than this part of the largest are held by others.
+INDEPENDENT = 1e-8
+
+
+def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
+    """Move a URDF file in Pinocchio; ``drive`` is alone, motors, or tilted."""
+    import pinocchio as pin
+
+    floating = any(joint.kind == "free" for joint in mechanism.joints)
+    try:
+        root = (pin.JointModelFreeFlyer(),) if floating else ()
+        model = pin.buildModelFromUrdf(source, *root)
+    except ValueError as error:
+        raise UnsupportedExport(f"Pinocchio refuses it: {error}") from error
+    if drive == "tilted":
+        model.gravity.linear = TILTED
+    if model.nv != sum(j.freedoms for j in mechanism.joints if not j.closure):
+        raise NotMoved("what stands beside the file makes other joints of those that it reads")
+    loops = [_Closure(model, joint) for joint in mechanism.joints if joint.closure]
+    driven = {joint.name for joint in mechanism.joints if joint.actuated}
+    driven |= {actuator.joint for actuator in mechanism.actuators}
+    motors = [i for i, name in enumerate(model.names) if name in driven]
+    effort = np.where(np.isfinite(model.upperEffortLimit), model.upperEffortLimit, 0.0)
+    if not _solvable(model):
+        raise NotMoved("its masses move nothing: some joint carries none")
+    data, q, v, frames = model.createData(), pin.neutral(model), np.zeros(model.nv), []
+    bodies = [body.name for body in mechanism.bodies if model.existBodyName(body.name)]
+    steps = round(DURATION / STEP)
+    for step in range(steps + 1):
+        if not np.isfinite(q).all():
+            raise UnsupportedExport("Pinocchio: the motion is unstable")
+        if step % (steps // MOMENTS) == 0:
+            pin.framesForwardKinematics(model, data, q)
+            frames.append([data.oMf[model.getBodyId(name)].homogeneous for name in bodies])
+        tau = np.zeros(model.nv)
+        for i in motors if drive == "motors" else ():
+            at = slice(model.idx_vs[i], model.idx_vs[i] + model.nvs[i])
+            tau[at] = strength * effort[at] * np.sin(2.0 * np.pi * step / steps)
+        try:
+            v = v + STEP * _acceleration(model, data, loops, q, v, tau)
+            q = pin.integrate(model, q, STEP * v)
+            rows, gap = _rows(model, data, loops, q)
+            q = pin.integrate(model, q, -np.linalg.lstsq(rows, gap, rcond=SMALL)[0])
+        except np.linalg.LinAlgError:
+            q[:] = np.nan
+    sizes = np.linalg.svd(_rows(model, data, loops, q)[0], compute_uv=False)
+    rank = int(np.sum(sizes > SMALL * sizes.max(initial=0.0)))
+    poses = np.array(frames)
+    paths = {name: poses[:, i] for i, name in enumerate(bodies)}
+    return EngineMotion(model.nv - rank, len(motors), {}, {}, paths)
+
+
+def _solvable(model: Any) -> bool:
+    """Say whether the mass matrix is regular at the zero configuration."""
+    import pinocchio as pin
+
+    mass = pin.crba(model, model.createData(), pin.neutral(model))
+    sizes = np.linalg.eigvalsh(np.triu(mass) + np.triu(mass, 1).T)
+    return bool(len(sizes) == 0 or sizes[0] > INDEPENDENT**1.5 * sizes[-1])
+
+
+def _acceleration(
+    model: Any, data: Any, loops: list[_Closure], q: Array, v: Array, tau: Array
+) -> Array:
+    """Return the acceleration under the rows of all closures, gaps being closed on the way."""
+    import pinocchio as pin
+
+    later, earlier = (
+        _rows(model, data, loops, pin.integrate(model, q, h * v))[0]
+        for h in (DIFFERENCE, -DIFFERENCE)
+    )
+    rows, gap = _rows(model, data, loops, q)
+    bias = (later - earlier) @ v / (2.0 * DIFFERENCE)
+    mass = pin.crba(model, data, q)
+    mass = np.triu(mass) + np.triu(mass, 1).T
+    free = np.linalg.solve(mass, tau - pin.nle(model, data, q, v))
+    inverse = np.linalg.solve(mass, rows.T)
+    missing = bias + 2.0 * RATE * rows @ v + RATE**2 * gap + rows @ free
+    forces = np.linalg.lstsq(rows @ inverse, -missing, rcond=INDEPENDENT)[0]
+    return np.asarray(free + inverse @ forces)
+
+
+def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array, Array]:
+    """Return the Jacobian of all closures at a configuration, and their gaps."""
+    import pinocchio as pin
+
+    pin.computeJointJacobians(model, data, q)
+    parts = [loop.rows(model, data) for loop in loops]
+    rows = [np.zeros((0, model.nv)), *(part[0] for part in parts)]
+    return np.vstack(rows), np.concatenate([np.zeros(0), *(part[1] for part in parts)])
+
+
+class _Closure:
+    """A closing joint: its frames on the joints of Pinocchio's tree, and what it takes away."""
+
+    def __init__(self, model: Any, joint: Joint) -> None:
+        import pinocchio as pin
+
+        if joint.kind == "universal":
+            raise NotMoved(f"the rows of `{joint.name}`, which is universal, turn with both bodies")
+        self.held = complement(joint.screws)
+        self.ends = []
+        for body, T in ((joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)):
+            frame = model.frames[model.getBodyId(body)] if model.existBodyName(body) else None
+            place = pin.SE3(np.array(T))
+            on = (0, place) if frame is None else (frame.parentJoint, frame.placement * place)
+            self.ends.append(on)
+
+    def rows(self, model: Any, data: Any) -> tuple[Array, Array]:
+        """Return the rows that the joint takes away, in axes of its parent side, and their gaps."""
+        import pinocchio as pin
+
+        (first, second) = (data.oMi[i] * place for i, place in self.ends)
+        to_parent = first.rotation.T
+        sides = []
+        for i, _ in self.ends:
+            jacobian = pin.getJointJacobian(model, data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+            arm = pin.skew(second.translation - data.oMi[i].translation)
+            sides.append(np.vstack([jacobian[:3] - arm @ jacobian[3:], jacobian[3:]]))
+        between = sides[1] - sides[0]
+        between = np.vstack([to_parent @ between[:3], to_parent @ between[3:]])
+        apart = to_parent @ (second.translation - first.translation)
+        turned = pin.log3(to_parent @ second.rotation)
+        return self.held.T @ between, self.held.T @ np.concatenate([apart, turned])

@@ -1,0 +1,187 @@
+"""The motion test: a model before and after a change, loaded and moved in an engine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.mechanism.mechanism import Mechanism
+from regularize.repair.engines.in_mujoco import STRENGTHS
+from regularize.repair.engines.motion import STILL, WIDER, EngineMotion, NotMoved, differences
+from regularize.repair.engines.table import PhysicsEngine
+from regularize.repair.verification.comparison import ReferencePose
+
+#: How models are driven, in the order in which it is tried: by what moves them themselves first.
+DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("tilted", 1.0))
+
+
+#: Seconds of motion in which loops may open no wider than before.
+SOFT = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """A model as it is handed to an engine: what it is, and its file or object, if it has one."""
+
+    mechanism: Mechanism
+    source: Any = None
+
+
+@dataclass(frozen=True)
+class EngineTest:
+    """What an engine showed of a model before and after a change."""
+
+    name: str
+    title: str
+    version: str | None
+    #: Whether both were moved there; if not, why.
+    moved: bool
+    reason: str = ""
+    freedoms: tuple[int, int] = (0, 0)
+    motors: tuple[int, int] = (0, 0)
+    #: Largest gap of any closure, in metres.
+    gap: tuple[float, float] = (0.0, 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; without a motion its numbers are null, and the reason is told."""
+        plain: dict[str, Any] = {"name": self.name, "version": self.version}
+        for key in ("freedoms", "motors", "gap"):
+            plain[key] = list(getattr(self, key)) if self.moved else None
+        return {**plain, "moved": self.moved, **({} if self.moved else {"reason": self.reason})}
+
+    def __str__(self) -> str:
+        """One line on what was moved where, and how far loops opened."""
+        if not self.moved:
+            return f"not moved in {self.title}: {self.reason}"
+        before, after = (f"{1e3 * gap:.3g}" for gap in self.gap)
+        return (
+            f"moved in {self.title} {self.version}: {self.freedoms[1]} freedoms, {self.motors[1]} "
+            f"motors; loops open by {after} mm ({before} before)"
+        )
+
+
+class MotionTrial:
+    """A model in an engine, driven so that it moves, to compare changed ones with."""
+
+    def __init__(self, engine: PhysicsEngine, before: Handed) -> None:
+        self.engine, self.before = engine, before
+        self.size = ReferencePose(before.mechanism).size
+        self.reason = "" if engine.installed else "not installed"
+        self.drive, self.recorded = DRIVES[-1], None
+        if not self.reason:
+            self.reason = "it does not move there"
+            for drive in DRIVES:
+                if drive[0] == "motors" and self.recorded and not self.recorded.motors:
+                    continue
+                try:
+                    recorded = self._record(before, drive)
+                except RegularizeError as error:
+                    self.reason = str(error)
+                    if drive[0] == "alone":
+                        break
+                    continue
+                self.drive, self.recorded, self.reason = drive, recorded, ""
+                if recorded.travel() > STILL * self.size:
+                    break
+
+    def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
+        """Hand a model to the engine and move it."""
+        with handed_over(self.engine, model) as source:
+            recorded: EngineMotion = _recorder(self.engine, model.mechanism)(source, *drive)
+        return recorded
+
+    @property
+    def largest_gap(self) -> float:
+        """The largest gap of the first model's closures, in metres."""
+        found = (
+            {} if self.recorded is None else self.recorded.gaps(self.before.mechanism, self.size)
+        )
+        return max(found.values(), default=0.0)
+
+    def gap(self, after: Handed, *more: float) -> tuple[float, EngineMotion]:
+        """Return the largest gap of a changed model's closures, in metres, and its recording."""
+        recorded = self._record(after, (*self.drive, *more))
+        return max(recorded.gaps(after.mechanism, self.size).values(), default=0.0), recorded
+
+    def soft_gap(self, model: Handed) -> float | None:
+        """Return the largest gap of MuJoCo's soft closures in a longer motion; None: unstable."""
+        try:
+            return self.gap(model, SOFT)[0]
+        except RegularizeError:
+            return None
+
+    @property
+    def soft(self) -> bool:
+        """Whether the model moves on MuJoCo's soft constraints."""
+        return self.recorded is not None and self.engine.name in ("mujoco", "mjlab", "newton")
+
+    def compare(self, after: Handed, freedoms: int = 0, wider: float = WIDER) -> EngineTest:
+        """Move a changed model as the first one was moved; gaps may be ``wider`` times as large.
+
+        Raises:
+            ModelError: It does otherwise there: the message names what.
+        """
+        engine = self.engine
+        names = engine.name, engine.title, engine.version
+        if self.recorded is None:
+            return EngineTest(*names, False, self.reason)
+        try:
+            gap, recorded = self.gap(after)
+            gaps = self.largest_gap, gap
+            wrong = differences(self.recorded, recorded, gaps, self.size, freedoms, wider)
+        except NotMoved as error:
+            return EngineTest(*names, False, str(error))
+        except UnsupportedExport as error:
+            wrong = [str(error)]
+        if wrong:
+            raise ModelError(f"in {engine.title} {engine.version}: {'; '.join(wrong[:3])}")
+        counts = [(getattr(self.recorded, k), getattr(recorded, k)) for k in ("freedoms", "motors")]
+        return EngineTest(*names, True, "", counts[0], counts[1], gaps)
+
+
+@contextmanager
+def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Any]:
+    """Yield the file or object of a model that an engine reads; it is written where it has none."""
+    if model.source is not None and model.mechanism.format in engine.reads:
+        yield model.source
+        return
+    from regularize.adapters import adapters
+    from regularize.repair.verification.writing import write_verified
+
+    with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
+        suffix = (adapters()[engine.carrier].suffixes or (".xml",))[0]
+        path = Path(folder) / f"model{suffix}"
+        write_verified(model.mechanism, path, engine.carrier)
+        yield str(path)
+
+
+def _recorder(engine: PhysicsEngine, mechanism: Mechanism) -> Any:
+    """Return the function that moves a source in an engine; its libraries are loaded only now."""
+    if engine.module == "mujoco":
+        from regularize.repair.engines.in_mujoco import record
+
+        return record
+    if engine.module == "newton":
+        from regularize.repair.engines import in_newton
+
+        return partial(in_newton.record, solver=engine.name)
+    if engine.name == "drake":
+        from regularize.repair.engines import in_drake
+        from regularize.repair.engines.alone import in_own_process
+
+        return lambda source, drive, strength: in_own_process(
+            engine.title, in_drake.record, source, mechanism, drive, strength
+        )
+    if engine.name == "pinocchio":
+        from regularize.repair.engines import in_pinocchio
+
+        return lambda source, drive, strength: in_pinocchio.record(
+            source, mechanism, drive, strength
+        )
+    raise NotMoved("no way to move a model from Python is known here")
