@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,8 +226,11 @@ UNREAD = {
 
 def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a mechanism as MJCF for Drake; its zeros are the reference pose."""
+    if Path(path).suffix != ".xml":
+        raise UnsupportedExport("Drake's parser tells MJCF by its ending: name the file NAME.xml")
     moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
     mechanism = replace(mechanism, joints=tuple(map(_at_zero, mechanism.joints)))
+    mechanism = _closed_off_ground(mechanism)
     tree = written(mechanism, "DRAKE", welds=False)
     lost: dict[str, list[str]] = {}
     for row in tree.root.iterfind("equality/*"):
@@ -248,6 +252,19 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
             f"counts coordinates from the pose as drawn: {listed(moved)} are zero there", "note"
         )
     return tree.save(path)
+
+
+def _closed_off_ground(mechanism: Mechanism) -> Mechanism:
+    """Let loops close between moving bodies: a constraint at the world ends Drake's process."""
+    driven = {actuator.joint for actuator in mechanism.actuators}
+    grounded = {j.name for j in mechanism.joints if mechanism.ground in (j.parent, j.child)}
+    if not any(joint.name in grounded for joint in spanning(mechanism).closures):
+        return mechanism
+    joints = tuple(
+        replace(joint, closure=not (joint.name in grounded | driven or joint.actuated))
+        for joint in mechanism.joints
+    )
+    return replace(mechanism, joints=joints)
 
 
 def _at_zero(joint: Joint) -> Joint:

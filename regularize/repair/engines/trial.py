@@ -21,6 +21,8 @@ from regularize.repair.verification.comparison import ReferencePose
 DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("tilted", 1.0))
 
 
+#: Motors that open loops by more than this part of the size are too strong to compare by.
+TORN = 0.02
 #: Seconds of motion in which loops may open no wider than before.
 SOFT = 2.0
 
@@ -87,7 +89,8 @@ class MotionTrial:
                         break
                     continue
                 self.drive, self.recorded, self.reason = drive, recorded, ""
-                if recorded.travel() > STILL * self.size:
+                torn = drive[0] == "motors" and self.largest_gap > TORN * self.size
+                if not torn and recorded.travel() > STILL * self.size:
                     break
 
     def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
