@@ -232,6 +232,8 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
     mechanism = replace(mechanism, joints=tuple(map(_at_zero, mechanism.joints)))
     mechanism = _closed_off_ground(mechanism)
     tree = written(mechanism, "DRAKE", welds=False)
+    for servo in tree.root.iterfind("actuator/general"):
+        _for_drake(servo)
     lost: dict[str, list[str]] = {}
     for row in tree.root.iterfind("equality/*"):
         if row.tag != "connect" or row.get("site1") is not None:
@@ -252,6 +254,19 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
             f"counts coordinates from the pose as drawn: {listed(moved)} are zero there", "note"
         )
     return tree.save(path)
+
+
+def _for_drake(servo: Any) -> None:
+    """Make a position servo of a general actuator, which Drake's parser passes over."""
+    control, bias = (
+        [float(x) for x in (servo.get(key) or "1").split()] for key in ("gainprm", "biasprm")
+    )
+    if len(bias) == 3 and bias[1] == -control[0] < 0.0:
+        servo.tag = "position"
+        for key in ("gainprm", "biasprm", "biastype"):
+            del servo.attrib[key]
+        servo.set("kp", numbers(control))
+        servo.set("kv", numbers([-bias[2]]))
 
 
 def _closed_off_ground(mechanism: Mechanism) -> Mechanism:
