@@ -14,12 +14,18 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import regularize as rg
 from regularize.report.rules import TITLES, all_rules, in_dialect
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 HANDBOOK = Path(__file__).resolve().parent / "handbook"
 EXAMPLES = HANDBOOK.parent / "examples"
@@ -84,6 +90,48 @@ def api() -> str:
     return "\n".join(lines) + "\n"
 
 
+#: The texts by the first letters of their rows, and the programs and pages that belong to them.
+_TEXTS = {
+    "A": "Müller 2004, *Elimination of redundant cut joint constraints* (abstract)",
+    "M": "Müller 2014, *Implementation of a geometric constraint regularization*",
+    "P": "Paul 2020, thesis on redundant constraints in Robotran; models in `assets/thesis`",
+    "K": "Klein Breteler and Kecskeméthy 1998, closed-form loops (SYMKIN, MoLoop)",
+    "B": "Brüls, Duysinx and Golinval 2003, model reduction; models in `assets/metamodel`",
+    "H": "Hervé 1978, groups of motions, as these texts cite him",
+    "D": "The tools around them",
+}
+
+
+def texts() -> str:
+    """The texts row by row."""
+    rows = tomllib.loads((HANDBOOK.parent / "texts.toml").read_text("utf-8"))
+    lines = [
+        "# The texts",
+        "",
+        _MADE,
+        "",
+        "Five texts are implemented here. A line for each method, figure and example, under the "
+        "name that its author has for it: what to call, on which example, the number that is "
+        "printed or follows from the text, our own, and how far they may be apart. Müller's "
+        "*selection matrix* and *preconditioning matrix* Ū (by SVD) are "
+        "`reduction.cuts[i].rows`, Paul's *coordinate partitioning* is `rg.partition` and "
+        "`rg.minimal_dynamics`, Kecskeméthy's *echelon form* of geometric projections is "
+        "`rg.closed_form`, Brüls' *reduced model* and *metamodel* are `rg.reduced_model` and "
+        "`rg.metamodel`. Rows without numbers are statements.",
+    ]
+    columns = "place", "name", "call", "asset", "printed", "own", "tolerance"
+    for letter, title in _TEXTS.items():
+        lines += ["", f"## {title}", ""]
+        lines += ["| in the text | what | call | example | printed | here | ± |"]
+        lines += ["|---" * len(columns) + "|"]
+        for row in (row for name, row in rows.items() if name[0] == letter):
+            cells = [row.get(column, "–") for column in columns]
+            cells = [c if isinstance(c, str) else f"{c:.7g}" for c in cells]
+            cells[2:4] = (f"`{cell}`" if cell else "" for cell in cells[2:4])
+            lines += ["| " + " | ".join(cells) + " |"]
+    return "\n".join(lines) + "\n"
+
+
 #: The groups of the tables; the first of two has the axis z through the origin.
 _GROUPS = (
     *("translation", "revolute", "helical", "translations in a plane", "cylindrical"),
@@ -135,7 +183,7 @@ def groups() -> str:
 def package_page() -> str:
     """The README without pictures and without links into the repository."""
     text = (HANDBOOK.parents[1] / "README.md").read_text(encoding="utf-8")
-    text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n", "", text, flags=re.M)
+    text = re.sub(r"^(!\[[^\]]*\]\((?!https?:)[^)]*\)|<img [^>]*>)\n\n", "", text, flags=re.M)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
 
 
@@ -200,6 +248,7 @@ def made() -> dict[Path, str]:
         HANDBOOK / "codes.md": codes(),
         HANDBOOK / "api.md": api(),
         HANDBOOK / "motion-groups.md": groups(),
+        HANDBOOK / "texts.md": texts(),
         **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},
         **{EXAMPLES / f"{script}.ipynb": script_notebook(script) for script in SCRIPTS},
     }

@@ -12,6 +12,8 @@ Example:
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -165,6 +167,20 @@ _HOMES = {
     "repair.statics.equilibrium": "self_stress",
     "repair.statics.reactions": "joint_forces reactions",
 }
+#: Topics, as ``rg.design.sweep``, and their names, which are deprecated without the topic.
+_TOPICS = {
+    "groups": "compose meet motion_group",
+    "design": (
+        "workspace WorkspaceMap sweep Sweep misfit Misfit absorb_gaps cures cure idealise "
+        "Idealised isostatic metamodel Metamodel reduced_model ReducedModel with_density"
+    ),
+    "study": (
+        "closed_form ClosedForm configurations Configurations AssemblyModes BodyPose partition "
+        "Partition minimal_dynamics MinimalDynamics self_stress reactions joint_forces "
+        "absolute_rows segments Beam Modes prove verify Verdict assemble Assembly BodyLoad MuJoCo "
+        "Solver Ground Closure"
+    ),
+}
 #: What has gone, and what does the same.
 _REPLACED = {"Path": "simulate", "path": "simulate"}
 
@@ -180,7 +196,7 @@ __all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its module when it is first asked for."""
+    """Load a public name from its module, or a topic, when it is first asked for."""
     if name not in _HOME:
         if name.startswith("__"):
             raise AttributeError(f"module 'regularize' has no attribute {name!r}")
@@ -199,5 +215,17 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names."""
-    return __all__
+    """Public names that people begin with, and topics; `__all__` has every name."""
+    rest = {n for names in _TOPICS.values() for n in names.split()}
+    rest |= {*_HOMES["errors"].split()} - {"RegularizeError", "ReadError", "ModelError"}
+    return sorted({*__all__, *_TOPICS, "errors"} - rest)
+
+
+design: ModuleType
+groups: ModuleType
+study: ModuleType
+for _name in _TOPICS:
+    _topic: Any = ModuleType(f"regularize.{_name}", f"Names of ``regularize`` on {_name}.")
+    _topic.__all__ = [name for name in _TOPICS[_name].split() if name in _HOME]
+    _topic.__getattr__, _topic.__dir__ = __getattr__, _topic.__all__.copy
+    globals()[_name] = sys.modules[_topic.__name__] = _topic

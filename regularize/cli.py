@@ -50,7 +50,6 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("twin", "actuation", "`motors twin`: the model without loops, driven through that map"),
     ("states", "actuation", "`motors states`: configurations with closed loops, for resets"),
     ("metamodel", "design", "interpolate the dynamics in actuator coordinates for a controller"),
-    ("bench", browser, "try other joints in a browser, see what follows, save your file"),
     ("lsp", "editor", "serve editors: findings while you type, and the repair as a quick fix"),
     ("formats", reference, "what can be read and written, and what computes dynamics"),
     ("completion", reference, "print what lets a shell complete verbs, options and file names"),
@@ -100,7 +99,7 @@ def _run_motors(arguments: argparse.Namespace) -> int:
 
 VERBS = dict(_verbs())
 #: Those that work until they are told to stop.
-SERVERS = ("bench", "lsp")
+SERVERS = ("lsp",)
 #: What people come for, and what they type.
 STEPS = (
     ("look at a model: what is redundant, what moves", "regularize check MODEL"),

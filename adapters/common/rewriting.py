@@ -22,7 +22,7 @@ from regularize.adapters.common.write import reference_poses, spanning
 from regularize.adapters.common.xml import Node
 from regularize.lie.arrays import Transform
 from regularize.mechanism.body import Geometry, Inertia
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
@@ -205,12 +205,12 @@ class ChangedFile(Rewriting):
         was, now = self.old_bodies[name].inertia, self.after.body(name).inertia
         return (was and inertia_values(was)) != (now and inertia_values(now))
 
-    def stays(self, node: Node) -> None:
+    def stays(self, node: Node, severity: Severity = "warning") -> None:
         """Report an element of the owner's file that is not in the new one."""
-        name = node.get("name") or node.get("objname")
+        name = node.get("name") or node.get("objname") or node.get("joint")
         message = f"{self.target}: <{node.tag}>{f' `{name}`' if name else ''} stays behind in "
         message += Path(node.path).name
-        self.findings.append(Diagnostic("REG329", "warning", message, source=node.source))
+        self.findings.append(Diagnostic("REG329", severity, message, source=node.source))
 
 
 def same(one: Mechanism, other: Mechanism) -> bool:

@@ -149,8 +149,9 @@ class MjcfSections(ChangedFile):
             if [after.get(part.name) for part in parts] != [*parts]:
                 self.removed.add(node)
                 gone.add(name)
-                if name not in after:
-                    self.stays(node)
+                if name not in after:  # what its joint drove is driven otherwise
+                    driven = {joint.name for joint in self.after.joints} & {p.joint for p in parts}
+                    self.stays(node, "warning" if driven else "note")
         for motor in self.new.root.iterfind("actuator/*"):
             if motor.get("name") in gone or motor.get("name") not in own:
                 tied = f"tendon/fixed[@name='{motor.get('tendon')}']"

@@ -38,6 +38,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse
 from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Source
+from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, JointLimits, joint_position
 from regularize.mechanism.mechanism import Mechanism
 
@@ -82,7 +83,24 @@ def _read(path: str, stage: Any) -> Mechanism:
     _hold(reading)
     report_attributes([*joints, *rigid], reading)
     reading.ground_parts(reading.pose, usual=True)
+    if any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims):
+        _report_closed_articulation(reading)
     return reading.mechanism("usd", reading.gravity(prims))
+
+
+def _report_closed_articulation(reading: Stage) -> None:
+    """Name joints that close loops and are not excluded from the articulation (REG010)."""
+    trees = DisjointSets(reading.bodies)
+    for joint in (joint for joint in reading.joints.values() if not joint.closure):
+        if trees[joint.parent] == trees[joint.child]:
+            reading.warn(
+                "REG010",
+                f"`{joint.name}` closes a loop of the articulation, which PhysX and Newton refuse",
+                joint.source,
+                "exclude it there: `bool physics:excludeFromArticulation = true`",
+                joints=(joint.name,),
+            )
+        trees.union(joint.parent, joint.child)
 
 
 def _add_bodies(reading: Stage) -> None:

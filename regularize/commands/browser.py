@@ -1,4 +1,4 @@
-"""`regularize show` and `bench`: a model in a browser, to look at and to change."""
+"""`regularize show`: a model in a browser."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from regularize.commands.files import (
     NO_MESHES,
     OutputAction,
     add_model,
-    add_reading_options,
     load_model,
-    reading_options,
 )
 from regularize.commands.options import count, option, options
-from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.services import guest
 
@@ -79,46 +76,3 @@ def run_show(arguments: argparse.Namespace) -> int:
 def _say_written(path: Path) -> None:
     """Say on standard error that a file is written."""
     sys.stderr.write(f"regularize: wrote {displayed(str(path))}\n")
-
-
-def add_bench(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `bench`."""
-    parser.description = (
-        "Shows the report of a model in a browser, with every joint's kind to choose: mobility, "
-        "redundancy and motion of the changed model at once, the difference of the file beside, "
-        "and the file itself only when you save. It is read again when another program changes "
-        "it. The page is served on this machine alone, under an address with a secret part."
-    )
-    option(parser, "file MODEL", "model file, or its folder")
-    add_reading_options(parser)
-    option(parser, "--port N", "port (any that is free)", type=int, default=0)
-    option(parser, "--no-browser", "print the address and open no browser")
-
-
-def run_bench(arguments: argparse.Namespace) -> int:
-    """Serve until interrupted."""
-    import asyncio
-
-    try:
-        serve = guest("page.bench.server").serve
-    except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise RegularizeError(
-            "the bench takes aiohttp: pip install 'pin-regularize[bench]'"
-        ) from error
-    if not 0 <= arguments.port < 65536:
-        raise RegularizeError(f"--port {arguments.port}: expected 0 to 65535")
-    session = guest("page.bench").Session(arguments.file, **reading_options(arguments))
-
-    def ready(address: str, once: str) -> None:
-        sys.stdout.write(f"{address}\n")
-        sys.stdout.flush()
-        sys.stderr.write("regularize: the bench is open; Ctrl-C ends it\n")
-        if not arguments.no_browser:
-            import webbrowser
-
-            webbrowser.open(once)
-
-    asyncio.run(serve(session, arguments.port, ready))
-    return 0

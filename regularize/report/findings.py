@@ -21,7 +21,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.loop_report import LoopReport, closure_error
+from regularize.report.loop_report import LoopReport, closure_error, node_name
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
@@ -160,7 +160,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     if special and not shaky:
         kind = "moves for its special dimensions"
     elif loop.category == "trivial" or (shaky and loop.motion.dimension < 6):
-        kind = f"is {loop.motion.name}"
+        kind = _is_words(loop.motion.name)
     elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
         kind = f"closes a {loop.removed[0].fixed_by[0].motion.name} chain"
     elif all(equation.fixed_by for equation in loop.removed):
@@ -171,7 +171,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
         edges = [e for e in loop.cut.cycle.edges if e not in loop.part.locked]
         rest = np.hstack([np.zeros((6, 0)), *(loop.part.screws[e] for e in edges)])
         left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
-        kind = f"is {left.type.name}" if left.dimension < 6 else kind
+        kind = _is_words(left.type.name) if left.dimension < 6 else kind
         kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
     yield Diagnostic(
         "REG201",
@@ -189,6 +189,11 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
 def _equations_are(count: int, where: str, noun: str = "equation") -> str:
     """Return the beginning of a sentence, such as ``2 equations of `L1` are``."""
     return f"{counted(count, noun)} of {where} {'is' if count == 1 else 'are'}"
+
+
+def _is_words(motion: str) -> str:
+    """Return the verb phrase of a loop's motion: ``is planar``, ``makes translations only``."""
+    return f"makes {motion} only" if motion.startswith("translation") else f"is {motion}"
 
 
 def moves_less(reduction: Reduction, part: Block) -> bool:
@@ -352,7 +357,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
 def _of_two_parents(mechanism: Mechanism, closing: str) -> Iterator[str]:
     """Say where URDF puts the second joint of a link that has two parents."""
     for finding in mechanism.findings:
-        if finding.code == "REG010" and closing in finding.joints:
+        if finding.code == "REG010" and closing in finding.joints and len(finding.joints) == 2:
             link = mechanism.joint(closing).child
             yield (
                 f"URDF puts both {names(finding.joints)} into the origin of `{link}`: write "
@@ -376,9 +381,8 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
     edge = loop.cut.edge
-    body = reduction.graph.nodes[edge.parent]
-    if edge.joint in reduction.idle_joints:
-        body = edge.joint.parent
+    inside = edge.joint in reduction.idle_joints
+    body = edge.joint.parent if inside else node_name(reduction.graph, edge.parent)
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"

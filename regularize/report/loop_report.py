@@ -12,13 +12,14 @@ import numpy as np
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import EdgeId, Graph, NodeId
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
 from regularize.reduction.classification import loop_algebra
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
+from regularize.repair.fix.proposals import designed
 from regularize.report.nearly import in_world
 from regularize.report.reasons import FixingChain, causes, joint_names
 from regularize.words import Direction, directions
@@ -212,7 +213,7 @@ def loop_reports(
         center = motion.point if motion.name == "spherical" else None
         point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
         joints = tuple(graph.edges[e].joint.name for e in edges)
-        bodies = tuple(graph.nodes[n] for n in _cut_last(cut, cut.cycle.nodes))
+        bodies = tuple(node_name(graph, n) for n in _cut_last(cut, cut.cycle.nodes))
         if cut.edge.joint in reduction.idle_joints:
             bodies = (cut.edge.joint.parent, cut.edge.joint.child)
         trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
@@ -270,6 +271,13 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
     state = reduction.reference
     errors = screw.log(state.T_world_target[0] @ screw.inverse(state.T_world_chord[0]))
     return dict(zip(reduction.loops.chords, errors, strict=True))
+
+
+def node_name(graph: Graph, node: NodeId) -> str:
+    """Name a node by its first body, the ground of a CAD assembly by the one part that is it."""
+    members = graph.members[node]
+    stands = node == graph.ground and len(members) == 2 and designed(graph.mechanism)
+    return members[1] if stands else graph.nodes[node]
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:

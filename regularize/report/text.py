@@ -132,7 +132,8 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
-        yield from _diagnostic(report, first, others, sourced=detail.helped > 0)
+        sourced = detail.helped > 0
+        yield from _diagnostic(report, first, others, sourced=sourced, verbosity=verbosity)
         if loop is not None and loop.name not in shown and len(shown) < detail.loops:
             shown.add(loop.name)
             yield Padding(_loop(loop, report.mechanism.ground), INDENT)
@@ -155,12 +156,17 @@ def _help(diagnostic: Diagnostic) -> Iterator[RenderableType]:
 
 
 def _diagnostic(
-    report: Analysis, diagnostic: Diagnostic, others: Sequence[Diagnostic], *, sourced: bool
+    report: Analysis,
+    diagnostic: Diagnostic,
+    others: Sequence[Diagnostic],
+    *,
+    sourced: bool,
+    verbosity: int = 0,
 ) -> Iterator[RenderableType]:
     """Yield a finding with its place, and where there are others of its kind."""
     severity, source = diagnostic.severity, diagnostic.source
     head = (f"{severity}[{diagnostic.code}]", COLORS[severity])
-    yield Text.assemble(head, f": {diagnostic.message}")
+    yield Text.assemble(head, f": {view.message(report, diagnostic, verbosity)}")
     if source is not None and sourced:
         element = f"  {source.element}" if source.element else ""
         yield _labelled("  --> ", f"{source}{element}", "dim")

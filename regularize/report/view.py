@@ -123,6 +123,23 @@ def plain(report: Analysis, verbosity: int = 0) -> bool:
     return verbosity <= 0 and designed(report.mechanism)
 
 
+#: Words of theory, and what they mean, for designers of parts.
+MEANING = {
+    "is Schoenflies": "slides in all directions and turns about one axis",
+    "generates Schoenflies motion": "slides in all directions and turns about one axis",
+    "Schoenflies": "sliding in all directions, turning about one axis",
+    "paradoxical": "due to its dimensions",
+}
+
+
+def message(report: Analysis, diagnostic: Diagnostic, verbosity: int) -> str:
+    """Return the sentence of a finding, for designers without words of theory."""
+    text = diagnostic.message
+    for word, meaning in MEANING.items() if plain(report, verbosity) else ():
+        text = text.replace(word, meaning)
+    return text
+
+
 def counts(report: Analysis, verbosity: int = 0) -> str:
     """Return one sentence on the true mobility and the Grübler count."""
     r = report.reduction
@@ -286,7 +303,7 @@ def advice(report: Analysis) -> list[Way]:
         name = f"{entry.arrangement}: " if entry.arrangement else ""
         words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
         words += ", same motion"
-        if entry.load is not None:
+        if entry.load is not None and entry.load[0] > 0.0:
             before, after = map(three_digits, entry.load)
             words += f", {before} → {after} N by lack of fit"
         idle = next((cure.idle for cure in report.cures if cure.changes == entry.changes), ())
@@ -366,7 +383,7 @@ def _weakest_words(report: Analysis) -> str:
     short = _limit_words(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
-    return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
+    return f"; at the worst place that was found these hold {firm} firmly as all equations{short}"
 
 
 def _limit_words(report: Analysis, word: str) -> str:

@@ -186,19 +186,6 @@ def test_suppressed_and_inactive_joints_are_left_out_aloud(tmp_path: Path) -> No
     assert "suppressed joints are left out: `K`" in mechanism.findings[0].message
 
 
-def test_three_mates_are_one_hinge_and_some_rows_stand_twice(tmp_path: Path) -> None:
-    T = cad.frame((0.1, 0.02, 0), (0, 1, 1))
-    data = two_parts()
-    data.joint("Flush", "Distance", ends(T, "base.Face1", "arm.Face2"), number("Distance", 0.0))
-    data.joint("Coaxial", "Distance", ends(T), number("Distance", 0.0))
-    data.joint("Aligned", "Parallel", ends(T))
-    mechanism = load(tmp_path, data.save())
-    assert [joint.kind for joint in mechanism.joints] == ["fixed", "revolute"]
-    (finding,) = (f for f in mechanism.findings if f.code == "REG212")
-    assert "three mates `Flush`, `Coaxial`, `Aligned`" in finding.message
-    assert "4 of their 9 equations are written twice" in finding.message
-
-
 def test_distance_of_a_vertex_and_a_face_in_either_order(tmp_path: Path) -> None:
     plane, point = cad.frame((0, 0, 0)), cad.frame((0.1, 0.2, 0.05), (0, 1, 1))
     picked = (("Face1", plane), ("Vertex1", point))

@@ -146,21 +146,6 @@ def test_limits_without_bounds_are_said_to_lock_elsewhere(model: Model) -> None:
     assert turning is not None and turning.lower == [-np.inf]
 
 
-def test_rates_efforts_damping_and_friction(model: Model) -> None:
-    inner = (
-        '<limit lower="-1" upper="2" effort="30" velocity="4"/><dynamics damping="0.5"'
-        ' friction="0.2"/>'
-    )
-    for type_, bounds in (("revolute", [[-1, 2]]), ("continuous", [[-np.inf, np.inf]])):
-        found = model(joint("j", "a", "b", inner, type=type_)).joint("j")
-        assert found.limits is not None and found.limits.tolist() == bounds
-        assert found.limits.velocity == [4] and found.limits.effort == [30]
-        assert found.dynamics.damping == [0.5] and found.dynamics.friction == [0.2]
-        assert found.dynamics.stiffness is None and found.dynamics.armature is None
-    silent = model(joint("j", "a", "b", '<dynamics damping="1"/>')).joint("j")
-    assert silent.limits is None and silent.dynamics.friction is None
-
-
 def test_one_motor_per_joint(model: Model) -> None:
     mechanism = model(
         joint("j", "a", "b", type="revolute")
@@ -525,10 +510,10 @@ def test_coupling(model: Model) -> None:
     assert model(xml + written, links + '<link name="f"/>').couplings[0].kind == "rolling"
 
 
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["urdf"]
+DATA = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["says"][0])
+@pytest.mark.parametrize("fault", DATA["urdf"], ids=lambda fault: fault["says"][0])
 def test_faults_are_named_with_their_line(model: Model, fault: dict[str, Any]) -> None:
     fails(lambda: model(fault["text"].replace("LINKS\n", LINKS), ""), *fault["says"])
 
@@ -615,36 +600,11 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert read(path).ground == "b\u00e4r"
 
 
-#: Files of others: bodies, joints, closures, couplings, and the codes of findings.
-READ = """urdf_malformed/ball 2 1 0 0 REG013, urdf_malformed/chain100 100 99 0 0,
-urdf_malformed/cycle 3 3 1 0 REG102, urdf_malformed/disconnected 4 3 0 0 REG103,
-urdf_malformed/drake_ns 2 2 1 0, urdf_malformed/floating 2 1 0 0, urdf_malformed/mesh 3 2 0 0,
-urdf_malformed/mesh_missing 2 1 0 0, urdf_malformed/mesh_pkg 2 1 0 0, urdf_malformed/mimic 3 2 0 1,
-urdf_malformed/multi_parent 4 4 1 0 REG010, urdf_malformed/no_axis 2 1 0 0,
-urdf_malformed/no_inertial 3 2 0 0, urdf_malformed/no_limit 2 1 0 0,
-urdf_malformed/nonunit_axis 2 1 0 0, urdf_malformed/planar 2 1 0 0, urdf_malformed/simple 3 2 0 0,
-urdf_malformed/single_link 1 0 0 0, urdf_malformed/spherical 2 1 0 0 REG013,
-urdf_malformed/unknown_tag 2 2 1 0, urdf_plus/double_pendulum/double_pendulum 3 2 0 0,
-urdf_plus/four_bar/four_bar 4 4 1 0, urdf_plus/jvrc1_humanoid/jvrc1_humanoid 59 58 0 25,
-urdf_plus/mini_cheetah/mini_cheetah 26 25 0 12, urdf_plus/mit_humanoid/mit_humanoid 38 37 0 18,
-urdf_plus/mini_cheetah_leg/mini_cheetah_leg 7 6 0 3,
-urdf_plus/planar_leg_linkage/planar_leg_linkage 5 5 1 0,
-urdf_plus/revolute_rotor_chain/revolute_rotor_chain 7 6 0 3,
-urdf_plus/tello_humanoid/tello_humanoid 38 37 0 0"""
-#: Where the same collection is broken, and how.
-BROKEN = [
-    *(("badnum:4", "'abc' is not a number"), ("comma:1", "not by commas"), ("nan:4", "not finite")),
-    *(("dup_joint:7", "`j1` is taken by line 6"), ("dup_link:5", "`b` is taken by line 4")),
-    *(("missing_child_link:4", "no link `zz`"), ("notrobot:1", "the root element is <sdf>")),
-    *(("truncated:1", "not well-formed XML"), ("zero_axis:5", "axis has no length")),
-]
-
-
 @pytest.mark.slow
 @needs_corpus
 def test_files_of_others_are_read_whole_or_not_at_all() -> None:
     """Benchmarks state their number of loops and couplings; all their frames agree as written."""
-    known = {each.split()[0]: each.split()[1:] for each in READ.split(",")}
+    known = {name: each.split() for name, each in DATA["corpus_read"].items()}
     for path in (CORPUS / "urdf_plus").glob("bench_*/**/*.urdf"):
         counts = [path.read_text().count(f"<{each} ") for each in ("joint", "loop", "coupling")]
         bodies = path.read_text().count("<link ")
@@ -658,12 +618,12 @@ def test_files_of_others_are_read_whole_or_not_at_all() -> None:
         codes = [f.code for f in m.findings if f.severity != "note" or "plus" not in name]
         codes = [code for code in codes if code != "REG022"]  # inertias that are too flat
         assert [*map(str, found), *codes] == expected, name
-    for name, part in BROKEN:
+    for name, part in DATA["corpus_broken"].items():
         file, line = name.split(":")
         path = CORPUS / "urdf_malformed" / f"{file}.urdf"
         fails(partial(read, path, format="urdf"), f"{path}:{line}: ", part)
     small = {path.stem for path in (CORPUS / "urdf_malformed").glob("*.urdf")}
-    assert small == {n.split(":")[0] for n, _ in BROKEN} | {
+    assert small == {n.split(":")[0] for n in DATA["corpus_broken"]} | {
         Path(n).name for n in known if "malformed" in n
     }
 

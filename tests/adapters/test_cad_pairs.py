@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cad_fixtures
 import numpy as np
 import pytest
 import screws
+import yaml
 from scipy.spatial.transform import Rotation
 
 from regularize.adapters.common.pairs import PAIRS, Pair, pair
@@ -164,41 +166,15 @@ def test_parallel_axes_where_inclined_ones_belong_give_a_finite_joint(name: str)
     assert np.max(np.abs(errors)) < 1e-12
 
 
+TABLE = yaml.safe_load(Path(__file__).with_name("mates.yaml").read_bytes())["distances"]
+
+
 @pytest.mark.formats("freecad")
-@pytest.mark.parametrize(
-    ("elements", "p", "axis", "distance", "pair", "value"),
-    [
-        (("Vertex1", "Vertex2"), (0.3, 0, 0.4), (0, 0, 1), 0.5, "sphere_sphere", 0.5),
-        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), 0.2, "planar", -0.2),
-        (("Face1", "Face2"), (0.3, 0.1, -0.2), (0, 0, 1), -0.2, "planar", -0.2),
-        (("Face1", "Face2"), (0.3, 0.1, 0.25), (1, 0, 0), 0.2, "line_in_plane", 0.25),
-        (("Face1", "Face2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
-        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (1, 0, 0), 0.2, "line_in_plane", 0.2),
-        (("Face1", "Edge2"), (0.3, 0.1, 0.2), (0, 0, 1), 0.2, "planar", 0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, 0.2), (0, 1, 1), 0.2, "point_in_plane", 0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, -0.2), (0, 1, 1), -0.2, "point_in_plane", -0.2),
-        (("Face1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "cylinder_sphere", 0.5),
-        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.5, "cylinder_sphere", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.5, "revolute_cylinder", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 0, 1), 0.2, "revolute_cylinder", 0.5),
-        (("Edge1", "Edge2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.2, "revolute_cylinder", 0.2),
-        (("Edge1", "Vertex2"), (0.3, 0.4, 0.1), (0, 1, 1), 0.1, "point_in_plane", 0.1),
-        (("Face1", "Face2"), (0.3, 0.25, 0.1), (0, 1, 0), 0.25, "line_in_plane", -0.25),
-        (("Face1", "Face2"), (0, 0, 0.1), (0, 0, 1), 0.2, "planar", 0.2),
-        (("Face1", "Face2"), (0.3, 0.4, 0), (0, 1, 1), 0.2, "sphere_sphere", 0.5),
-        (("Face1", "Face2"), (0.01, 0.01, 0), (0, 1, 1), 0.2, "planar", 0.2),
-    ],
-)
-def test_distance_of_freecad_is_read_as_the_saved_placements_say(
-    elements: tuple[str, str],
-    p: tuple[float, float, float],
-    axis: tuple[float, float, float],
-    distance: float,
-    pair: str,
-    value: float,
-) -> None:
+@pytest.mark.parametrize("row", TABLE)
+def test_distance_of_freecad_is_read_as_the_saved_placements_say(row: list[Any]) -> None:
     from regularize.adapters.freecad.read import distance_pair
 
+    elements, p, axis, distance, pair, value = row
     found = distance_pair(elements, cad_fixtures.frame(p, axis), distance)
     assert found.pair == pair
     assert found.value == pytest.approx(value)

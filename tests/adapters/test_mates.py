@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import screws
+import yaml
 from cad_fixtures import frame
 from scipy.spatial.transform import Rotation
 from screws import inverse
@@ -32,49 +35,12 @@ def assembly(*mates: Mate, scale: float = 1.0, reverse: bool = False) -> rg.Mech
     return draft.finish("toy")
 
 
-HINGE = (("planar", frame((0.1, 0, 0.2), (0, 0, 1))), ("cylindrical", frame((0, 0, 0.5))))
+DATA = yaml.safe_load(Path(__file__).with_name("mates.yaml").read_bytes())["mates"]
 CASES: dict[str, tuple[tuple[Mate, ...], str, int]] = {
-    "plane and axis across it": (HINGE, "revolute", 2),
-    "plane and axis in it": (
-        (("planar", frame((0, 0, 0))), ("cylindrical", frame((0, 0, 0), (1, 0, 0)))),
-        "prismatic",
-        2,
-    ),
-    "three mates, one revolute": ((*HINGE, ("parallel", frame((0.3, 0.1, 0)))), "revolute", 4),
-    "three perpendicular planes": (
-        tuple(("planar", frame((0.1, 0.2, 0.3), axis)) for axis in np.eye(3)),
-        "fixed",
-        3,
-    ),
-    "two perpendicular planes": (
-        tuple(("planar", frame((0.1, 0.2, 0.3), axis)) for axis in np.eye(3)[:2]),
-        "prismatic",
-        1,
-    ),
-    "one axis twice": ((HINGE[1], ("cylindrical", frame((0, 0, -0.1)))), "cylindrical", 4),
-    "two parallel axes": ((HINGE[1], ("cylindrical", frame((0.2, 0.1, 0)))), "prismatic", 3),
-    "point and axis through it": ((("spherical", frame((0, 0, 0.2))), HINGE[1]), "revolute", 2),
-    "two points": (
-        (("spherical", frame((0, 0, 0.2))), ("spherical", frame((0.1, 0, 0.2)))),
-        "revolute",
-        1,
-    ),
-    "two directions": (
-        (("parallel", frame((0, 0, 0))), ("parallel", frame((0, 0, 0), (1, 0, 0)))),
-        "composite",
-        1,
-    ),
-    "plane and fixed orientation": (
-        (("planar", frame((0, 0, 0))), ("no_rotation", frame((0, 0, 0)))),
-        "composite",
-        2,
-    ),
-    "plane and its direction": (
-        (("planar", frame((0, 0, 0))), ("parallel", frame((0.1, 0, 0)))),
-        "planar",
-        2,
-    ),
+    name: (tuple((k, frame(p, a)) for k, p, a in case["mates"]), case["joint"], case["twice"])
+    for name, case in DATA.items()
 }
+HINGE = CASES["plane and axis across it"][0]
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -105,7 +105,7 @@ def test_without_arguments_the_first_steps_are_shown(capsys: pytest.CaptureFixtu
     assert "regularize check MODEL" in text
     assert all(verb in text for verb in VERBS)
     short, whole = ("\n".join(said(capsys, option)) for option in ("--help", "--help-all"))
-    assert "\n    motors" in short and "\n    bench" not in short and "\n    bench" in whole
+    assert "\n    motors" in short and "\n    twin" not in short and "\n    twin" in whole
     assert "--keyframe" not in "\n".join(said(capsys, "fix", "--help"))
     assert "--keyframe" in "\n".join(said(capsys, "fix", "--help-all"))
 

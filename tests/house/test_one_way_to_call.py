@@ -35,11 +35,15 @@ HOMONYMS = {
 }
 
 
+TOPICS = ("design", "study", "groups", "errors")
+
+
 def test_all_names_are_there_and_public() -> None:
     assert len(set(rg.__all__)) == len(rg.__all__)
     for name in rg.__all__:
         assert getattr(rg, name) is not None
-    assert dir(rg) == rg.__all__
+    assert len(dir(rg)) < 42 and {"check", "fix", "design"} < {*dir(rg)} <= {*rg.__all__, *TOPICS}
+    assert rg.design.sweep is rg.sweep and "compose" in dir(rg.groups)
 
 
 def core(annotation: object) -> str:

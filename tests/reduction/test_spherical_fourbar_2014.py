@@ -110,14 +110,6 @@ def test_the_cube_is_the_geometry_of_the_printed_jacobian() -> None:
     assert np.max(np.abs(second - printed_second_column(FIRST, SECOND))) < 1e-14
 
 
-def test_the_printed_jacobian_has_rank_2_at_zero() -> None:
-    """The text calls q = 0 the flattened, singular pose; its matrix is regular there."""
-    zero = np.zeros(1)
-    columns = [printed_first_column(zero)[0], printed_second_column(zero, zero)[0]]
-    singular = np.linalg.svd(np.array([*columns, PRINTED_THIRD_COLUMN]), compute_uv=False)
-    assert singular[1] > 1.0 and singular[2] < 1e-14
-
-
 def own_twists(reduction: rg.Reduction) -> np.ndarray:
     """Twists that the cut can see, in the cut frame as the text writes them, shape (2, 5).
 

@@ -97,3 +97,30 @@ def test_loops_are_cut_at_joints_that_nothing_couples(
     assert main(["reduce", str(path), "-o", str(tmp_path / "x"), "--fail-on", "error"]) == 0
     assert "10 before, 0 after" in capsys.readouterr().out
     assert rg.reduce(tmp_path / "x" / "m.urdf").mobility == 1
+
+
+def test_loops_within_an_articulation_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    four_bar = rg.load(Path(__file__).parents[2] / "assets" / "planar_fourbar.urdf")
+    rg.save(four_bar, tmp_path / "m.usda")
+    assert not [d for d in rg.load(tmp_path / "m.usda").findings if d.code == "REG010"]
+    text = (tmp_path / "m.usda").read_text()
+    (tmp_path / "m.usda").write_text(text.replace("excludeFromArticulation = 1", "x = 0"))
+    (finding,) = (d for d in rg.load(tmp_path / "m.usda").findings if d.code == "REG010")
+    assert "closes a loop of the articulation" in finding.message and finding.help
+
+
+@pytest.mark.parametrize(("anchor", "notes"), [("-0.01 0.755 -0.015", 1), ("-0.01 0 -0.015", 0)])
+def test_anchors_that_were_meant_in_the_world(anchor: str, notes: int) -> None:
+    pytest.importorskip("mujoco")
+    rod = '<geom type="capsule" fromto="0 0 0 0 {} 0" size=".01"/>'
+    model = rg.load(
+        '<mujoco><worldbody><body name="wheel" pos="0 .7 0"><joint axis="1 0 0"/>'
+        '<geom type="cylinder" size=".1 .01" euler="0 90 0"/><body name="pin" pos="0 .055 0">'
+        '<joint axis="1 0 0"/><geom size=".005"/></body></body><body name="lever">'
+        f'<joint axis="1 0 0"/>{rod.format(0.4)}<body name="rod" pos="0 .4 0">'
+        f'<joint axis="1 0 0"/>{rod.format(0.355)}</body></body></worldbody><equality>'
+        f'<connect body1="pin" body2="rod" anchor="{anchor}"/></equality></mujoco>'
+    )
+    said = [f for f in model.findings if f.code == "REG015"]
+    assert len(said) == notes and all('anchor="-0.01 0 -0.015"' in f.help[0] for f in said)

@@ -12,7 +12,7 @@ as coordinates again; all of them are solved by Newton's method, and proved, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
@@ -57,6 +57,7 @@ class Chart:
     There are n - k closures: scaled formulas that vanish where the loops are closed. ``bounds`` are
     the limits (b, 2) of the b formulas in ``bounded``, ``margins`` are scaled discriminants,
     positive where the branch exists, and ``start`` are the parameters at the stored pose, (n,).
+    ``passive`` are the other joints of one freedom, by their names.
     """
 
     names: tuple[str, ...]
@@ -69,6 +70,7 @@ class Chart:
     bounds: Array
     margins: tuple[Number, ...]
     start: Array
+    passive: Mapping[str, Number]
 
     @cached_property
     def given(self) -> list[str]:
@@ -219,6 +221,7 @@ def _chart(
 ) -> Chart | None:
     """Return the chart of a plan on one branch; None where the stored pose is on none."""
     steps, tape, known = plan.choices, plan.tape, plan.known.coordinates
+    names = coordinate_names(graph.mechanism)
     if len(steps) > STEPS:
         return None
     alone = [c for e in graph.edges if not e.group for c in e.columns if c in known]
@@ -242,7 +245,10 @@ def _chart(
     parameters = [code.variable(f"z{i}") for i in range(len(z))]
     values = {f"x{i}": line for i, line in enumerate(parameters)}
     values |= {f"s{i}": code.number(float(s)) for i, s in enumerate(signs)}
-    lines = copied([*raw[: len(raw) - len(alone)], *discriminants, *gaps], code, values)
+    pairs = zip(alone, raw[len(raw) - len(alone) :], strict=True)
+    others = {c: x for c, x in pairs if c not in wanted}
+    own = [*raw[: len(raw) - len(alone)], *discriminants, *gaps, *others.values()]
+    lines = copied(own, code, values)
     turning = turning_of(graph)
     for place, c in enumerate([*wanted, *limited]):
         if turning[c] and lines[place].operation not in ("variable", "constant"):
@@ -251,7 +257,8 @@ def _chart(
             lines[place] = code.function("remainder", away, code.number(TURN)) + float(middle)
     k, n = len(wanted) // 2, len(wanted) + len(limited)
     last = n + len(discriminants)
-    closures = _independent(lines[last:], parameters, z, more)
+    rest = last + len(gaps)
+    closures = _independent(lines[last:rest], parameters, z, more)
     if closures is None:
         return None
     return Chart(
@@ -265,6 +272,7 @@ def _chart(
         read_only(limits[limited]).reshape(-1, 2),
         tuple(lines[n:last]),
         read_only(z),
+        {names[c]: x for c, x in zip(others, lines[rest:], strict=True)},
     )
 
 

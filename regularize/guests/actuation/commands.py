@@ -20,6 +20,7 @@ from regularize.commands.files import (
     report_findings,
 )
 from regularize.commands.options import count, fitted, names, option, some
+from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 
@@ -46,17 +47,29 @@ def add_actuate(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``regularize actuate``."""
     add_model(parser)
     add_joints(parser)
-    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json"
-    option(parser, "-o FILE", words, action=OutputAction, endings=ENDINGS)
+    words = "ros2: a package with a ros2_control transmission and a node for passive joints"
+    option(parser, "--to FORMAT", words, choices=("ros2",))
+    words = "C99, Python, a table of states, or domain and some states: .c .py .npz .json; a folder"
+    option(parser, "-o FILE", words, action=OutputAction)
 
 
 def run_actuate(arguments: argparse.Namespace) -> int:
     """Make the map, write it, and print where it holds."""
     from regularize.guests.actuation.map import actuation_map
 
+    out = arguments.out
+    if arguments.to is not None and out is None:
+        raise RegularizeError("--to ros2 writes a package: name its folder with -o PACKAGE")
+    if arguments.to is None and out is not None and out.suffix.lower() not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        raise RegularizeError(f"-o {out}: unknown kind of file {out.suffix!r} (known: {known})")
     mechanism = load_model(arguments.file, arguments)
     m = actuation_map(mechanism, arguments.motors, arguments.joints)
-    if arguments.out is not None:
+    if arguments.to is not None:
+        from regularize.guests.actuation.ros2 import write_package
+
+        write_package(m, out)
+    elif out is not None:
         written(m, arguments)
     lines = [
         f"motors: {', '.join(m.motor_names)}",

@@ -206,7 +206,7 @@ class ActuationMap(SubsystemMaps):
         self, theta: ArrayLike, K: ArrayLike, D: ArrayLike, *, strict: bool = True
     ) -> tuple[Array, Array]:
         """Return stiffness and damping of the joints that are those of the motors; see above."""
-        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
+        inverse = np.asarray(np.linalg.inv(self.jacobian(theta, strict=strict)), np.float64)
         return self._seen_through(inverse, K, "K"), self._seen_through(inverse, D, "D")
 
     def gain_bounds(
@@ -242,7 +242,7 @@ class ActuationMap(SubsystemMaps):
             J_m: Inertia of each motor, kg m² or kg, shape (k,), or all of them, shape (k, k).
             strict: As of ``joints``.
         """
-        inverse = np.linalg.inv(self.jacobian(theta, strict=strict))
+        inverse = np.asarray(np.linalg.inv(self.jacobian(theta, strict=strict)), np.float64)
         return self._seen_through(inverse, J_m, "J_m")
 
     def margin(self, theta: ArrayLike) -> Array:

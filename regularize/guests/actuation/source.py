@@ -27,10 +27,12 @@ from regularize.guests.modes.closed_form.codegen import c_name
 class Formulas:
     """Formulas of joints by motors, motors by joints, or the Jacobian, of all subsystems.
 
+    Without ``rates`` (None) they are those of the passive joints by the motors.
     ``steps`` are the last ones of Newton's method: nearly zero where these have arrived.
     """
 
-    def __init__(self, m: SubsystemMaps, back: bool, rates: bool = False) -> None:
+    def __init__(self, m: SubsystemMaps, back: bool, rates: bool | None = False) -> None:
+        passive: list[Number] = []
         recording, k = Recording(), len(m.motor_names)
         given = [recording.variable(f"x{i}") for i in range(k)]
         zero = recording.number(0.0)
@@ -49,6 +51,8 @@ class Formulas:
                 found[column] = x
             k_own, n = len(sides[0]), len(drive.chart.parameters)
             steps += numbers[k_own + n :]
+            variables = dict(zip(drive.chart.given, numbers[k_own : k_own + n], strict=True))
+            passive += copied([*drive.chart.passive.values()], recording, variables)
             if rates:
                 rows = _jacobian_rows(drive, recording, numbers[k_own : k_own + n])
                 for joint, row in zip(drive.joints, rows, strict=True):
@@ -56,6 +60,7 @@ class Formulas:
                         jacobian[joint][motor] = x
         self.variables, self.steps = given, steps
         self.results = [x for row in jacobian for x in row] if rates else found
+        self.results = passive if rates is None else self.results
         self.lines = needed([*self.results, *steps])
 
 
@@ -101,6 +106,11 @@ def _told(m: SubsystemMaps) -> list[str]:
     ]
 
 
+def passive_names(m: SubsystemMaps) -> list[str]:
+    """Return names of the joints in loops that are neither motors nor joints of the map."""
+    return [name for drive in m.drives for name in drive.chart.passive]
+
+
 def c_source(m: SubsystemMaps, name: str) -> str:
     """Return C99 source; see ``ActuationMap.to_c``."""
     name, k = c_name(name), len(m.motor_names)
@@ -125,7 +135,9 @@ def c_source(m: SubsystemMaps, name: str) -> str:
             "    if (!good) return 0;",
         ]
     lines += ["    return 1;", "}"]
-    for what, back, rates in FUNCTIONS:
+    if passive := passive_names(m):
+        lines.append(f"/* {name}_passive gives {in_comment(', '.join(passive))}. */")
+    for what, back, rates in (*FUNCTIONS, *([("passive", False, None)] if passive else [])):
         f = Formulas(m, back, rates)
         given, out = ("q", "theta") if back else ("theta", "J" if rates else "q")
         lines += ["", f"int {name}_{what}(const double *{given}, double *{out})", "{"]

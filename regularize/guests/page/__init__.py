@@ -1,1 +1,1 @@
-"""Mechanisms in pictures: a page with the report, a bench to try changes at, files, films."""
+"""Mechanisms in pictures: a page with the report, files, films."""

@@ -350,7 +350,7 @@ class _Artist:
 
     def labels(self) -> Iterator[Label]:
         """Yield a label with the name of each joint."""
-        cuts = {cut.edge.index for cut in self.report.reduction.cuts}
+        cuts = {loop.cut.edge.index for loop in self.report.loops if loop.redundant}
         labelled: set[str] = set()
         for edge in self.graph.edges:
             if edge.joint.name in labelled or edge.joint.kind == "free":

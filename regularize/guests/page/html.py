@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import numpy as np
 
 from regularize.checking import Report
+from regularize.escape import displayed
 from regularize.guests.page.animation import PlayedMotion, branch_numbers
 from regularize.guests.page.artist import draw
 from regularize.guests.page.drawing import Drawing, camera, web
@@ -68,7 +70,18 @@ def render(
         f'<script type="application/json" id="scene">{_json(data)}</script>',
         *(f"<script>{each}</script>" for each in runs),
     ]
-    return _page(f"{PurePath(name).name}: {sentence}", body, runs, "'self'" if script else "'none'")
+    title = f"{PurePath(name).name}: {sentence}"
+    sent = [_sent(report, part) for part in body]
+    return _page(title, sent, runs, "'self'" if script else "'none'")
+
+
+def _sent(report: Report, text: str) -> str:
+    """Return a text without the folders of this machine: a page is made to be sent."""
+    own = os.path.dirname(os.path.abspath(report.mechanism.path or "."))
+    for folder in (own, os.path.dirname(own), os.getcwd(), os.path.expanduser("~")):
+        if len(folder) > 1:
+            text = text.replace(displayed(folder) + os.sep, "")
+    return text
 
 
 def _maps(report: Report) -> Iterator[str]:

@@ -53,8 +53,9 @@ def report_rows(report: Report, drawing: Drawing, references: References) -> Ite
     yield from _joints(report, references)
     if drawing.notes:
         notes = "".join(f"<li>{escape(note)}</li>" for note in drawing.notes[:MOST_NAMES])
-        words = f"<p>{len(drawing.notes)} could not be read; bars stand for them.</p>"
-        yield from section("Shapes that are not shown", (f"{words}<ul>{notes}</ul>",))
+        words = f"{counted(len(drawing.notes), 'file')} could not be read; bars stand for them"
+        shapes = "Shapes that are not shown"
+        yield from section(shapes, (folded(words, f"<ul>{notes}</ul>"),))
 
 
 def section(title: str, parts: Iterable[str]) -> Iterator[str]:
@@ -125,7 +126,7 @@ def _ways(ways: Sequence[view.Way], report: Report, references: References) -> I
             for change in changes
         ]
         cells = "\n".join(table(("joint", "before", "after", "gains"), rows)) if rows else ""
-        if len(rows) > MOST_NAMES:
+        if len(rows) > LISTED:
             cells = folded(f"all {len(rows)} joints", cells)
         title = escape(f"{number}. {words}" if number else words[0].upper() + words[1:])
         copy = '<button type="button" data-copy>Copy</button>'

@@ -199,16 +199,17 @@ def _by_force(
     become what is no part to buy, last.
     """
     forces = LackOfFit.nominal(reduction) if fit is None else fit
-    before = forces.largest_force()
-    if not before:
+    before = forces.largest()
+    if before is None or not any(before):
         return list(entries)
+    kind = 0 if before[0] else 1  # where nothing but moments are redundant, these
     driven = driven_joints(reduction)
     keyed = []
     for place, entry in enumerate(entries):
-        after = forces.largest_force(entry.changes)
-        share = 1.0 if after is None else after / before
+        after = forces.largest(entry.changes)
+        share = 1.0 if after is None else after[kind] / before[kind]
         if fit is not None and after is not None:
-            entry = replace(entry, load=(before, 0.0 if share < NEGLIGIBLE else after))
+            entry = replace(entry, load=(before[0], 0.0 if share < NEGLIGIBLE else after[0]))
         kinds = {change.after for change in entry.changes}
         named = entry.arrangement is not None
         key = (

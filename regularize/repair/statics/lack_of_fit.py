@@ -13,10 +13,14 @@ from regularize.mechanism.quantity import STIFFNESS, TOLERANCE
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.equilibrium import StressedJoints, stressed_joints
 from regularize.repair.statics.joint_changes import JointChange
-from regularize.tolerances import UNNOTICED
+from regularize.tolerances import UNNOTICED, VANISHING
 
 #: A length and an angle, or their stiffnesses, by the names of joints; SI units.
 Pairs = Mapping[str, tuple[float, float]]
+
+
+#: Fields with a standard deviation.
+STD = ("force_std", "moment_std")
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,18 @@ class LackOfFit:
         names = [joint.name for joint in reduction.mechanism.joints]
         return cls(reduction, *(dict.fromkeys(names, pair) for pair in usual))
 
-    def largest_force(self, changes: Iterable[JointChange] = ()) -> float | None:
-        """Return the largest force in a joint, one standard deviation in N, after some changes.
+    def largest(self, changes: Iterable[JointChange] = ()) -> tuple[float, float] | None:
+        """Return the largest force and moment in joints, one standard deviation, after changes.
 
-        None where it is not known, or a joint that does not give way would take any force.
+        None where they are not known, or a joint that does not give way would take any force. What
+        is below rounding beside the other one, per metre, is none.
         """
         loads = self.loads(changes)
-        return None if loads is None else max([load.force_std for load in loads], default=0.0)
+        if loads is None:
+            return None
+        both = [max([getattr(load, name) for load in loads], default=0.0) for name in STD]
+        force, moment = (value if value > VANISHING * max(both) else 0.0 for value in both)
+        return force, moment
 
     def loads(self, changes: Iterable[JointChange] = ()) -> list[LoadedJoint] | None:
         """Return the loads of all joints in redundant loops after some changes; None if unknown."""

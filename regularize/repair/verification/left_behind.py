@@ -16,7 +16,7 @@ from lxml import etree
 
 from regularize.adapters.registry import Adapter
 from regularize.escape import as_utf8
-from regularize.mechanism.diagnostic import Diagnostic, Source
+from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.mechanism import Mechanism
 
 #: Tables of elements and attributes, see there.
@@ -45,9 +45,12 @@ def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[D
     }
 
     def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
-        """Return the finding that an element stays behind."""
+        """Return the finding that an element stays behind; with its joint it means no loss."""
         message = f"{target}: {what} stays behind in {Path(file).name}"
-        return Diagnostic("REG329", "warning", message, source=Source(file, element.sourceline))
+        acts = element.getparent() is not None and element.getparent().tag == "actuator"
+        alone = acts and element.get("joint") not in (None, *(j.name for j in mechanism.joints))
+        severity: Severity = "note" if alone else "warning"
+        return Diagnostic("REG329", severity, message, source=Source(file, element.sourceline))
 
     for file, root in roots.items():
         for kind in kinds:

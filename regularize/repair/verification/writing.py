@@ -27,7 +27,7 @@ from regularize.adapters.shapes.density import with_usual_density
 from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
-from regularize.errors import ReadError, RegularizeError, UnsupportedExport
+from regularize.errors import ReadError, RegularizeError, UnsupportedExport, install_words
 from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
@@ -381,7 +381,7 @@ def with_meshes_from(
                 if INSIDE in (shape.uri or ""):
                     why = (
                         "it lies inside of a CAD file, which engines do not open, and cannot be "
-                        "made a mesh here: pip install 'pin-regularize[brep]'"
+                        f"made a mesh here: {install_words('brep')}"
                     )
                 what = f"mesh `{shape.uri}` of body `{body.name}`"
                 message = f"{adapter.label}: {what} is left out: {why}"

@@ -329,6 +329,44 @@ def test_c_and_python_give_the_same(name: str, tmp_path: Path) -> None:
             assert np.allclose(called("motors", y, k)[1], x, atol=1e-11)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("name", ["rsu_ankle", "four_bar_knee"])
+def test_a_package_of_ros_carries_power_and_limits(name: str, tmp_path: Path) -> None:
+    """Compiled against a copy of the interfaces; nothing is allocated while it works."""
+    drive, m = made(name)
+    package, here = tmp_path / "my_ankle", Path(__file__).parents[2] / "support" / "ros2"
+    rg.save(drive.mechanism, tmp_path / "model.json")
+    named = ["--motors", ",".join(drive.motors), "--joints", ",".join(drive.joints)]
+    command = ["actuate", str(tmp_path / "model.json"), *named, "--to", "ros2", "-o", str(package)]
+    assert main(command) == 0
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{here}", f"-I{package}/include"]
+    source = package / "src" / "transmission.cpp"
+    own = ["-DPACKAGE=my_ankle", f'-DPACKAGE_SOURCE="{source}"']
+    steps = [["gcc", "-std=c99", *flags, "-c", f"{package}/src/my_ankle.c", "-o", "map.o"]]
+    steps += [["g++", *flags, "-c", f"{package}/src/passive_joints.cpp", "-o", "node.o"]]
+    steps += [["g++", *flags, *own, f"{here}/drive.cpp", "map.o", "-o", "drive", "-lm"]]
+    for step in steps:
+        subprocess.run(step, check=True, cwd=tmp_path)
+    theta, rng = m.samples(200), np.random.default_rng(0)
+    rates, torques = rng.uniform(-1.0, 1.0, (2, *theta.shape))
+    torques[100:] *= 1e4
+    lines = np.hstack([theta, rates, torques])
+    text = "\n".join(" ".join(map(repr, row)) for row in lines.tolist())
+    done = subprocess.run([tmp_path / "drive"], input=text, capture_output=True, text=True)
+    found = np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
+    q, dq, tau, theta2, rates2, torques2 = np.split(found[:, :-1], 6, axis=1)
+    assert not found[:, -1].any() and np.allclose(q, m.joints(theta), atol=1e-13)
+    power = [np.sum(a * b, axis=1)[:100] for a, b in ((tau, dq), (torques, rates))]
+    size = np.abs(tau * dq).sum(axis=1)[:100] + 1.0
+    assert np.max(np.abs(power[0] - power[1]) / size) < 1e-12
+    assert np.allclose(theta2, theta, atol=1e-11) and np.allclose(rates2, rates, atol=1e-9)
+    assert np.allclose(torques2[:100], torques[:100], atol=1e-9)
+    share = np.abs(torques2[100:] / m.effort).max(axis=1)
+    assert np.allclose(share, 1.0) or not np.isfinite(m.effort).all()
+    assert main([*command[:-1], str(tmp_path / "No-Package")]) == 2
+
+
 @pytest.mark.parametrize("library", ["jax", "torch", "casadi"])
 def test_functions_of_other_libraries_give_the_same(library: str) -> None:
     module = pytest.importorskip(library)

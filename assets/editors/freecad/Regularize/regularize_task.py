@@ -16,7 +16,7 @@ SETTLED = 300
 #: Milliseconds between two pictures of a motion.
 FRAME = 40
 #: Characters of a line in the panel.
-WIDTH = 44
+WIDTH = 34
 
 
 def language():

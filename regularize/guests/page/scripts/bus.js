@@ -7,6 +7,19 @@
 // A number with so many digits, and no minus before nothing.
 const digits = (x, count) => x.toFixed(count).replace(/^-(?=[0.]*$)/, "");
 
+// A long name around the letters in which it differs from the one most like it.
+const shortened = (name, names, most) => {
+  if (name.length <= most) return name;
+  let at = 0;
+  for (const other of names) {
+    let same = 0;
+    while (same < name.length && other[same] === name[same]) same += 1;
+    if (other !== name) at = Math.max(at, same);
+  }
+  const start = Math.min(Math.max(0, at - 8), name.length - most + 1), end = start + most - 2;
+  return `${start > 0 ? "…" : ""}${name.slice(start, end)}${end < name.length ? "…" : ""}`;
+};
+
 class Bus {
   constructor() {
     this.listeners = new Map();

@@ -9,6 +9,7 @@ class Labels {
 
   load(labels, onPick) {
     this.layer.replaceChildren();
+    const names = labels.map((label) => label.text);
     this.entries = labels.map((label) => {
       const element = document.createElement("button");
       element.type = "button";
@@ -21,7 +22,7 @@ class Labels {
       // Long names are shown whole where they are pointed at or chosen.
       const measured = () => Math.ceil(element.getBoundingClientRect().width);
       const full = label.text, wide = measured();
-      const text = full.length > 22 ? `${full.slice(0, 8)}…${full.slice(-11)}` : full;
+      const text = shortened(full, names, 22);
       element.textContent = text;
       const narrow = measured(), height = Math.ceil(element.getBoundingClientRect().height);
       return { ...label, element, full, short: text, text, wide, narrow, width: narrow, height, place: null };

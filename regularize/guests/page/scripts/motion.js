@@ -56,7 +56,7 @@ class Motion {
     const value = document.createElement("output"), play = document.createElement("button");
     const bounds = document.createElement("span");
     row.className = "freedom";
-    name.textContent = names[k];
+    name.textContent = shortened(names[k], names, 20);
     name.className = "name";
     bounds.className = "quiet bounds";
     const joint = this.data.joints.findIndex((j) => j.name === this.kinematics.jointOf(k).name);
