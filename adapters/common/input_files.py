@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from regularize.errors import ReadError, RegularizeError
+from regularize.errors import ReadError, RegularizeError, install_words
 
 #: Largest file that is read, in bytes.
 LARGEST = 256 * 1024 * 1024
@@ -90,7 +90,7 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         from watchfiles import watch
     except ImportError as error:
         raise RegularizeError(
-            "watching files takes watchfiles: pip install 'pin-regularize[watch]'"
+            f"watching files takes watchfiles: {install_words('watch')}"
         ) from error
     stamped: dict[str, Stamp] = {}
 

@@ -383,7 +383,7 @@ def _weakest_words(report: Analysis) -> str:
     short = _limit_words(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
-    return f"; where a search found them weakest they hold {firm} firmly as all equations{short}"
+    return f"; at the worst place that was found these hold {firm} firmly as all equations{short}"
 
 
 def _limit_words(report: Analysis, word: str) -> str:

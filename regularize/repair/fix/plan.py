@@ -119,9 +119,9 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
     wanted, left = wanted_kinds(mechanism, best.changes), best.left
     message = (
         f"{left} of {counted(reduction.redundant, 'redundant equation')} "
-        f"{'stays' if left == 1 else 'stay'}: standard joints that this {mechanism.format} file "
-        "can hold take no more away; `regularize check` names those that do, --remove lets closing "
-        "joints go that others make superfluous, and --slack puts links in"
+        f"{'stays' if left == 1 else 'stay'}: no standard joint that this {mechanism.format} file "
+        "can hold takes them away; `regularize check` names the joints that do, --remove deletes "
+        "superfluous closing joints, --slack inserts links"
     )
     findings = (Diagnostic("REG202", "warning", message),) if left else ()
     return FixPlan(reduction, wanted, isostatic=True, findings=findings, left=left)
