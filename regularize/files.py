@@ -94,9 +94,13 @@ def load(
     return mechanism
 
 
-@validated(path=PATH, format=TEXT)
+@validated(path=PATH, format=TEXT, engine=TEXT)
 def save(
-    model: Model, path: str | PathLike[str], *, format: str | None = None
+    model: Model,
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    engine: str | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a mechanism; it is read back, compared, and only then put in its place.
 
@@ -105,6 +109,8 @@ def save(
         path: The file; it is there whole or not at all.
         format: Name of the format; by default the one that the suffix belongs to. ``exudyn`` is a
             Python script for that program, which is not read back.
+        engine: Where the file is moved before it counts, as in ``fix``; ``first`` for the first
+            one of its format that is installed. By default it is not moved.
 
     Returns:
         What the format cannot hold, one finding for each datum.
@@ -122,7 +128,13 @@ def save(
     mechanism = as_mechanism(model)
     from regularize.repair.verification.writing import write_verified
 
-    return write_verified(mechanism, path, written_format(path, format))
+    format, moved = written_format(path, format), None
+    if engine:
+        from regularize.reduction.reduce import as_reduction
+        from regularize.repair.engines.trial import mover
+
+        moved = mover(as_reduction(model), format, engine)
+    return write_verified(mechanism, path, format, moved=moved)
 
 
 def written_format(path: str | PathLike[str], format: str | None) -> str:

@@ -324,11 +324,18 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
-def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return findings on what the file loses and on the reduction."""
+def write_isostatic(
+    report: Isostatic, path: Path, format: str, engine: str | None = None
+) -> tuple[Diagnostic, ...]:
+    """Write an isostatic model; return findings on what the file loses and on the reduction.
+
+    With an engine, ``first`` for that of the format, the file is moved there before it counts.
+    """
+    from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    losses = write_verified(report.mechanism, path, format, reduction=report.result)
+    moved = mover(report.result, format, engine) if engine else None
+    losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
     return (*report.findings, *losses)
 
 
