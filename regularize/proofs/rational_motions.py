@@ -37,25 +37,15 @@ Exact: TypeAlias = NDArray[Any]
 Norm: TypeAlias = tuple[Fraction, Fraction]
 
 
-def multiplied(p: Dual, q: Dual, prime: int = 0) -> Dual:
-    """Return the product of two dual quaternions, of integers modulo a prime where one is given."""
+def multiplied(p: Dual, q: Dual) -> Dual:
+    """Return the product of two dual quaternions."""
     p, q = (np.asarray(x).tolist() for x in (p, q))  # quicker one by one
     product = [p[0] * 0] * 8
     for shift, a, b in ((0, p[:4], q[:4]), (4, p[:4], q[4:]), (4, p[4:], q[:4])):
         for i, x in enumerate(a):
             for j, y in enumerate(b):
                 product[shift + (i ^ j)] += SIGNS[i][j] * x * y
-    return np.array([x % prime for x in product], dtype=object) if prime else np.array(product)
-
-
-def _modulo(numbers: Any, prime: int) -> Any:
-    """Return exact numbers as integers modulo a prime, and as they are where there is none."""
-    if not prime:
-        return numbers
-    ratios = (x.as_integer_ratio() for x in numbers)
-    return np.array(
-        [(n if d == 1 else n * pow(d, -1, prime)) % prime for n, d in ratios], dtype=object
-    )
+    return np.array(product)
 
 
 _CONJUGATE = np.array([1, -1, -1, -1, 1, -1, -1, -1])
@@ -77,55 +67,52 @@ def norm_of(factor: Dual) -> Norm:
     return c, sum((x * x for x in direction), Fraction(0))
 
 
-def product_of(factors: Sequence[Dual], prime: int = 0) -> list[Dual]:
+def product_of(factors: Sequence[Dual]) -> list[Dual]:
     """Return coefficients of the product of factors t - h, those of low powers first."""
-    product = [_modulo(np.array([Fraction(int(i == 0)) for i in range(8)]), prime)]
+    product = [np.array([Fraction(int(i == 0)) for i in range(8)])]
     zero = 0 * product[0]
     for h in factors:
-        lower = [*(-multiplied(c, h, prime) for c in product), zero]
+        lower = [*(-multiplied(c, h) for c in product), zero]
         product = [a + b for a, b in zip(lower, [zero, *product], strict=True)]
     return product
 
 
-def split_right(polynomial: Sequence[Dual], norm: Norm, prime: int = 0) -> tuple[list[Dual], Dual]:
+def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
     """Split off the last factor t - h with a norm: return what stands before it, and h.
 
     Raises ZeroDivisionError where there is no such factor, or more than one.
     """
-    before, h, remainder = _split(polynomial, norm, prime)
+    before, h, remainder = _split(polynomial, norm)
     if remainder.any():
         raise ZeroDivisionError
     return before, h
 
 
-def _split(polynomial: Sequence[Dual], norm: Any, prime: int) -> tuple[list[Dual], Dual, Dual]:
+def _split(polynomial: Sequence[Dual], norm: Any) -> tuple[list[Dual], Dual, Dual]:
     """Return what stands before the last factor t - h with a norm, h, and the remainder."""
     c, r = norm
     rest = [*polynomial]
     while len(rest) > 2:  # the rest of division by (t - c)² + r
         lead = rest.pop()
-        rest[-1] = _modulo(rest[-1] + 2 * c * lead, prime)
-        rest[-2] = _modulo(rest[-2] - (c * c + r) * lead, prime)
-    h = -_divided(rest[1], rest[0], prime)
+        rest[-1] = rest[-1] + 2 * c * lead
+        rest[-2] = rest[-2] - (c * c + r) * lead
+    h = -_divided(rest[1], rest[0])
     before, carry = [], 0 * h
     for coefficient in reversed(polynomial):
-        carry = _modulo(coefficient + multiplied(carry, h, prime), prime)
+        carry = coefficient + multiplied(carry, h)
         before.append(carry)
     remainder = before.pop()
     return before[::-1], h, remainder
 
 
-def _divided(below: Dual, above: Dual, prime: int) -> Dual:
+def _divided(below: Dual, above: Dual) -> Dual:
     """Return below⁻¹ · above for two dual quaternions."""
     other = conjugated(below)
     # below other = a + e b with real numbers a and b; the inverse of that is (a - e b) / a².
-    norm = multiplied(below, other, prime)
+    norm = multiplied(below, other)
     a, b = norm[0], norm[4]
-    if not a:
-        raise ZeroDivisionError
-    product, inverse = multiplied(other, above, prime), pow(a, -1, prime) if prime else 1 / a
-    dual = (product[4:] * a - product[:4] * b) * inverse**2
-    return np.asarray(_modulo(np.concatenate([product[:4] * inverse, dual]), prime))
+    product = multiplied(other, above)
+    return np.concatenate([product[:4] / a, (product[4:] * a - product[:4] * b) / (a * a)])
 
 
 def exact_line(line: Array, rounding: float) -> Dual:
@@ -151,8 +138,6 @@ Loop = Sequence[tuple[EdgeId, int]]
 Roots = tuple[complex, ...]
 #: How far an axis may be from the measured one before its loop is closed in another way.
 OFF = 1e-2
-#: Modulo which exact factors are tried before they are computed.
-PRIME = 2**61 - 1
 #: Terms of power series, and factors of one hinge that they can tell.
 ORDER, MOST = 8, 3
 #: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
@@ -370,10 +355,19 @@ class _Factors:
             for e, _ in half:
                 if e not in self.found:
                     self.found[e] = self._rounded(e)
-            self._others(
-                half, second_half, PRIME
-            )  # what fails so fails, and most does: it is quick
-            self.found |= self._others(half, second_half)
+            factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
+            product = [conjugated(c) for c in product_of(factors)]
+            for e, sense in reversed(second_half):
+                of_hinge = []
+                for root in self.roots[e]:
+                    product, h = split_right(product, self.norms[self._class(e, root)][0])
+                    of_hinge.append(h if sense > 0 else conjugated(h))
+                if any(np.cross(of_hinge[0][1:4], h[1:4]).any() for h in of_hinge):
+                    raise ZeroDivisionError
+                # The same factors, in whatever order.
+                if sorted(map(tuple, self.found.get(e, of_hinge))) != sorted(map(tuple, of_hinge)):
+                    raise ZeroDivisionError
+                self.found.setdefault(e, tuple(of_hinge))
             return True
         except ZeroDivisionError:
             self.found, self.norms = before, norms
@@ -399,35 +393,12 @@ class _Factors:
         for e, sense in reversed(second_half):
             for root in self.roots[e]:
                 center = self.centers[self._class(e, root)]
-                product, h, _ = _split(product, (center.real, center.imag**2), 0)
+                product, h, _ = _split(product, (center.real, center.imag**2))
                 axis = sense * np.array([*h[5:], *h[1:4]], dtype=float)
                 axis /= np.linalg.norm(axis[3:] if self.axes[e][3:].any() else axis)
                 if min(np.abs(axis - self.axes[e]).max(), np.abs(axis + self.axes[e]).max()) > OFF:
                     return False
         return True
-
-    def _others(
-        self, half: Loop, second_half: Loop, prime: int = 0
-    ) -> dict[EdgeId, tuple[Dual, ...]]:
-        """Return the factors of the second half of a loop that those of the first half leave."""
-        factors = [h if s > 0 else conjugated(h) for e, s in half for h in self.found[e]]
-        product = product_of([_modulo(h, prime) for h in factors], prime)
-        product, others = [_modulo(conjugated(c), prime) for c in product], {}
-        for e, sense in reversed(second_half):
-            of_hinge = []
-            for root in self.roots[e]:
-                norm = _modulo(self.norms[self._class(e, root)][0], prime)
-                product, h = split_right(product, norm, prime)
-                of_hinge.append(_modulo(h if sense > 0 else conjugated(h), prime))
-            first = of_hinge[0][1:4]
-            if any(np.any(_modulo(np.cross(first, h[1:4]), prime)) for h in of_hinge):
-                raise ZeroDivisionError
-            # The same factors, in whatever order.
-            before = [_modulo(h, prime) for h in self.found.get(e, of_hinge)]
-            if sorted(map(tuple, before)) != sorted(map(tuple, of_hinge)):
-                raise ZeroDivisionError
-            others[e] = self.found.get(e, tuple(of_hinge))
-        return others
 
     def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
         """Return factors of a hinge near those that were measured, with known norms."""

@@ -246,7 +246,9 @@ class Robot(GeneratedTree):
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})
 
-    def _environments(self, passive: bool, drives: tuple[str, ...], compile: bool) -> Environments:
+    def _environments(
+        self, passive: bool, drives: tuple[str, ...] = (), compile: bool = True
+    ) -> Environments:
         """Return the stepper of many copies of the robot, cached by its options."""
         key = passive, drives, compile
         if key not in self._steppers:

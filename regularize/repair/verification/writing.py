@@ -30,7 +30,7 @@ from regularize.adapters.shapes.density import with_usual_density
 from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
-from regularize.errors import ReadError, RegularizeError, UnsupportedExport
+from regularize.errors import ReadError, RegularizeError, UnsupportedExport, install_words
 from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
@@ -58,8 +58,11 @@ def write_verified(
     format: str,
     *,
     reduction: Reduction | None = None,
+    moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model beside its place, read it back, compare it, and only then put it there.
+
+    ``moved`` moves the file in its engine first, and tells what came of it.
 
     Files that belong to it get its name with other endings. Returns what the file does not hold,
     and what the format forces; raises ``UnsupportedExport`` where it is another machine or its own
@@ -76,7 +79,7 @@ def write_verified(
     if format in MOVED:
         mechanism, assumed = with_usual_density(mechanism)
     with shapes_as_meshes(mechanism, adapter, target) as model:
-        return (*assumed, *_written_whole(model, path, adapter, target, reduction))
+        return (*assumed, *_written_whole(model, path, adapter, target, reduction, moved))
 
 
 def _written_whole(
@@ -85,6 +88,7 @@ def _written_whole(
     adapter: Adapter,
     target: Path,
     reduction: Reduction | None,
+    moved: Callable[[Mechanism, Path], Diagnostic] | None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model into temporary files, verify them, and put them into their places."""
     place = temporary(target, target.suffix)
@@ -96,6 +100,8 @@ def _written_whole(
             if why:
                 message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
                 findings.insert(0, Diagnostic("REG302", "warning", message))
+        if moved is not None:
+            findings.append(moved(mechanism, place))
         written = [*_written(place, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         write_all({new: old.read_bytes() for old, new in written}, known)
@@ -399,7 +405,7 @@ def with_meshes_from(
                 if INSIDE in (shape.uri or ""):
                     why = (
                         "it lies inside of a CAD file, which engines do not open, and cannot be "
-                        "made a mesh here: pip install 'pin-regularize[brep]'"
+                        f"made a mesh here: {install_words('brep')}"
                     )
                 what = f"mesh `{shape.uri}` of body `{body.name}`"
                 message = f"{adapter.label}: {what} is left out: {why}"
