@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,6 @@ UNREAD = {
 }
 #: Entries of MuJoCo's attributes whose joints or drives are read elsewhere, or are none.
 ELSEWHERE = ("equality_constraint", "pair", "tendon_joint", "tendon_wrap")
-SINGLE = 6  # decimal digits of single precision, in which Warp keeps numbers
 ROUNDED = 1e-6  # error of products of unit vectors in single precision
 UNLIMITED = 1e9  # a limit beyond this stands for none in Newton
 
@@ -156,8 +154,7 @@ class _Reading(Draft):
             )
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
         self._report_unread()
-        made = self.mechanism("newton", np.array([float(x) for x in b.gravity]))
-        return replace(made, digits=SINGLE)
+        return self.mechanism("newton", np.array([float(x) for x in b.gravity]))
 
     def _report_unread(self) -> None:
         """Report entries of the builder that act on bodies and are not read."""

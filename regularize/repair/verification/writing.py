@@ -14,10 +14,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
@@ -44,6 +47,7 @@ from regularize.tolerances import EXACT
 
 #: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
 PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
+PLACED = ("T_parent_joint", "T_child_joint", "screws", "position")
 #: Formats of engines that move no bodies without mass.
 MOVED = ("mjcf", "drake")
 
@@ -124,7 +128,10 @@ def _rewritten(
     if rewriter is None or mechanism.format != adapter.name or not os.path.isfile(path or ""):
         return [], ""
     try:
-        file = rewriter(mechanism, place.parent)
+        literal = _by_the_letter(mechanism)
+        reduction = reduction if literal is mechanism else None
+        mechanism, again = literal, partial(read, str(path), format=adapter.name)
+        file = rewriter(mechanism, again, place.parent)
         place.write_bytes(file.data)
         found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
     except (ReadError, UnsupportedExport) as error:
@@ -134,6 +141,23 @@ def _rewritten(
     if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
+
+
+def _by_the_letter(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with the joints that its file says literally, where it keeps them."""
+    reading = getattr(mechanism, "reading", None)
+    literal = {joint.name: joint for joint in getattr(reading, "written", None) or ()}
+    joints, near = [], 1e-12 + 2.0 * max(getattr(reading, "moved", (0.0,)))
+    for joint in mechanism.joints:
+        other = literal.get(joint.name, joint)
+        same = (joint.kind, joint.parent, joint.child) == (other.kind, other.parent, other.child)
+        if same and all(
+            np.allclose(getattr(joint, key), getattr(other, key), rtol=0.0, atol=near)
+            for key in PLACED
+        ):
+            joint = replace(joint, **{key: getattr(other, key) for key in PLACED})
+        joints.append(joint)
+    return replace(mechanism, joints=tuple(joints)) if literal else mechanism
 
 
 def _written_anew(
