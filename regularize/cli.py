@@ -210,6 +210,9 @@ def parsed(given: Sequence[str]) -> argparse.Namespace:
         if not rest or rest[0] not in verbs:
             return own.parse_args(rest)
         own, rest = verbs[rest[0]], rest[1:]
+    if "--" in rest:  # files follow, whatever they are called
+        place = rest.index("--")
+        rest[place:] = [f"./{word}" if word.startswith("-") else word for word in rest[place + 1 :]]
     found: argparse.Namespace = own.parse_intermixed_args(with_commas(rest, own))
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,6 @@ UNREAD = {
 KINEMATIC = 2  # of the flags of a body
 #: Entries of MuJoCo's attributes whose joints or drives are read elsewhere, or are none.
 ELSEWHERE = ("equality_constraint", "pair", "tendon_joint", "tendon_wrap")
-SINGLE = 6  # decimal digits of single precision, in which Warp keeps numbers
 ROUNDED = 1e-6  # error of products of unit vectors in single precision
 UNLIMITED = 1e9  # a limit beyond this stands for none in Newton
 
@@ -165,8 +163,7 @@ class _Reading(Draft):
             self.skip(f"`{name}` is kinematic: {words}", source)
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
         self._report_unread()
-        made = self.mechanism("newton", np.array([float(x) for x in b.gravity]))
-        return replace(made, digits=SINGLE)
+        return self.mechanism("newton", np.array([float(x) for x in b.gravity]))
 
     def _report_unread(self) -> None:
         """Report entries of the builder that act on bodies and are not read."""

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from regularize.commands.options import listed_in_columns, option, width, wrapped
-from regularize.errors import MissingExtra, ReadError, RegularizeError
+from regularize.errors import MissingExtra, ReadError, RegularizeError, install_words
 from regularize.escape import did_you_mean
 from regularize.report import rules
 
@@ -98,7 +98,7 @@ def run_formats(arguments: argparse.Namespace) -> int:
         first = f"{adapter.name:<{most}}{'  '.join(part for part in parts if part)}".rstrip()
         for text in (first, adapter.title):
             sys.stdout.write(f"{wrapped(text, ' ' * most)}\n")
-    sys.stdout.write("\nneeds [NAME]: pip install 'pin-regularize[NAME]'\n")
+    sys.stdout.write(wrapped(f"\nneeds [NAME]: {install_words('NAME')}") + "\n")
     sys.stdout.write(f"dynamics: {which()}\n")
     return 0
 
