@@ -28,23 +28,14 @@ from regularize.mechanism.joint_kinds import joint_screws
 
 @dataclass(frozen=True)
 class JointKind:
-    """One row of a format's table of joint kinds.
+    """One row of a format's table of joint kinds."""
 
-    Attributes:
-        kind: One of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``.
-        words: What files call it: all are read, and the first is written.
-        axes: Number of axes that its element names.
-        places: Where it may stand, in words of the format such as ``tree`` and ``loop``.
-        becomes: Kinds that an edit can make of it in the tree.
-        closing_becomes: Kinds that an edit can make of it where it closes a loop.
-    """
-
-    kind: str
-    words: tuple[str, ...] = ()
-    axes: int = 0
-    places: tuple[str, ...] = ()
-    becomes: tuple[str, ...] = ()
-    closing_becomes: tuple[str, ...] = ()
+    kind: str  # one of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``
+    words: tuple[str, ...] = ()  # what files call it: all are read, and the first is written
+    axes: int = 0  # number of axes that its element names
+    places: tuple[str, ...] = ()  # where it may stand, such as ``tree`` and ``loop``
+    becomes: tuple[str, ...] = ()  # kinds that an edit can make of it in the tree
+    closing_becomes: tuple[str, ...] = ()  # and where it closes a loop
 
 
 Row = TypeVar("Row", bound=JointKind)
@@ -81,11 +72,7 @@ GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 def serial(joint: Joint) -> list[Joint]:
-    """Split a joint into hinges, slides and screws in series, each about an axis of its own frame.
-
-    The bodies between them are called ``<joint>/1`` and so on. A ball or free joint gets the
-    order of its own screws; its coordinates change then, which the position follows.
-    """
+    """Split a joint into hinges, slides and screws over bodies ``<joint>/1`` and so on."""
     if joint.freedoms == 0:
         return [joint]
     q = joint.position
@@ -197,10 +184,7 @@ def axis_letter(direction: Direction) -> str | None:
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
-    """Split a joint into hinges, slides and ball, planar or free joints in series.
-
-    The second result has, for the slide of each screw, its hinge and the pitch in m/rad.
-    """
+    """Split a joint into a row without screws; return hinge and pitch of each slide of one, too."""
     if joint.kind in ("fixed", "free", "spherical"):
         return [joint], {}
     if joint.kind == "planar":

@@ -113,9 +113,8 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
-        nothing: dict[str, Any] = {"position": np.zeros(0), "limits": None}
-        nothing["dynamics"] = JointDynamics()
-        draft.joints[joint.name] = replace(joint, kind=kind, screws=screws, **nothing)
+        joint = replace(joint, position=np.zeros(0), limits=None, dynamics=JointDynamics())
+        draft.joints[joint.name] = replace(joint, kind=kind, screws=screws)
     if root.get("name_mot") is None:
         return
     motors = root.each("name_mot")
@@ -342,11 +341,7 @@ class LoopFile:
 
 
 def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """Return the files that describe the loops of a URDF file; only the first one is read.
-
-    With None or True, the package's files of named layouts are looked for, and a Gepetto file
-    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
-    """
+    """Return the files of loops, of which the first is read; by default those beside the model."""
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
@@ -375,7 +370,6 @@ def _has(path: str, key: re.Pattern[bytes]) -> bool:
 
 
 def _named(layout: str, path: str) -> LoopFile:
-
     return LoopFile(path, lambda draft: None, lambda draft: LAYOUTS[layout][1](path, draft))
 
 

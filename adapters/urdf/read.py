@@ -48,11 +48,7 @@ def read(
     loops: str | os.PathLike[str] | bool | None = None,
     close: str | None = None,
 ) -> Mechanism:
-    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``.
-
-    The ground is the link without a parent; where there are several, the first one, and every
-    part without a path to it gets a free joint. Mass properties are never invented.
-    """
+    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``."""
     root = parse(path)
     return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
 
