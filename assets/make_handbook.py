@@ -183,7 +183,7 @@ def groups() -> str:
 def package_page() -> str:
     """The README without pictures and without links into the repository."""
     text = (HANDBOOK.parents[1] / "README.md").read_text(encoding="utf-8")
-    text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n", "", text, flags=re.M)
+    text = re.sub(r"^(!\[[^\]]*\]\((?!https?:)[^)]*\)|<img [^>]*>)\n\n", "", text, flags=re.M)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
 
 

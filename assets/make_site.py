@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lays out the pages of the site: the handbook, one page a code, and the live page of each example.
+"""Lays out the pages of the site: the handbook by doors, and the live page of each example.
 
     python assets/make_site.py build/pages && mkdocs build --strict -f build/pages/mkdocs.yml
 
@@ -26,11 +26,20 @@ from regularize.guests.page import html
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"
-#: Chapters by part, in the order in which they are read; those of no part follow by name.
+#: Chapters by door, in the order in which they are read; a page of no door is an error.
 PARTS = {
-    "Begin": ["first-hour", "commands", "formats", "gallery"],
-    "How sure": ["how-it-works", "proofs", "speed"],
-    "Reference": ["api", "adding-a-format"],
+    "Begin": ["first-hour", "gallery"],
+    "Pinocchio": [
+        *("four-bar-in-pinocchio", "legged-robots", "control", "pink", "crocoddyl"),
+        "robots-that-stand",
+    ],
+    "Learning: MuJoCo, Isaac, Newton": ["mujoco-and-isaac", "parallel-ankles", "many-robots"],
+    "CAD": ["my-cad-assembly", "fixing", "objects-and-editors"],
+    "Continuous integration": ["continuous-integration"],
+    "Parallel robots": ["parallel-robots"],
+    "How sure": ["how-it-works", "proofs", "texts", "doors", "speed"],
+    "Reference": ["commands", "codes", "api", "formats", "adding-a-format", "vocabulary"],
+    "Background": ["motion-groups", "elastic-links", "absolute-coordinates", "own-integrator"],
 }
 #: Packages without compiled code that the page in the browser takes beside ours.
 IN_BROWSER = ["networkx", "rich", "markdown-it-py", "mdurl", "pygments", "trimesh"]
@@ -43,7 +52,7 @@ theme:
   features: [navigation.sections, navigation.top, search.highlight, content.code.copy]
 plugins: [search]
 markdown_extensions: [attr_list, toc, admonition, pymdownx.superfences]
-validation: {links: {anchors: info}}
+validation: {links: {anchors: warn, not_found: warn, unrecognized_links: warn}}
 nav:
 """
 
@@ -54,7 +63,8 @@ def page(path: Path, target: Path) -> None:
     text = re.sub(r"\]\((?:\.\./)+README\.md(#[^)]*)?\)", "](index.md)", text)
     text = re.sub(r"\]\(assets/handbook/", "](", text)
     text = re.sub(r"\]\((?:assets/|\.\./)pictures/", "](pictures/", text)
-    text = re.sub(r"\]\(codes\.md#(reg\d+)[^)]*\)", r"](codes/\1.md)", text, flags=re.I)
+    text = re.sub(r'src="assets/pictures/', 'src="pictures/', text)
+    text = text.replace("](.github/VOCABULARY.md)", "](vocabulary.md)")
     # What lies beside the pages in a checkout has no place on the site.
     text = re.sub(r"\[([^\]]+)\]\((?!https?:|pictures/|#)([^)#]*)(#[^)]*)?\)", kept, text)
     target.write_text(text, encoding="utf-8")
@@ -63,24 +73,8 @@ def page(path: Path, target: Path) -> None:
 def kept(link: re.Match[str]) -> str:
     """A link if it leads to a page, else its words."""
     name = link[2]
-    inside = name in ("index.md", "codes.md") or (ASSETS / "handbook" / name).is_file()
-    return link[0] if inside or name.startswith("codes/") else link[1]
-
-
-def codes(folder: Path) -> list[tuple[str, str]]:
-    """One page a code, and a list of them; their titles and files."""
-    text = (ASSETS / "handbook" / "codes.md").read_text(encoding="utf-8")
-    head, *parts = re.split(r"^## ", text, flags=re.M)
-    (folder / "codes").mkdir()
-    rows = []
-    for part in parts:
-        title, _, body = part.partition("\n")
-        name = f"codes/{title.split()[0]}.md"
-        (folder / name).write_text(f"# {title}\n{body}", encoding="utf-8")
-        rows.append((title, name))
-    listed = "".join(f"- [{title}]({name})\n" for title, name in rows)
-    (folder / "codes.md").write_text(head + listed, encoding="utf-8")
-    return rows
+    page = "/" not in name and (ASSETS / "handbook" / name).is_file()
+    return link[0] if page or name in ("index.md", "vocabulary.md") else link[1]
 
 
 def examples(folder: Path) -> None:
@@ -133,21 +127,20 @@ def main(target: str) -> None:
     shutil.copytree(ASSETS / "pictures", folder / "pictures")
     page(ROOT / "README.md", folder / "index.md")
     titles = {}
-    for path in sorted((ASSETS / "handbook").glob("*.md")):
-        page(path, folder / path.name)
-        titles[path.stem] = path.read_text(encoding="utf-8").split("\n", 1)[0].strip("# ")
-    rows = codes(folder)
+    chapters = [*sorted((ASSETS / "handbook").glob("*.md")), ROOT / ".github" / "VOCABULARY.md"]
+    for path in chapters:
+        name = path.name.lower()
+        page(path, folder / name)
+        titles[name[:-3]] = path.read_text(encoding="utf-8").split("\n", 1)[0].strip("# ")
     examples(folder)
     browser(folder)
-    named = {stem for part in PARTS.values() for stem in part} | {"codes"}
-    parts = {"Begin": PARTS["Begin"], "Chapters": sorted({*titles} - named), **PARTS}
+    if homeless := {*titles} - {stem for part in PARTS.values() for stem in part}:
+        sys.exit(f"name the door of {', '.join(sorted(homeless))} in PARTS")
     text = CONFIGURATION + "  - regularize: index.md\n"
-    for title, stems in parts.items():
-        text += f"  - {title}:\n" + "".join(f'    - "{titles[s]}": {s}.md\n' for s in stems)
+    for title, stems in PARTS.items():
+        text += f'  - "{title}":\n' + "".join(f'    - "{titles[s]}": {s}.md\n' for s in stems)
         if title == "Begin":
             text += "    - Live pages: live.md\n    - In the browser: in-browser.md\n"
-    text += "  - Codes:\n    - All codes: codes.md\n"
-    text += "".join(f'    - "{title}": {name}\n' for title, name in rows)
     (Path(target) / "mkdocs.yml").write_text(text, encoding="utf-8")
 
 

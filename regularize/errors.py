@@ -48,12 +48,37 @@ class ReadError(RegularizeError):
         super().__init__(": ".join(displayed(part) for part in (place, element, reason) if part))
 
 
+_LINK = "export it by the Simscape Multibody Link plug-in (.xml)"
+_DRAWN = "holds shapes and no joints: open it in FreeCAD, join the parts in its Assembly workbench,"
+#: Files of CAD systems, by their endings, with a way in.
+CAD = {
+    **dict.fromkeys((".sldasm", ".sldprt"), f"of SolidWorks: {_LINK}, or as URDF"),
+    **dict.fromkeys((".iam", ".ipt"), f"of Inventor: {_LINK}"),
+    **dict.fromkeys((".asm", ".prt"), f"of Creo or NX: from Creo {_LINK}"),
+    **dict.fromkeys((".f3d", ".f3z"), "of Fusion: export it as URDF or SDF by an add-in"),
+    **dict.fromkeys((".catproduct", ".catpart"), f"of CATIA: its STEP {_DRAWN} and check that"),
+    **dict.fromkeys((".step", ".stp", ".iges", ".igs"), f"{_DRAWN} and check the .FCStd"),
+    **dict.fromkeys((".stl", ".obj", ".dae", ".3mf"), "is a mesh: name the model that shows it"),
+}
+
+
+def install_words(extra: str) -> str:
+    """Return how to install an extra: what works from a checkout, and what will from the index."""
+    return (
+        f"pip install '.[{extra}]' in a checkout (once it is published: "
+        f"pip install 'pin-regularize[{extra}]')"
+    )
+
+
 class UnknownFormat(RegularizeError):
     """No adapter recognises the file."""
 
     def __init__(self, path: str, known: Sequence[str], option: str = "--format") -> None:
         self.path, self.known = path, tuple(known)
         near = did_you_mean(path, known).partition(";")[0]
+        if way := CAD.get(path[path.rfind(".") :].lower()):
+            super().__init__(f"{path}: {way}")
+            return
         super().__init__(
             f"{path}: no known model format{near} (known: {', '.join(known)}); "
             f"name it with {option}, or see `regularize formats`"
@@ -66,8 +91,7 @@ class MissingExtra(RegularizeError):
     def __init__(self, what: str, module: str, extra: str) -> None:
         self.module, self.extra = module, extra
         super().__init__(
-            f"{what} needs the Python module {module!r}; "
-            f"install it with: pip install 'pin-regularize[{extra}]'"
+            f"{what} needs the Python module {module!r}; install it with: {install_words(extra)}"
         )
 
 

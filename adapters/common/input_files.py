@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from regularize.errors import ReadError, RegularizeError
+from regularize.errors import ReadError, RegularizeError, install_words
 
 #: Largest file that is read, in bytes.
 LARGEST = 256 * 1024 * 1024
@@ -24,9 +24,10 @@ _REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={}) 
 
 
 @contextmanager
-def replaced_content(files: Mapping[Path, bytes]) -> Iterator[None]:
+def replaced_content(files: Mapping[Path, bytes] | Mapping[str, bytes]) -> Iterator[None]:
     """Make readers see other content for some files, without changing the files on disk."""
-    token = _REPLACED.set({os.path.realpath(path): data for path, data in files.items()})
+    more = {os.path.realpath(path): data for path, data in files.items()}
+    token = _REPLACED.set({**_REPLACED.get(), **more})
     try:
         yield
     finally:
@@ -90,7 +91,7 @@ def changes(files: Callable[[], Collection[str]], stop: Event | None = None) -> 
         from watchfiles import watch
     except ImportError as error:
         raise RegularizeError(
-            "watching files takes watchfiles: pip install 'pin-regularize[watch]'"
+            f"watching files takes watchfiles: {install_words('watch')}"
         ) from error
     stamped: dict[str, Stamp] = {}
 

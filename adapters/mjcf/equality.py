@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.precision import length_off
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.values import FilePlace
+from regularize.adapters.common.write import numbers
 from regularize.adapters.mjcf.model import Model
 from regularize.escape import listed
 from regularize.lie.arrays import Array
@@ -45,6 +47,8 @@ def read_equalities(model: Model) -> None:
             )
         elif kind == mujoco.mjtEq.mjEQ_CONNECT:
             connect = _connect(model, i)
+            if model.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
+                _report_far_anchor(model, connect)
             first, second = connect.bodies
             key = (min(first, second), max(first, second))
             connects.setdefault(key, []).append(connect)
@@ -78,6 +82,34 @@ def _connect(model: Model, i: int) -> Connect:
     )
     points, source = (T_first[:3, 3], T_second[:3, 3]), model.equality_source(i)
     return Connect(model.equality_name(i), (first, second), points, source)
+
+
+def _off(model: Model, body: int, point: Array) -> float:
+    """Return how far a point lies from all geoms and origins on a body, in metres."""
+    m = model.m
+    geoms, inner = np.flatnonzero(m.geom_bodyid == body), np.flatnonzero(m.body_parentid == body)
+    gaps = np.linalg.norm(m.geom_pos[geoms] - point, axis=1) - m.geom_rbound[geoms]
+    places = np.vstack([np.zeros(3), m.body_pos[inner[inner > 0]]])
+    return max(0.0, float(min([*gaps, *np.linalg.norm(places - point, axis=1)])))
+
+
+def _report_far_anchor(model: Model, connect: Connect) -> None:
+    """Note an anchor far off both its bodies that would be near them as a point of the world."""
+    ends = [*zip(connect.bodies, connect.points, strict=True)]
+    meant = [(inverse(model.start[b]) @ [*connect.points[0], 1.0])[:3] for b in connect.bodies]
+    near = max(_off(model, b, p) for b, p in zip(connect.bodies, meant, strict=True))
+    off = [_off(model, *end) for end in ends]
+    if 4 * near >= min(off):
+        return
+    one, other = (model.body_names[body] for body in connect.bodies)
+    model.note(
+        "REG015",
+        f"the anchor of `{connect.name}` lies {1e3 * off[0]:.3g} mm from `{one}` and "
+        f"{1e3 * off[1]:.3g} mm from `{other}` as they are drawn: it is a point in `{one}`",
+        connect.source,
+        f'if it was meant in the world, write anchor="{numbers(np.round(meant[0], 9))}"',
+        joints=(connect.name,),
+    )
 
 
 def _weld(model: Model, i: int) -> None:
@@ -135,7 +167,9 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     ]
     one, other = (np.array([connect.points[side] for connect in turned]) for side in (0, 1))
     distances = [np.linalg.norm(points[:, None] - points[None], axis=-1) for points in (one, other)]
-    allowed = SAME_DISTANCE * float(np.max(distances[0])) + SAME_POINT
+    # Of two rounded points both ends are off.
+    rounding = 4.0 * np.sqrt(3.0) * length_off()
+    allowed = SAME_DISTANCE * float(np.max(distances[0])) + SAME_POINT + rounding
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return

@@ -25,13 +25,14 @@ from regularize.adapters.common.edits import (
 )
 from regularize.adapters.common.patching import FileReference, GapOf, XmlPatcher
 from regularize.adapters.common.softness import Stiffening, least_open
-from regularize.adapters.common.write import numbers
+from regularize.adapters.common.write import number, numbers
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.mjcf.bodies import KINDS
 from regularize.adapters.mjcf.closure_patch import MjcfClosures, MjcfFrames
 from regularize.adapters.mjcf.compiled import compiled, loaded
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import listed, unique
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
 
@@ -84,10 +85,29 @@ class MjcfPatcher(XmlPatcher):
                 patch.edits += MjcfClosures(self, self.source, stiffening).edits(each)
             else:
                 patch.edits += self._tree_joint(each)
+        if any(not each.joint.closure for each in wanted):
+            self._keep_damping(patch)
         changed = [each.joint for each in wanted if each.joint.closure]
         if stiffening is not None and (stiffening.everywhere or not changed):
             patch.edits += MjcfClosures(self, self.source, stiffening).stiffer(changed)
         return patch
+
+    def _keep_damping(self, patch: Patch) -> None:
+        """Write the damping of servos that state a ratio, which goes by the inertia, and say so."""
+        places = [p for root in self.roots for p in root.walk() if _is_actuator(p)]
+        ratios = [float(each.biasprm[2]) > 0.0 for each in self.spec.actuators]
+        for i, place in enumerate(places if len(places) == len(ratios) == self.m.nu else ()):
+            if not ratios[i]:
+                continue
+            kv = number(-float(self.m.actuator_biasprm[i, 2]))
+            if "dampratio" in place.spans:
+                patch.edits.append(place.without_attribute("dampratio"))
+            patch.edits.append(place.with_attribute("kv", kv))
+            message = (
+                f"servo `{self.m.actuator(i).name}` keeps its damping: its dampratio, which goes "
+                f"by the inertia of the pose, is written as kv={kv}"
+            )
+            patch.findings.append(Diagnostic("REG302", "note", message, source=place.source))
 
     def as_stiff(self, wanted: Sequence[WantedKind], gap_of: GapOf, before: float) -> Patch:
         """Also set ``solref`` and ``solimp`` of loops that would open wider than before."""
@@ -279,6 +299,11 @@ class MjcfPatcher(XmlPatcher):
                     named = inside is None or not folders & {inside, "assetdir"}
                 if named and path and not path.startswith("/"):
                     yield FileReference(*span, path)
+
+
+def _is_actuator(place: Node) -> bool:
+    """Say whether an element is one of an actuator section."""
+    return place.parent is not None and place.parent.tag == "actuator"
 
 
 def _in_words(joint: Joint) -> str:

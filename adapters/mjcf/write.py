@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -225,9 +226,14 @@ UNREAD = {
 
 def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Write a mechanism as MJCF for Drake; its zeros are the reference pose."""
+    if Path(path).suffix != ".xml":
+        raise UnsupportedExport("Drake's parser tells MJCF by its ending: name the file NAME.xml")
     moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
     mechanism = replace(mechanism, joints=tuple(map(_at_zero, mechanism.joints)))
+    mechanism = _closed_off_ground(mechanism)
     tree = written(mechanism, "DRAKE", welds=False)
+    for servo in tree.root.iterfind("actuator/general"):
+        _for_drake(servo)
     lost: dict[str, list[str]] = {}
     for row in tree.root.iterfind("equality/*"):
         if row.tag != "connect" or row.get("site1") is not None:
@@ -248,6 +254,32 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
             f"counts coordinates from the pose as drawn: {listed(moved)} are zero there", "note"
         )
     return tree.save(path)
+
+
+def _for_drake(servo: Any) -> None:
+    """Make a position servo of a general actuator, which Drake's parser passes over."""
+    control, bias = (
+        [float(x) for x in (servo.get(key) or "1").split()] for key in ("gainprm", "biasprm")
+    )
+    if len(bias) == 3 and bias[1] == -control[0] < 0.0:
+        servo.tag = "position"
+        for key in ("gainprm", "biasprm", "biastype"):
+            del servo.attrib[key]
+        servo.set("kp", numbers(control))
+        servo.set("kv", numbers([-bias[2]]))
+
+
+def _closed_off_ground(mechanism: Mechanism) -> Mechanism:
+    """Let loops close between moving bodies: a constraint at the world ends Drake's process."""
+    driven = {actuator.joint for actuator in mechanism.actuators}
+    grounded = {j.name for j in mechanism.joints if mechanism.ground in (j.parent, j.child)}
+    if not any(joint.name in grounded for joint in spanning(mechanism).closures):
+        return mechanism
+    joints = tuple(
+        replace(joint, closure=not (joint.name in grounded | driven or joint.actuated))
+        for joint in mechanism.joints
+    )
+    return replace(mechanism, joints=joints)
 
 
 def _at_zero(joint: Joint) -> Joint:

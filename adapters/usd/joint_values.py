@@ -217,6 +217,8 @@ class JointValues:
 
 
 TYPE = "MjcActuator"
+#: Numbers of gains and of gears that Newton asks for.
+GAINS, GEARS = 10, 6
 KIND, FREEDOM = "regularize:kind", "regularize:freedom"
 RANGES = {"control_range": "mjc:ctrlRange", "force_range": "mjc:forceRange"}
 GAIN, BIAS, GEAR, TARGET = "mjc:gainPrm", "mjc:biasPrm", "mjc:gear", "mjc:target"
@@ -225,7 +227,9 @@ GAIN, BIAS, GEAR, TARGET = "mjc:gainPrm", "mjc:biasPrm", "mjc:gear", "mjc:target
 def add_motors(writing: Any) -> None:
     """Write the drives of driven joints, and a prim for each actuator."""
     mechanism = writing.mechanism
-    motors = {actuator.joint: actuator for actuator in mechanism.actuators}
+    motors: dict[str, list[Actuator]] = {}
+    for actuator in mechanism.actuators:
+        motors.setdefault(actuator.joint, []).append(actuator)
     for joint in mechanism.joints:
         if not joint.actuated:
             continue
@@ -235,27 +239,38 @@ def add_motors(writing: Any) -> None:
                 axis = writing.axes[written.joint][written.axis]
                 effort = None if joint.limits is None else joint.limits.effort
                 largest = None if effort is None else float(effort[k])
-                _drive(writing.joints[written.joint], axis, motors.get(joint.name), largest)
+                _drive(writing.joints[written.joint], axis, motors.get(joint.name, []), largest)
     for actuator in mechanism.actuators:
         written = writing.coordinates.get((actuator.joint, actuator.freedom))
         if written is not None:
-            prim = writing.define(f"{actuator.name}_actuator", TYPE)
+            # The drive of the joint is the servo: said twice, it would act twice.
+            prim = writing.define(f"{actuator.name}_actuator", "" if _is_servo(actuator) else TYPE)
             _actuator(prim, actuator, written, writing.joints[written.joint].GetPath())
 
 
-def _drive(prim: Any, axis: str, actuator: Actuator | None, effort: float | None) -> None:
-    """Write the drive of a freedom with the gains and the largest force of its actuator."""
+def _is_servo(actuator: Actuator) -> bool:
+    """Say whether an actuator holds a position or a rate, as drives do."""
+    gains = actuator.gains
+    return gains is not None and bool(gains.position or gains.velocity)
+
+
+def is_motor(prim: Any) -> bool:
+    """Say whether a prim is an actuator, or what a drive does not say of one."""
+    return str(prim.GetTypeName()) == TYPE or prim.GetCustomDataByKey(KIND) is not None
+
+
+def _drive(prim: Any, axis: str, actuators: list[Actuator], effort: float | None) -> None:
+    """Write the drive of a freedom with the gains and the largest force of its actuators."""
     simple = str(prim.GetTypeName()) in ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
     plain = "angular" if axis.startswith("rot") else "linear"
     api = UsdPhysics.DriveAPI.Apply(prim, plain if simple else axis)
     api.CreateTypeAttr().Set("force")
-    gains = (None if actuator is None else actuator.gains) or ActuatorGains()
-    gear = 1.0 if actuator is None else actuator.gear
+    servos = [(each.gains or ActuatorGains(), each.gear**2) for each in actuators]
     per = unit_of(axis)
-    put(api.CreateStiffnessAttr(), (gains.position or 0.0) * gear**2 / per)
-    put(api.CreateDampingAttr(), (gains.velocity or 0.0) * gear**2 / per)
-    if actuator is not None and actuator.force_range is not None:
-        effort = max(abs(value) for value in actuator.force_range) * abs(gear)
+    put(api.CreateStiffnessAttr(), sum((g.position or 0.0) * gear for g, gear in servos) / per)
+    put(api.CreateDampingAttr(), sum((g.velocity or 0.0) * gear for g, gear in servos) / per)
+    if actuators and all(each.force_range is not None for each in actuators):
+        effort = sum(np.abs(each.force_range or ()).max() * abs(each.gear) for each in actuators)
         if not prim.HasAttribute(EFFORT[1]):
             # The force of the motor is no limit of the joint.
             prim.CreateAttribute(UNLIMITED, Sdf.ValueTypeNames.Token).Set("false")
@@ -277,6 +292,7 @@ def _actuator(prim: Any, actuator: Actuator, written: Any, path: Any) -> None:
         if gains.position is not None or gains.velocity is not None:
             arrays[BIAS] = [0.0, -(gains.position or 0.0), -(gains.velocity or 0.0)]
     for name, values in arrays.items():
+        values = values + [0.0] * ((GEARS if name == GEAR else GAINS) - len(values))
         prim.CreateAttribute(name, Sdf.ValueTypeNames.DoubleArray).Set(values)
     for field, name in RANGES.items():
         bounds = getattr(actuator, field)

@@ -25,8 +25,8 @@ from regularize.adapters.common.serial import GENERIC, joint_of_freedoms
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.objects import ObjectDocument
 from regularize.adapters.usd.joint_values import (
-    TYPE,
     JointValues,
+    is_motor,
     read_motors,
     report_attributes,
 )
@@ -78,7 +78,7 @@ def _read(path: str, stage: Any) -> Mechanism:
     for prim in prims:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
-    read_motors([prim for prim in prims if str(prim.GetTypeName()) == TYPE], reading)
+    read_motors(list(filter(is_motor, prims)), reading)
     _add_bodies(reading)
     _hold(reading)
     report_attributes([*joints, *rigid], reading)

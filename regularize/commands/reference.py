@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from regularize.commands.options import listed_in_columns, option, width, wrapped
-from regularize.errors import MissingExtra, ReadError, RegularizeError
+from regularize.errors import MissingExtra, ReadError, RegularizeError, install_words
 from regularize.escape import did_you_mean
 from regularize.report import rules
 
@@ -83,6 +83,7 @@ def run_formats(arguments: argparse.Namespace) -> int:
     """Print each format in two lines: name and abilities, then its title."""
     from regularize.adapters import adapters
     from regularize.dynamics.step.compiled import which
+    from regularize.dynamics.tape.jit import available
 
     formats = adapters().values()
     most = max(len(adapter.name) for adapter in formats) + 2
@@ -98,8 +99,9 @@ def run_formats(arguments: argparse.Namespace) -> int:
         first = f"{adapter.name:<{most}}{'  '.join(part for part in parts if part)}".rstrip()
         for text in (first, adapter.title):
             sys.stdout.write(f"{wrapped(text, ' ' * most)}\n")
-    sys.stdout.write("\nneeds [NAME]: pip install 'pin-regularize[NAME]'\n")
-    sys.stdout.write(f"dynamics: {which()}\n")
+    sys.stdout.write(wrapped(f"\nneeds [NAME]: {install_words('NAME')}") + "\n")
+    many = ", many states LLVM" if which() == "compiled" and available() else ""
+    sys.stdout.write(f"dynamics: {which()}{many}\n")
     return 0
 
 

@@ -189,7 +189,7 @@ def figures(motion: Simulation) -> str:
     values = motion.as_dict()
     corrected = ""
     if motion.correction:
-        corrected = f", after corrections that add up to {motion.correction:.2e} J"
+        corrected = f" (after corrections of {motion.correction:.2e} J in all)"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",

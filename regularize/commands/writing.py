@@ -150,6 +150,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     formats = "see `regularize formats`, or c: dynamics of the reduced model, or exudyn: a script"
     option(parser, "--to FORMAT", formats, required=True)
+    add_engine(parser, "where the file is moved before it counts")
     add_fail_on(parser)
     words = "the file to write; it is read back and compared before it is there"
     option(parser, "-o FILE", words, required=True, action=OutputAction, model=True)
@@ -174,7 +175,7 @@ def run_export(arguments: argparse.Namespace) -> int:
         robot.to_c(out)
         findings, written = robot.findings, f"{out} and {out.with_suffix('.h').name}"
     else:
-        findings = save(mechanism, out, format=arguments.to)
+        findings = save(mechanism, out, format=arguments.to, engine=arguments.engine or "first")
     status = report_findings(findings, arguments.fail_on)
     sys.stdout.write(f"wrote {written}\n")
     return status
@@ -186,6 +187,7 @@ def add_reduce(parser: argparse.ArgumentParser) -> None:
     words = "folder for the model, under its own name, and reduction.json; made if it is missing"
     option(parser, "-o DIR", words, required=True, type=Path)
     option(parser, "--to FORMAT", "format to write (default: the one read)")
+    add_engine(parser, "where the file is moved before it counts")
     add_fail_on(parser)
     option(parser, "--seed SEED", "seed of random configurations (0)", type=count, default=0)
 
@@ -194,12 +196,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     """Write the model and its reduction; return 1 if something of it could not be kept."""
     from regularize.adapters.common.output_files import write_text
     from regularize.files import written_format
-    from regularize.repair.fix.advice import (
-        file_name,
-        isostatic_in,
-        write_isostatic,
-        written_as,
-    )
+    from regularize.repair.fix.advice import file_name, isostatic_in, write_isostatic, written_as
     from regularize.words import gathered
 
     mechanism, folder = load_model(arguments.file, arguments), arguments.out
@@ -214,7 +211,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     check_read([Output("-o", file) for file in (path, document)], files_of(mechanism))
     report = isostatic_in(mechanism, target, arguments.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    findings = write_isostatic(report, path, target)
+    findings = write_isostatic(report, path, target, arguments.engine or "first")
     write_text(document, json_text(reduction_document(report, path.name), indent=1) + "\n")
     before, after = report.reduction, report.result
     lines = [

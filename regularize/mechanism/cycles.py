@@ -228,7 +228,7 @@ class LoopTree:
         self.edges = tuple(sorted(edges))
         tree_set = set(self.edges).intersection(tree)
         self.chords = tuple(e for e in self.edges if e not in tree_set)
-        self.nodes = tuple(nodes_of(graph, self.edges))
+        self.nodes = tuple(nodes_of(graph, self.edges)) or (graph.ground,)
         order, self.level = spanning_forest(graph, self.nodes, tree_set)
         self.tree = tuple(order)
         self.roots = tuple(node for node, level in self.level.items() if level == 0)

@@ -336,7 +336,16 @@ def changed_joint(
     if not np.any(joint.position):
         return changed
     moved = inverse(shift) @ motion(joint, joint.position) @ shift
-    return replace(changed, position=joint_position(changed, moved))
+    near = own_coordinates(f, own, joint.position)
+    return replace(changed, position=joint_position(changed, moved, near))
+
+
+def own_coordinates(freedoms: int, own: int | None, value: Coordinates) -> Coordinates:
+    """Return coordinates of which one is an old joint's only one, and the others are zero."""
+    q = np.zeros(freedoms)
+    if own is not None and len(value) == 1:
+        q[own] = value[0]
+    return q
 
 
 def reversed_joint(joint: Joint) -> Joint:
@@ -367,10 +376,13 @@ def body_jacobian(joint: Moving, q: Coordinates) -> Space:
     return np.hstack(columns)
 
 
-def joint_position(joint: Moving, T_parent_child: Transform) -> Coordinates:
+def joint_position(
+    joint: Moving, T_parent_child: Transform, near: Coordinates | None = None
+) -> Coordinates:
     """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
 
-    What the joint cannot do is left over; it is the closure gap.
+    What the joint cannot do is left over; it is the closure gap. The search begins ``near`` some
+    coordinates, by default at zero.
     """
     if joint.freedoms == 0:
         return np.zeros(0)
@@ -378,7 +390,7 @@ def joint_position(joint: Moving, T_parent_child: Transform) -> Coordinates:
         whole = joint.freedoms == 6
         twist = log(T_parent_child) if whole else log_rotation(T_parent_child[:3, :3])
         return np.asarray(joint.screws[-joint.freedoms :].T @ twist)
-    q = np.zeros(joint.freedoms)
+    q = np.zeros(joint.freedoms) if near is None else near
     for _ in range(STEPS):
         # Newton on the twist that is still missing, seen from the moved frame.
         error = log(inverse(motion(joint, q)) @ T_parent_child)

@@ -48,9 +48,12 @@ def multiplied(p: Dual, q: Dual) -> Dual:
     return np.array(product)
 
 
+_CONJUGATE = np.array([1, -1, -1, -1, 1, -1, -1, -1])
+
+
 def conjugated(q: Dual) -> Dual:
     """Return a dual quaternion with the opposite vector parts."""
-    return np.array([q[0], *-q[1:4], q[4], *-q[5:]])
+    return np.asarray(q * _CONJUGATE)
 
 
 def line_of(direction: Exact, moment: Exact) -> Dual:
@@ -79,6 +82,14 @@ def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dua
 
     Raises ZeroDivisionError where there is no such factor, or more than one.
     """
+    before, h, remainder = _split(polynomial, norm)
+    if remainder.any():
+        raise ZeroDivisionError
+    return before, h
+
+
+def _split(polynomial: Sequence[Dual], norm: Any) -> tuple[list[Dual], Dual, Dual]:
+    """Return what stands before the last factor t - h with a norm, h, and the remainder."""
     c, r = norm
     rest = [*polynomial]
     while len(rest) > 2:  # the rest of division by (t - c)² + r
@@ -90,9 +101,8 @@ def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dua
     for coefficient in reversed(polynomial):
         carry = coefficient + multiplied(carry, h)
         before.append(carry)
-    if before.pop().any():
-        raise ZeroDivisionError
-    return before[::-1], h
+    remainder = before.pop()
+    return before[::-1], h, remainder
 
 
 def _divided(below: Dual, above: Dual) -> Dual:
@@ -126,6 +136,8 @@ def exact_vector(x: Array, rounding: float) -> Exact:
 Loop = Sequence[tuple[EdgeId, int]]
 #: Of a hinge's factors t - c - s l on the unit line l the numbers c + i s.
 Roots = tuple[complex, ...]
+#: How far an axis may be from the measured one before its loop is closed in another way.
+OFF = 1e-2
 #: Terms of power series, and factors of one hinge that they can tell.
 ORDER, MOST = 8, 3
 #: How far series may be from those of such hinges, in parts: they lose digits, and more with noise.
@@ -176,10 +188,12 @@ def _found(
     loops: Sequence[Loop], axes: dict[EdgeId, Array], roots: dict[EdgeId, Roots], rounding: float
 ) -> dict[str, dict[EdgeId, Space]]:
     """Return exact joints under their name, those of the shortest numbers that were found."""
-    candidates = []
+    candidates, fits = [], dict[Any, bool]()
     for k in range(min(len(loops), TRIES)):
         turned = [[*p[k % len(p) :], *p[: k % len(p)]] for p in (*loops[k:], *loops[:k])]
-        factors = _Factors(turned, axes, roots, rounding)
+        factors = _Factors(turned, axes, roots, rounding, fits)
+        if not factors.all_fit():
+            return {}
         every = factors.solved() or {}
         spaces = {e: integral([[*h[0][5:], *h[0][1:4]]]) for e, h in every.items()}
         bits = sum(x.bit_length() for space in spaces.values() for row in space for x in row)
@@ -260,8 +274,10 @@ class _Factors:
         axes: dict[EdgeId, Array],
         roots: dict[EdgeId, Roots],
         rounding: float,
+        fits: dict[Any, bool],
     ) -> None:
         self.loops, self.axes, self.roots, self.rounding = loops, axes, roots, rounding
+        self.fits = fits  # by halves of loops, for all that have the same roots
         self.found: dict[EdgeId, tuple[Dual, ...]] = {}
         self.centers: list[complex] = []  # one number for all factors of the same norm
         self.norms: dict[int, tuple[Norm, Exact]] = {}  # exact, with the vector of one factor
@@ -334,6 +350,8 @@ class _Factors:
         before, norms = dict(self.found), dict(self.norms)
         try:
             half, second_half = self._halves(loop)
+            if not self._fits(loop):
+                return False
             for e, _ in half:
                 if e not in self.found:
                     self.found[e] = self._rounded(e)
@@ -354,6 +372,33 @@ class _Factors:
         except ZeroDivisionError:
             self.found, self.norms = before, norms
             return False
+
+    def all_fit(self) -> bool:
+        """Whether the measured factors close every loop in some way."""
+        return all(any(map(self._fits, self._ways(loop))) for loop in self.loops)
+
+    def _fits(self, loop: Loop) -> bool:
+        """Whether the measured factors of the first half leave axes near those of the second."""
+        if (key := tuple(loop)) not in self.fits:
+            self.fits[key] = self._is_near(*self._halves(loop))
+        return self.fits[key]
+
+    def _is_near(self, half: Loop, second_half: Loop) -> bool:
+        """Whether the measured factors of one half leave axes near those of the other."""
+        factors = []
+        for e, sense in half:
+            line = line_of(self.axes[e][3:], self.axes[e][:3]).astype(float)
+            factors += [root.real * _ONE + sense * root.imag * line for root in self.roots[e]]
+        product = [conjugated(c) for c in product_of(factors)]
+        for e, sense in reversed(second_half):
+            for root in self.roots[e]:
+                center = self.centers[self._class(e, root)]
+                product, h, _ = _split(product, (center.real, center.imag**2))
+                axis = sense * np.array([*h[5:], *h[1:4]], dtype=float)
+                axis /= np.linalg.norm(axis[3:] if self.axes[e][3:].any() else axis)
+                if min(np.abs(axis - self.axes[e]).max(), np.abs(axis + self.axes[e]).max()) > OFF:
+                    return False
+        return True
 
     def _rounded(self, e: EdgeId) -> tuple[Dual, ...]:
         """Return factors of a hinge near those that were measured, with known norms."""

@@ -160,7 +160,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
     if special and not shaky:
         kind = "moves for its special dimensions"
     elif loop.category == "trivial" or (shaky and loop.motion.dimension < 6):
-        kind = f"is {loop.motion.name}"
+        kind = _is_words(loop.motion.name)
     elif all(len(equation.fixed_by) == 1 for equation in loop.removed):
         kind = f"closes a {loop.removed[0].fixed_by[0].motion.name} chain"
     elif all(equation.fixed_by for equation in loop.removed):
@@ -171,7 +171,7 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
         edges = [e for e in loop.cut.cycle.edges if e not in loop.part.locked]
         rest = np.hstack([np.zeros((6, 0)), *(loop.part.screws[e] for e in edges)])
         left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
-        kind = f"is {left.type.name}" if left.dimension < 6 else kind
+        kind = _is_words(left.type.name) if left.dimension < 6 else kind
         kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
     yield Diagnostic(
         "REG201",
@@ -189,6 +189,11 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
 def _equations_are(count: int, where: str, noun: str = "equation") -> str:
     """Return the beginning of a sentence, such as ``2 equations of `L1` are``."""
     return f"{counted(count, noun)} of {where} {'is' if count == 1 else 'are'}"
+
+
+def _is_words(motion: str) -> str:
+    """Return the verb phrase of a loop's motion: ``is planar``, ``makes translations only``."""
+    return f"makes {motion} only" if motion.startswith("translation") else f"is {motion}"
 
 
 def moves_less(reduction: Reduction, part: Block) -> bool:

@@ -6,69 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from test_adapter_contract import write_fixture
 
 import regularize as rg
+from regularize.adapters.mbdyn.read import TOTAL
 
-#: Kinds of joints by which positions and which rotations a total joint holds.
-TOTAL = {
-    ((1, 1, 1), (1, 1, 1)): "fixed",
-    ((1, 1, 0), (1, 1, 1)): "prismatic",
-    ((1, 1, 1), (1, 1, 0)): "revolute",
-    ((1, 1, 0), (1, 1, 0)): "cylindrical",
-    ((1, 1, 1), (0, 0, 0)): "spherical",
-    ((0, 0, 1), (1, 1, 0)): "planar",
-    ((0, 0, 0), (1, 1, 1)): "no_rotation",
-    ((1, 1, 0), (0, 0, 0)): "point_on_line",
-    ((0, 0, 1), (0, 0, 0)): "point_in_plane",
-}
-
-HEAD = """# A crank-slider in the plane Z = 0.
- begin: data;
-     problem: initial value; # of no concern here
- end: data;
- begin: initial value;
-     initial time: 0.;
- end: initial value;
- set: real Crank = 0.2; set: real Rod = 2.*Crank;
- set: real Offset = Rod/8.;
- set: integer Ref = 1;
- reference: Ref, Crank, 0., 0., euler, 0., 0., asin(Offset/Rod), null, null;
- begin: nodes;
-     structural: ground, static, 0., 0., 0., eye, null, null;
-     structural: crank, dynamic, Crank/2., 0., 0., eye, null, null;
-     structural: rod, dynamic, reference, Ref, Rod/2., 0., 0., reference, Ref, eye, null, null;
-     structural: slider, dynamic, reference, Ref, Rod, 0., 0., eye, null, null;
- end: nodes;
- begin: elements;
-     body: b1, crank, 2., null, diag, 0.1, 0.2, Crank^2./12.;
-     body: b2, rod, 1., 0.1, 0., 0., diag, 1., 2., 3., orientation, 1, 0., 1., 0., 2, -1., 0., 0.;
-     body: b3, slider, 3., null, eye;
-     gravity: uniform, 0., -2., 0., string, "9.807";
-     joint: G, clamp, ground, null, eye;
-"""
-TAIL = " end: elements;\n"
-HINGES = """
-     joint: A, axial rotation, ground, null, hinge, eye, crank, -Crank/2., 0., 0., hinge, eye,
-         ramp, 2.*pi, 0., 1., 0.;
-     joint: B, revolute hinge, crank, reference, Ref, null, hinge, reference, Ref, eye,
-         rod, reference, Ref, null, hinge, reference, Ref, eye;
-"""
-SLIDE = """
-     joint: C, in line, rod, Rod/2., 0., 0., eye, slider;
-     joint: D, in line, ground, 0., Offset, 0., 1, 0., 0., -1., 3, 1., 0., 0., slider;
-     joint: E, prismatic, ground, slider;
-"""
-FLAT = """
-     joint: C, revolute hinge, rod, Rod/2., 0., 0., slider, null;
-     joint: D, total joint, ground, position, 0., Offset, 0.,
-         position orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
-         rotation orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
-         slider, position, null, position orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
-         rotation orientation, 3, 1., 0., 0., 2, 0., 1., 0.,
-         position constraint, active, active, inactive, null,
-         orientation constraint, active, active, active, null;
-"""
+TEXTS = yaml.safe_load(Path(__file__).with_name("crank_slider.yaml").read_text())
+HEAD, TAIL, HINGES, SLIDE, FLAT = (
+    TEXTS[part] for part in ("head", "tail", "hinges", "slide", "flat")
+)
 
 
 def read(folder: Path, text: str) -> rg.Mechanism:

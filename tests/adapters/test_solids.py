@@ -12,6 +12,7 @@ from typing import Any
 import cad_fixtures as cad
 import numpy as np
 import pytest
+import yaml
 from cad_fixtures import freecad_property
 from on_demand import needs
 from screws import inverse, transform
@@ -292,6 +293,7 @@ def _absent(name: str) -> Any:
     raise ImportError(name)
 
 
+SHAPES = yaml.safe_load(Path(__file__).with_name("mates.yaml").read_text())["shapes"]
 FACES = ("plane", "cylinder", "sphere", "cone", "torus")
 
 
@@ -310,40 +312,7 @@ def pick(kind: str) -> Pick:
     return Pick(name, found[name])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "pair", "value"),
-    [
-        ("plane", "plane", "planar", 20),
-        ("plane", "cylinder", "line_in_plane", 28),
-        ("plane", "sphere", "point_in_plane", 25),
-        ("plane", "cone", "planar", 20),
-        ("plane", "torus", "planar", 20),
-        ("cylinder", "cylinder", "revolute_cylinder", 36),
-        ("cylinder", "sphere", "cylinder_sphere", 33),
-        ("cylinder", "torus", "revolute_cylinder", 28),
-        ("cylinder", "cone", "planar", 20),
-        ("torus", "sphere", "cylinder_sphere", 25),
-        ("torus", "torus", "planar", 20),
-        ("sphere", "sphere", "sphere_sphere", 30),
-        ("cone", "sphere", "planar", 20),
-        ("plane", "line", "line_in_plane", 20),
-        ("plane", "circle", "planar", 20),
-        ("cylinder", "line", "planar", 20),
-        ("plane", "point", "point_in_plane", 20),
-        ("cylinder", "point", "cylinder_sphere", 28),
-        ("sphere", "point", "sphere_sphere", 25),
-        ("cone", "point", "planar", 20),
-        ("line", "line", "revolute_cylinder", 20),
-        ("line", "circle", "revolute_cylinder", 23),
-        ("circle", "circle", "revolute_cylinder", 26),
-        ("line", "ellipse", "planar", 20),
-        ("line", "point", "cylinder_sphere", 20),
-        ("circle", "point", "point_in_plane", 20),
-        ("ellipse", "point", "point_in_plane", 20),
-        ("point", "point", "sphere_sphere", 20),
-        ("whole", "point", "planar", 20),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "pair", "value"), SHAPES)
 def test_distance_between_elements_of_known_shape(
     first: str, second: str, pair: str, value: float
 ) -> None:

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Many robots: steps and accelerations of batches, by tables, in generated code, and by MuJoCo.
+"""Many robots: accelerations and steps of batches by tables, by code of LLVM, and by MuJoCo.
 
     python tests/benchmarks/robots_speed.py [--json] [STATES]
 
 Nanoseconds of CPU time a state, of so many states (4096 where none is given) near the assembled
 configuration, on one thread, ways in turn, of
 
-    batch     forward_dynamics through tables
-    step      robot.step through tables
-    rollout   robot.rollout through tables, a step of 1 ms
-    code      forward_dynamics in generated code
-    compiled  robot.compiled().rollout, a step
+    tables    forward_dynamics through tables
+    code      the same as it is taken unasked
+    stepped   robot.rollout through tables, a step of 1 ms
+    rollout   the same as it is taken unasked
     mujoco    mujoco.rollout of the exported file at the same length of steps, a step
+
+and seconds of the first calls where nothing is kept on disk.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from pathlib import Path
 import mujoco
 import numpy as np
 from families import windows
-from measuring import ASSETS, finish, per_item
+from measuring import ASSETS, finish, per_item, timed
 from mujoco import rollout as mujoco_rollout
 from step_speed import weighed
 
 import regularize as rg
 
-H, STEPS, RUNS = 1e-3, 20, 15
-WAYS = ("batch", "step", "rollout", "code", "compiled", "mujoco")
+H, STEPS, RUNS = 1e-3, 20, 7
+WAYS = ("tables", "code", "stepped", "rollout", "mujoco")
 
 
 def models() -> dict[str, rg.Mechanism]:
@@ -43,7 +44,7 @@ def models() -> dict[str, rg.Mechanism]:
 def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
     """Nanoseconds a state of all ways."""
     robot = rg.to_pinocchio(rg.reduce(mechanism))
-    fast, rng, nv = robot.compiled(), np.random.default_rng(0), robot.nv
+    rng, nv = np.random.default_rng(0), robot.nv
     turned = [robot.tree.space.integrate(robot.q0, x) for x in 0.03 * rng.normal(size=(count, nv))]
     q = robot.project(np.array(turned))
     v = robot.project_velocity(q, 0.3 * rng.normal(size=(count, nv)))
@@ -54,18 +55,23 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
         model = mujoco.MjModel.from_xml_path(str(file))
     model.opt.timestep, data = H, mujoco.MjData(model)
     kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
-    first = np.zeros(mujoco.mj_stateSize(model, kind))
-    mujoco.mj_getState(model, data, first, kind)
-    states = np.tile(first, (count, 1))
+    begun = np.zeros(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, begun, kind)
+    states = np.tile(begun, (count, 1))
+    tables, many = {"compile": False}, count * STEPS
+    first = [
+        timed(lambda: robot.forward_dynamics(q, v, tau))[0],
+        timed(lambda: robot.rollout(q, v, tau, H, STEPS))[0],
+    ]
     ways = {
-        "batch": (lambda: robot.forward_dynamics(q, v, tau), count),
-        "step": (lambda: robot.step(q, v, tau, H), count),
-        "rollout": (lambda: robot.rollout(q, v, tau, H, STEPS), count * STEPS),
-        "code": (lambda: fast.forward_dynamics(q, v, tau), count),
-        "compiled": (lambda: fast.rollout(q, v, tau, H, STEPS), count * STEPS),
-        "mujoco": (lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS), count * STEPS),
+        "tables": (lambda: robot.forward_dynamics(q, v, tau, **tables), count),
+        "code": (lambda: robot.forward_dynamics(q, v, tau), count),
+        "stepped": (lambda: robot.rollout(q, v, tau, H, STEPS, **tables), many),
+        "rollout": (lambda: robot.rollout(q, v, tau, H, STEPS), many),
+        "mujoco": (lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS), many),
     }
-    return {name: 1e9 * seconds for name, seconds in per_item(ways, RUNS).items()}
+    found = {name: 1e9 * seconds for name, seconds in per_item(ways, RUNS).items()}
+    return {**found, "first call": first[0], "first rollout": first[1]}
 
 
 def main() -> None:
@@ -74,11 +80,11 @@ def main() -> None:
     for name, mechanism in models().items():
         found = measured(mechanism, given[0] if given else 4096)
         if "--json" not in sys.argv:
-            print(f"{name:12}", *[f"{way} {found[way]:.0f}" for way in WAYS], flush=True)
-        ratios[f"{name}: batch in a step"] = found["step"] / found["batch"]
-        ratios[f"{name}: generated accelerations"] = found["batch"] / found["code"]
+            firsts = [f"{found[k]:.2f} s" for k in ("first call", "first rollout")]
+            print(f"{name:12}", *[f"{way} {found[way]:.0f}" for way in WAYS], *firsts, flush=True)
+        ratios[f"{name}: accelerations by code"] = found["tables"] / found["code"]
+        ratios[f"{name}: rollout by tables beside mujoco"] = found["mujoco"] / found["stepped"]
         ratios[f"{name}: rollout beside mujoco"] = found["mujoco"] / found["rollout"]
-        ratios[f"{name}: compiled rollout beside mujoco"] = found["mujoco"] / found["compiled"]
     finish(ratios)
 
 

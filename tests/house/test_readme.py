@@ -43,6 +43,11 @@ def test_the_report_shown_is_the_report_printed(
         assert line.strip(" …") in printed
 
 
+def test_the_line_of_trust_has_the_lines_of_the_checker() -> None:
+    lines = len((ROOT / "regularize/proofs/verifier.py").read_text("utf-8").splitlines())
+    assert f"of {lines} lines of Python" in TEXT, "run: python assets/trust.py --write"
+
+
 def test_the_pictures_exist() -> None:
-    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", TEXT):
+    for picture in re.findall(r'<img src="([^"]+)"', TEXT):
         assert (ROOT / picture).stat().st_size > 1000

@@ -177,3 +177,5 @@ def test_what_is_said_twice_is_suppressed_in_freecad(case: str, tmp_path: Path) 
 def test_what_no_mate_alone_says_stays_and_is_named(tmp_path: Path) -> None:
     with pytest.raises(rg.UnsupportedExport, match=r"`J0[+]J1[+]J2` said twice.*make mates one"):
         rg.fix(mated("three faces", tmp_path / "m.FCStd"))
+    page = str(tmp_path / "m.html")  # of one body
+    assert main(["show", str(tmp_path / "m.FCStd"), "-o", page]) == 0

@@ -108,3 +108,19 @@ def test_loops_within_an_articulation_are_named(tmp_path: Path) -> None:
     (tmp_path / "m.usda").write_text(text.replace("excludeFromArticulation = 1", "x = 0"))
     (finding,) = (d for d in rg.load(tmp_path / "m.usda").findings if d.code == "REG010")
     assert "closes a loop of the articulation" in finding.message and finding.help
+
+
+@pytest.mark.parametrize(("anchor", "notes"), [("-0.01 0.755 -0.015", 1), ("-0.01 0 -0.015", 0)])
+def test_anchors_that_were_meant_in_the_world(anchor: str, notes: int) -> None:
+    pytest.importorskip("mujoco")
+    rod = '<geom type="capsule" fromto="0 0 0 0 {} 0" size=".01"/>'
+    model = rg.load(
+        '<mujoco><worldbody><body name="wheel" pos="0 .7 0"><joint axis="1 0 0"/>'
+        '<geom type="cylinder" size=".1 .01" euler="0 90 0"/><body name="pin" pos="0 .055 0">'
+        '<joint axis="1 0 0"/><geom size=".005"/></body></body><body name="lever">'
+        f'<joint axis="1 0 0"/>{rod.format(0.4)}<body name="rod" pos="0 .4 0">'
+        f'<joint axis="1 0 0"/>{rod.format(0.355)}</body></body></worldbody><equality>'
+        f'<connect body1="pin" body2="rod" anchor="{anchor}"/></equality></mujoco>'
+    )
+    said = [f for f in model.findings if f.code == "REG015"]
+    assert len(said) == notes and all('anchor="-0.01 0 -0.015"' in f.help[0] for f in said)

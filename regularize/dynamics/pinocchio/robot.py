@@ -122,7 +122,9 @@ class Robot(GeneratedTree):
         Args:
             q: Configuration with closed loops, shape (nq,) or (N, nq).
             v: Velocity that keeps them closed, shape (nv,) or (N, nv).
-            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv). Springs, damping and
+                dry friction of the model do not act here by themselves: ``simulate`` adds them,
+                and ``tau + robot.passive_forces(q, v)`` does.
             executor: Where a batch is computed: anything with the interface of
                 ``concurrent.futures.Executor``; by default here.
             threads: How many threads of the compiled kernel compute a batch.
@@ -246,7 +248,9 @@ class Robot(GeneratedTree):
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})
 
-    def _environments(self, passive: bool, drives: tuple[str, ...], compile: bool) -> Environments:
+    def _environments(
+        self, passive: bool, drives: tuple[str, ...] = (), compile: bool = True
+    ) -> Environments:
         """Return the stepper of many copies of the robot, cached by its options."""
         key = passive, drives, compile
         if key not in self._steppers:

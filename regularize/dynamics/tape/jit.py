@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from regularize.dynamics.tape.kept import kept
 from regularize.dynamics.tape.llvm_code import ENTRY, assembly
 from regularize.dynamics.tape.program import Program
-from regularize.errors import UnsupportedExport
+from regularize.errors import UnsupportedExport, install_words
 
 #: Operations up to which registers are allotted well, which takes longer than linear time; beyond,
 #: code is about as quick as the kernel's tables.
@@ -48,7 +48,7 @@ def _llvm() -> Any:
     except ImportError as error:
         raise UnsupportedExport(
             "code for one robot is compiled by llvmlite, which is not installed: "
-            "pip install 'pin-regularize[jit]'; without it the compiled kernel computes"
+            f"{install_words('jit')}; without it the compiled kernel computes"
         ) from error
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.adapters.common.output_files import write_bytes, write_text
 from regularize.commands.files import (
     OutputAction,
+    add_engine,
     add_fail_on,
     add_model,
     load_model,
@@ -121,6 +122,7 @@ def add_twin(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_joints(parser)
     add_fail_on(parser)
+    add_engine(parser, "where the twin is moved before it counts")
     words = "the file to write, in the format of its ending: .xml .urdf .sdf .usda"
     option(parser, "-o FILE", words, required=True, action=OutputAction, model=True)
 
@@ -132,7 +134,10 @@ def run_twin(arguments: argparse.Namespace) -> int:
 
     mechanism = load_model(arguments.file, arguments)
     twin = serial_twin(mechanism, arguments.motors, arguments.joints)
-    findings = [*save(twin.mechanism, arguments.out), *inertia_finding(twin.error)]
+    findings = [
+        *save(twin.mechanism, arguments.out, engine=arguments.engine or "first"),
+        *inertia_finding(twin.error),
+    ]
     status = report_findings(findings, arguments.fail_on)
     lines = [
         f"motors: {', '.join(twin.map.motor_names)}",

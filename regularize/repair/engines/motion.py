@@ -43,15 +43,19 @@ class EngineMotion:
     masses: Mapping[str, float]
     #: World poses by body, shape (moments, 4, 4).
     poses: Mapping[str, Array] = field(repr=False)
+    #: What the engine was handed, as it is read here.
+    mechanism: Mechanism | None = field(default=None, repr=False)
 
     def travel(self) -> float:
         """Return how far any body's origin gets from where it began, in metres."""
         ways = (p[:, :3, 3] - p[0, :3, 3] for p in self.poses.values())
         return max((float(np.linalg.norm(way, axis=1).max()) for way in ways), default=0.0)
 
-    def gaps(self, mechanism: Mechanism, size: float) -> dict[str, float]:
+    def gaps(self, size: float) -> dict[str, float]:
         """Return the largest gap of each closure, in metres; of welds angles count by the size."""
-        found = {}
+        found, mechanism = {}, self.mechanism
+        if mechanism is None:
+            return {}
         for joint in (joint for joint in mechanism.joints if joint.closure):
             sides = [
                 self._pose(body, mechanism) @ T
@@ -76,6 +80,8 @@ class EngineMotion:
         moments = max((len(poses) for poses in self.poses.values()), default=1)
         if body not in self.poses and body == mechanism.ground:
             return np.tile(np.eye(4), (moments, 1, 1))
+        if body not in self.poses:
+            raise NotMoved(f"it has no body `{body}` there")
         return self.poses[body]
 
 

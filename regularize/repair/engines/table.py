@@ -77,6 +77,10 @@ class PhysicsEngine:
         )
 
 
+#: Stands for the first engine of a format that is installed.
+FIRST = "first"
+
+
 @cache
 def engines() -> dict[str, PhysicsEngine]:
     """Return all engines by name, in the order in which formats ask for them."""
@@ -95,7 +99,7 @@ def engine_for(format: str, name: str | None = None) -> PhysicsEngine | None:
     Raises:
         RegularizeError: No engine has that name.
     """
-    if name is not None:
+    if name not in (None, FIRST):
         if name not in engines():
             raise RegularizeError(f"no engine is called {name!r}; known are {listed([*engines()])}")
         return engines()[name]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
+from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
+from regularize.reduction.reduce import Reduction
 from regularize.repair.engines.in_mujoco import STRENGTHS
 from regularize.repair.engines.motion import STILL, WIDER, EngineMotion, NotMoved, differences
-from regularize.repair.engines.table import PhysicsEngine
+from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.verification.comparison import ReferencePose
 
 #: How models are driven, in the order in which it is tried: by what moves them themselves first.
 DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("tilted", 1.0))
 
 
+#: Motors that open loops by more than this part of the size are too strong to compare by.
+TORN = 0.02
 #: Seconds of motion in which loops may open no wider than before.
 SOFT = 2.0
 
@@ -87,27 +91,26 @@ class MotionTrial:
                         break
                     continue
                 self.drive, self.recorded, self.reason = drive, recorded, ""
-                if recorded.travel() > STILL * self.size:
+                torn = drive[0] == "motors" and self.largest_gap > TORN * self.size
+                if not torn and recorded.travel() > STILL * self.size:
                     break
 
     def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
         """Hand a model to the engine and move it."""
-        with handed_over(self.engine, model) as source:
-            recorded: EngineMotion = _recorder(self.engine, model.mechanism)(source, *drive)
-        return recorded
+        with handed_over(self.engine, model) as handed:
+            recorded: EngineMotion = _recorder(self.engine, handed.mechanism)(handed.source, *drive)
+        return replace(recorded, mechanism=handed.mechanism)
 
     @property
     def largest_gap(self) -> float:
         """The largest gap of the first model's closures, in metres."""
-        found = (
-            {} if self.recorded is None else self.recorded.gaps(self.before.mechanism, self.size)
-        )
+        found = {} if self.recorded is None else self.recorded.gaps(self.size)
         return max(found.values(), default=0.0)
 
     def gap(self, after: Handed, *more: float) -> tuple[float, EngineMotion]:
         """Return the largest gap of a changed model's closures, in metres, and its recording."""
         recorded = self._record(after, (*self.drive, *more))
-        return max(recorded.gaps(after.mechanism, self.size).values(), default=0.0), recorded
+        return max(recorded.gaps(self.size).values(), default=0.0), recorded
 
     def soft_gap(self, model: Handed) -> float | None:
         """Return the largest gap of MuJoCo's soft closures in a longer motion; None: unstable."""
@@ -145,20 +148,63 @@ class MotionTrial:
         return EngineTest(*names, True, "", counts[0], counts[1], gaps)
 
 
+def moved_alone(
+    engine: PhysicsEngine, reduction: Reduction, format: str, mechanism: Mechanism, path: Path
+) -> Diagnostic:
+    """Move a file that was written of a model in an engine, and say what came of it (REG348).
+
+    Raises:
+        UnsupportedExport: It has other freedoms there, motors twice or none, or its loops open.
+    """
+    from regularize.adapters import read
+
+    kind = {"drake": "mjcf", "urdf+": "urdf"}.get(format, format)
+    written = replace(read(path, format=kind), format=format)
+    trial = MotionTrial(engine, Handed(written, str(path)))
+    recorded, title = trial.recorded, f"{engine.title} {engine.version}"
+    if recorded is None:
+        message = f"not moved in {engine.title}: {trial.reason}"
+        return Diagnostic("REG348", "note", message)
+    wrong, motors = [], {each.motor or each.name for each in mechanism.actuators}
+    sure = reduction.assembly.closed and reduction.finite_mobility == reduction.mobility
+    if sure and recorded.freedoms != reduction.mobility:
+        wrong.append(f"{recorded.freedoms} freedoms in place of {reduction.mobility}")
+    if len(motors) < recorded.motors > sum(bool(joint.actuated) for joint in mechanism.joints):
+        wrong.append(f"{recorded.motors} motors in place of {len(motors)}")
+    if recorded.motors < len(motors):
+        wrong.append(f"{recorded.motors} motors in place of {len(motors)}")
+    if trial.largest_gap > TORN * trial.size:
+        wrong.append(f"loops open by {1e3 * trial.largest_gap:.3g} mm")
+    if wrong:
+        raise UnsupportedExport(f"in {title}: {'; '.join(wrong)}")
+    message = f"moved in {title}: {recorded.freedoms} freedoms, {recorded.motors} motors; loops "
+    message += f"open by {1e3 * trial.largest_gap:.3g} mm"
+    return Diagnostic("REG348", "note", message)
+
+
+def mover(
+    reduction: Reduction, format: str, name: str | None
+) -> Callable[[Mechanism, Path], Diagnostic] | None:
+    """Return what moves a new file in the engine of a name, or of its format; None without any."""
+    engine = engine_for(format, name)
+    return None if engine is None else partial(moved_alone, engine, reduction, format)
+
+
 @contextmanager
-def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Any]:
-    """Yield the file or object of a model that an engine reads; it is written where it has none."""
+def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Handed]:
+    """Yield a model with what the engine reads of it; it is written where it has no such file."""
     if model.source is not None and model.mechanism.format in engine.reads:
-        yield model.source
+        yield model
         return
-    from regularize.adapters import adapters
+    from regularize.adapters import adapters, read
     from regularize.repair.verification.writing import write_verified
 
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         suffix = (adapters()[engine.carrier].suffixes or (".xml",))[0]
         path = Path(folder) / f"model{suffix}"
         write_verified(model.mechanism, path, engine.carrier)
-        yield str(path)
+        format = "mjcf" if engine.carrier == "drake" else engine.carrier
+        yield Handed(read(path, format=format), str(path))
 
 
 def _recorder(engine: PhysicsEngine, mechanism: Mechanism) -> Any:

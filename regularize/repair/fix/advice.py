@@ -24,6 +24,7 @@ from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
+from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
@@ -51,7 +52,7 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
-        if _same(again, mechanism):
+        if _same(again, as_written(mechanism)):
             return [displayed(mechanism.path), *arguments]
     return None
 
@@ -323,11 +324,18 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
     return isostatic(model, seed=seed, points=format == "mjcf", coupled=coupled)
 
 
-def write_isostatic(report: Isostatic, path: Path, format: str) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return findings on what the file loses and on the reduction."""
+def write_isostatic(
+    report: Isostatic, path: Path, format: str, engine: str | None = None
+) -> tuple[Diagnostic, ...]:
+    """Write an isostatic model; return findings on what the file loses and on the reduction.
+
+    With an engine, ``first`` for that of the format, the file is moved there before it counts.
+    """
+    from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    losses = write_verified(report.mechanism, path, format, reduction=report.result)
+    moved = mover(report.result, format, engine) if engine else None
+    losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
     return (*report.findings, *losses)
 
 

@@ -13,7 +13,14 @@ from regularize.errors import ModelError
 from regularize.lie import arrays, screw, subalgebra
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, leading_component
-from regularize.mechanism.joint import Joint, body_jacobian, changed_joint, joint_position, motion
+from regularize.mechanism.joint import (
+    Joint,
+    body_jacobian,
+    changed_joint,
+    joint_position,
+    motion,
+    own_coordinates,
+)
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import UNNOTICED, VANISHING
@@ -146,7 +153,8 @@ def replacements(joint: Joint, forces: Array, q: Array) -> Iterator[Replacement]
         new = changed_joint(at_zero, kind, screws, frame, kept)
         x = np.zeros(new.freedoms)
         if np.any(q):
-            x = joint_position(new, to_frame @ motion(joint, q) @ frame)
+            x = own_coordinates(new.freedoms, kept, q)
+            x = joint_position(new, to_frame @ motion(joint, q) @ frame, x)
         before = subalgebra.span(screw.adjoint(to_frame) @ body_jacobian(joint, q))
         added = subalgebra.span(subalgebra.residual(before, body_jacobian(new, x)))
         gained = np.asarray(screw.adjoint(frame @ motion(new, x)) @ added)

@@ -14,10 +14,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
@@ -27,7 +30,7 @@ from regularize.adapters.shapes.density import with_usual_density
 from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
-from regularize.errors import ReadError, RegularizeError, UnsupportedExport
+from regularize.errors import ReadError, RegularizeError, UnsupportedExport, install_words
 from regularize.escape import as_utf8, unique
 from regularize.loops.assembly import assemble, with_coordinates
 from regularize.mechanism.body import Geometry
@@ -44,6 +47,7 @@ from regularize.tolerances import EXACT
 
 #: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
 PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
+PLACED = ("T_parent_joint", "T_child_joint", "screws", "position")
 #: Formats of engines that move no bodies without mass.
 MOVED = ("mjcf", "drake")
 
@@ -54,8 +58,11 @@ def write_verified(
     format: str,
     *,
     reduction: Reduction | None = None,
+    moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model beside its place, read it back, compare it, and only then put it there.
+
+    ``moved`` moves the file in its engine first, and tells what came of it.
 
     Files that belong to it get its name with other endings. Returns what the file does not hold,
     and what the format forces; raises ``UnsupportedExport`` where it is another machine or its own
@@ -72,7 +79,7 @@ def write_verified(
     if format in MOVED:
         mechanism, assumed = with_usual_density(mechanism)
     with shapes_as_meshes(mechanism, adapter, target) as model:
-        return (*assumed, *_written_whole(model, path, adapter, target, reduction))
+        return (*assumed, *_written_whole(model, path, adapter, target, reduction, moved))
 
 
 def _written_whole(
@@ -81,6 +88,7 @@ def _written_whole(
     adapter: Adapter,
     target: Path,
     reduction: Reduction | None,
+    moved: Callable[[Mechanism, Path], Diagnostic] | None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model into temporary files, verify them, and put them into their places."""
     place = temporary(target, target.suffix)
@@ -92,6 +100,8 @@ def _written_whole(
             if why:
                 message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
                 findings.insert(0, Diagnostic("REG302", "warning", message))
+        if moved is not None:
+            findings.append(moved(mechanism, place))
         written = [*_written(place, target)]
         _refuse_others(target, adapter, [new for _, new in written])
         write_all({new: old.read_bytes() for old, new in written}, known)
@@ -118,7 +128,10 @@ def _rewritten(
     if rewriter is None or mechanism.format != adapter.name or not os.path.isfile(path or ""):
         return [], ""
     try:
-        file = rewriter(mechanism, place.parent)
+        literal = _by_the_letter(mechanism)
+        reduction = reduction if literal is mechanism else None
+        mechanism, again = literal, partial(read, str(path), format=adapter.name)
+        file = rewriter(mechanism, again, place.parent)
         place.write_bytes(file.data)
         found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
     except (ReadError, UnsupportedExport) as error:
@@ -128,6 +141,23 @@ def _rewritten(
     if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
+
+
+def _by_the_letter(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with the joints that its file says literally, where it keeps them."""
+    reading = getattr(mechanism, "reading", None)
+    literal = {joint.name: joint for joint in getattr(reading, "written", None) or ()}
+    joints, near = [], 1e-12 + 2.0 * max(getattr(reading, "moved", (0.0,)))
+    for joint in mechanism.joints:
+        other = literal.get(joint.name, joint)
+        same = (joint.kind, joint.parent, joint.child) == (other.kind, other.parent, other.child)
+        if same and all(
+            np.allclose(getattr(joint, key), getattr(other, key), rtol=0.0, atol=near)
+            for key in PLACED
+        ):
+            joint = replace(joint, **{key: getattr(other, key) for key in PLACED})
+        joints.append(joint)
+    return replace(mechanism, joints=tuple(joints)) if literal else mechanism
 
 
 def _written_anew(
@@ -375,7 +405,7 @@ def with_meshes_from(
                 if INSIDE in (shape.uri or ""):
                     why = (
                         "it lies inside of a CAD file, which engines do not open, and cannot be "
-                        "made a mesh here: pip install 'pin-regularize[brep]'"
+                        f"made a mesh here: {install_words('brep')}"
                     )
                 what = f"mesh `{shape.uri}` of body `{body.name}`"
                 message = f"{adapter.label}: {what} is left out: {why}"
