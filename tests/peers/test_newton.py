@@ -105,6 +105,7 @@ def test_limits_damping_and_springs_arrive(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:SolverMuJoCo is converting")  # an arm without articulation
 @pytest.mark.parametrize("servo", ['position kp="20" kv="1"', 'velocity kv="2"', "motor"])
 @pytest.mark.parametrize("registered", [False, True])
 def test_every_motor_acts_once(servo: str, registered: bool, tmp_path: Path) -> None:

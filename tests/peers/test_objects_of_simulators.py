@@ -42,6 +42,13 @@ def test_builders_from_usd_are_what_their_files_are(name: str, tmp_path: Path) -
     )
     assert of_builder == of_file
     before = list(builder.joint_type), list(builder.joint_q)
+    if name in (
+        "slider_crank",
+        "knee_leg",
+    ):  # a slide is dropped; one connect is three times softer
+        with pytest.raises(rg.ModelError, match="in Newton"):
+            rg.fix(builder)
+        return
     fixed = rg.fix(builder)
     assert type(fixed.object) is type(builder)
     assert (list(builder.joint_type), list(builder.joint_q)) == before
