@@ -40,10 +40,10 @@ from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.mechanism.motors import with_efforts
 from regularize.reduction.reduce import Reduction
 from regularize.repair.verification.cad_meshes import shapes_as_meshes
-from regularize.repair.verification.comparison import INSIDE
+from regularize.repair.verification.comparison import INSIDE, SAME
 from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, UNNOTICED
 
 #: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
 PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
@@ -129,11 +129,10 @@ def _rewritten(
         return [], ""
     try:
         literal = _by_the_letter(mechanism)
-        reduction = reduction if literal is mechanism else None
-        mechanism, again = literal, partial(read, str(path), format=adapter.name)
-        file = rewriter(mechanism, again, place.parent)
+        file = rewriter(literal, partial(read, str(path), format=adapter.name), place.parent)
         place.write_bytes(file.data)
-        found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
+        exact, like = literal is mechanism, Path(str(path))
+        found = _verified(literal, place, adapter, reduction, file.options, like, exact)
     except (ReadError, UnsupportedExport) as error:
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
@@ -196,15 +195,18 @@ def _verified(
     reduction: Reduction | None,
     options: Mapping[str, Any] = MappingProxyType({}),
     like: Path | None = None,
+    exact: bool = True,
 ) -> list[Diagnostic]:
     """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
 
     The format's program need not read what is made of a file (``like``) that it does not read.
+    Where numbers of files stand for others (not ``exact``), joints are compared one by one.
     """
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
-    found = differences(mechanism, after, target=adapter.label, reduction=reduction)
+    compared = {"rtol": SAME, "reduction": reduction} if exact else {"rtol": UNNOTICED}
+    found = differences(mechanism, after, target=adapter.label, motions=exact, **compared)
     for finding in found:
         if finding.severity == "error":
             raise UnsupportedExport(finding.message)
