@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.input_files import read_bytes
-from regularize.adapters.common.validation import significant_digits, validated, with_external_files
+from regularize.adapters.common.precision import rounding_of, with_levels
+from regularize.adapters.common.validation import validated, with_external_files
 from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapters, readable
 from regularize.adapters.sniffers import HEAD, calls_xacro, is_xacro
 from regularize.errors import ModelError, ReadError, RegularizeError, UnknownFormat
@@ -64,13 +65,12 @@ def read(
     _check_options(adapter.name, reader, options)
     if packages and "packages" in inspect.signature(reader).parameters:
         options["packages"] = packages
-    model = validated(_read_by(reader, path, path, options))
-    # What a saved mechanism came from is not read again.
-    model = with_external_files(model, () if adapter.name == "json" else model.files)
-    model = _located(model, packages or {})
-    if model.digits is not None:
-        return model
-    return replace(model, digits=significant_digits(read_bytes(path)))
+    with rounding_of(path):
+        model = validated(_read_by(reader, path, path, options))
+        # What a saved mechanism came from is not read again.
+        model = with_external_files(model, () if adapter.name == "json" else model.files)
+        model = _located(model, packages or {})
+        return with_levels(model, path, lambda: _read_by(reader, path, path, options))
 
 
 def read_object(

@@ -29,7 +29,7 @@ class Adapter:
         reader: ``module:function``, called as ``function(path, **options)``; None: write only.
         writer: ``module:function``; None: read only.
         rewriter: ``module:function`` that makes a changed model of its own file, called with the
-            model and the folder that it goes to; None: it is written anew.
+            model, what reads the file again, and the folder that it goes to; None: written anew.
         patcher: ``module:class`` that edits files of the format; None: they are written anew only.
         sniff: Whether the first 4096 bytes of a file are this format.
         extra: Extra of ``pin-regularize`` that brings ``module``.

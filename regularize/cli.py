@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
@@ -120,38 +120,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"^-(\d|\.\d)")
         self.formatter_class = _formatter
-        self.whole = False
         words = "show the rarer verbs and options too"
-        self.add_argument("--help-all", action=HelpAll, nargs=0, help=words)
-
-    def format_help(self) -> str:
-        """Return the help; without ``whole``, rarer verbs and how models are read stay out."""
-        with self._shortened():
-            return super().format_help()
-
-    def format_usage(self) -> str:
-        """Return the usage, without rarer options too."""
-        with self._shortened():
-            return super().format_usage()
-
-    @contextmanager
-    def _shortened(self) -> Iterator[None]:
-        """Leave rarer verbs and options out of the help meanwhile."""
-        rare = (
-            [] if self.whole else [x for g in self._action_groups for x in getattr(g, "rare", ())]
-        )
-        words = [action.help for action in rare]
-        listed = self._subparsers._group_actions[0] if self._subparsers is not None else None
-        verbs = getattr(listed, "_choices_actions", [])
-        kept = verbs[:]
-        if not self.whole:
-            verbs[:] = verbs[:FRONT]
-        for action in rare:
-            action.help = argparse.SUPPRESS
-        yield
-        verbs[:] = kept
-        for action, help_ in zip(rare, words, strict=True):
-            action.help = help_
+        self.add_argument("--help-all", action="help", help=words)
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong in one line and leave with status 2."""
@@ -168,16 +138,6 @@ class Parser(argparse.ArgumentParser):
             what = "option" if left[1].startswith("-") else "place for"
             message = f"no {what} {left[1]!r}{near if options else ''}"
         self.exit(2, f"{self.prog}: {displayed(message)}; see {self.prog} --help\n")
-
-
-class HelpAll(argparse.Action):
-    """Prints the help with all verbs and options."""
-
-    def __call__(self, parser: Any, *_: Any) -> None:
-        """Print and leave."""
-        parser.whole, parser.usage = True, None
-        parser.print_help()
-        parser.exit()
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -205,11 +165,18 @@ def parser() -> Parser:
 def parsed(given: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; positional ones may stand between options."""
     own, rest = parser(), [*given]
+    if "--help-all" not in rest:
+        del own._subparsers._group_actions[0]._choices_actions[FRONT:]  # type: ignore[union-attr]
     while own._subparsers is not None:
         verbs: dict[str, Parser] = dict(own._subparsers._group_actions[0].choices or {})
         if not rest or rest[0] not in verbs:
             return own.parse_args(rest)
         own, rest = verbs[rest[0]], rest[1:]
+    for action in (a for g in own._action_groups for a in getattr(g, "rare", ())):
+        action.help = action.help if "--help-all" in rest else argparse.SUPPRESS
+    if "--" in rest:  # files follow, whatever they are called
+        place = rest.index("--")
+        rest[place:] = [f"./{word}" if word.startswith("-") else word for word in rest[place + 1 :]]
     found: argparse.Namespace = own.parse_intermixed_args(with_commas(rest, own))
     return found
 

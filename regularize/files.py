@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from regularize.adapters import adapters, read
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
-from regularize.errors import UnknownFormat
+from regularize.errors import ModelError, UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.validation import FLAG, PATH, TEXT, validated
 
+#: Ways to take the numbers of a file.
+READINGS = ("written", "meant", "designed")
 
-@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG)
+
+@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG, reading=TEXT)
 def load(
     source: Any,
     *,
@@ -25,6 +28,7 @@ def load(
     loops: str | PathLike[str] | bool | None = None,
     absorb_gaps: bool = False,
     as_designed: bool = False,
+    reading: Literal["written", "meant", "designed"] = "meant",
     **options: Any,
 ) -> Mechanism:
     """Read a model.
@@ -43,6 +47,9 @@ def load(
         absorb_gaps: Close loops that contradict themselves by the least change of joint frames.
         as_designed: Take the nearest mechanism that moves more freely, where there is one, for the
             numbers in the file may be rounded; see ``idealise``.
+        reading: ``meant``: the mechanism with the most motions within the rounding of the file's
+            numbers, which its ``reading`` tells of; ``written``: what they say literally;
+            ``designed``: as ``as_designed``, which does not ask how precise they are.
         options: Passed on to the reader, for example ``floating=True`` for URDF; and
             ``packages={name: folder}``, where ROS packages are that the model names.
 
@@ -52,6 +59,9 @@ def load(
         MissingExtra: The format needs a package that is not installed.
         NotTaken: The object is none that can be read.
     """
+    if reading not in READINGS:
+        raise ModelError(f"reading={reading!r} is none of {', '.join(READINGS)}")
+    as_designed = as_designed or reading == "designed"
     if loops is not None:
         options["loops"] = loops
     if not (isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source))):
@@ -66,6 +76,11 @@ def load(
         from regularize.adapters.shapes.density import with_materials  # opens files of shapes
 
         mechanism = with_materials(mechanism)
+    if mechanism.reading is not None and mechanism.reading.levels:
+        from regularize.repair.nominal.reading import as_read  # the analysis of mobility
+
+        literal = reading == "written" or as_designed or absorb_gaps
+        mechanism = as_read(mechanism, "written" if literal else "meant")
     if absorb_gaps:
         from regularize.repair.nominal.absorb import with_gaps_absorbed
 
@@ -73,8 +88,9 @@ def load(
     if as_designed:
         from regularize.repair.nominal.idealise import idealise  # the whole analysis
 
-        meant = idealise(mechanism)
-        mechanism = replace(meant.mechanism, findings=(*mechanism.findings, *meant.findings))
+        designed = idealise(mechanism)
+        found = (*mechanism.findings, *designed.findings)
+        mechanism = replace(designed.mechanism, findings=found)
     return mechanism
 
 

@@ -24,9 +24,10 @@ _REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={}) 
 
 
 @contextmanager
-def replaced_content(files: Mapping[Path, bytes]) -> Iterator[None]:
+def replaced_content(files: Mapping[Path, bytes] | Mapping[str, bytes]) -> Iterator[None]:
     """Make readers see other content for some files, without changing the files on disk."""
-    token = _REPLACED.set({os.path.realpath(path): data for path, data in files.items()})
+    more = {os.path.realpath(path): data for path, data in files.items()}
+    token = _REPLACED.set({**_REPLACED.get(), **more})
     try:
         yield
     finally:

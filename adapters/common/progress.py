@@ -21,62 +21,45 @@ class _Line:
 
     def __init__(self, words: str, stream: TextIO) -> None:
         self.words, self._stream = words, stream
-        self.fraction: float | None = None
-        self._began = time.monotonic()
-        self._lock, self._ended = threading.RLock(), threading.Event()
+        self.fraction: float | None = None  #: how much is done, of one; None where nobody knows
+        self._began, self._lock, self.ended = time.monotonic(), threading.RLock(), threading.Event()
         self._wide = 0  #: how many signs are there now
         self._free = True  #: whether the cursor stands at the beginning of a line
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def begin(self) -> None:
-        """Let the thread begin."""
-        self._thread.start()
-
-    def end(self) -> None:
-        """Let the thread end, and wipe the line."""
-        self._ended.set()
-        self._thread.join()
-        self._wipe()
-
-    def move(self, fraction: float) -> None:
-        """Say how much is done, of one."""
-        self.fraction = fraction
 
     def write(self, stream: Any, text: str) -> Any:
         """Write to a stream what belongs to the command, in place of the line."""
         with self._lock:
-            self._wipe()
-            written = stream.write(text)
+            if self._wide:
+                self._put("", 0)
             self._free = text.endswith("\n") if text else self._free
-        return written
+            return stream.write(text)
 
-    def _wipe(self) -> None:
-        if self._wide:
-            self._stream.write("\r" + " " * self._wide + "\r")
-            self._stream.flush()
-            self._wide = 0
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Draw the line again and again until the command has ended."""
         count = 0
-        while not self._ended.wait(EVERY):
+        while not self.ended.wait(EVERY):
             count += 1
+            seconds = time.monotonic() - self._began
             with self._lock:
-                if self._free and time.monotonic() - self._began > SHOWN:
-                    self._draw(count)
+                if self._free and seconds > SHOWN:
+                    line = f"{self.words} {self._bar(count)} {seconds:.0f} s"
+                    line = line[: shutil.get_terminal_size().columns - 1]
+                    self._put(line, len(line))
+        self.write(self._stream, "")
 
-    def _draw(self, count: int) -> None:
-        seconds, fraction = time.monotonic() - self._began, self.fraction
-        if fraction:
-            done = round(WIDE * min(1.0, fraction))
-            cells, part = "═" * done + "─" * (WIDE - done), f" {100.0 * fraction:3.0f} %"
-        else:
-            at, part = count % (WIDE + MOVING), ""
-            cells = "".join("═" if at - MOVING <= k < at else "─" for k in range(WIDE))
-        line = f"{self.words} {cells}{part} {seconds:.0f} s"
-        line = line[: shutil.get_terminal_size().columns - 1]
-        self._stream.write("\r" + line + " " * max(0, self._wide - len(line)))
+    def _put(self, line: str, wide: int) -> None:
+        """Write signs in place of those that are there, and leave the cursor where they begin."""
+        self._stream.write(f"\r{line}{' ' * (self._wide - wide)}\r")
         self._stream.flush()
-        self._wide = max(self._wide, len(line))
+        self._wide = wide
+
+    def _bar(self, count: int) -> str:
+        """Return the bar's picture of a number."""
+        if self.fraction:
+            done = round(WIDE * min(1.0, self.fraction))
+            return "═" * done + "─" * (WIDE - done) + f" {100.0 * self.fraction:3.0f} %"
+        end = count % (WIDE + MOVING)
+        return "".join("═" if end - MOVING <= k < end else "─" for k in range(WIDE))
 
 
 class _Stream:
@@ -107,13 +90,15 @@ def working(words: str) -> Iterator[None]:
     if sys.stdout.isatty():
         sys.stdout = _Stream(sys.stdout, line)
     sys.stderr = _Stream(sys.stderr, line)
+    drawing = threading.Thread(target=line.run, daemon=True)
     _SHOWN.append(line)
-    line.begin()
+    drawing.start()
     try:
         yield
     finally:
         _SHOWN.remove(line)
-        line.end()
+        line.ended.set()
+        drawing.join()
         sys.stdout, sys.stderr = before
 
 
@@ -127,7 +112,7 @@ def delayed_progress(words: str) -> Iterator[Callable[[float], None]]:
             return
         before, line.words = line.words, words
         try:
-            yield line.move
+            yield lambda fraction: setattr(line, "fraction", fraction)
         finally:
             line.words, line.fraction = before, None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,10 +21,14 @@ from regularize.adapters.common.patching import XmlPatcher, led_back
 from regularize.adapters.common.write import reference_poses, spanning
 from regularize.adapters.common.xml import Node
 from regularize.lie.arrays import Transform
-from regularize.mechanism.body import Geometry, Inertia
+from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
+
+#: What a mechanism says of where it was read from, and what a joint joins, where and how.
+READ = ("source", "findings", "path", "files", "format", "digits", "reading")
+FRAMES = ("kind", "parent", "child", "closure", "T_parent_joint", "T_child_joint", "screws")
 
 
 class Rewritten(NamedTuple):
@@ -203,7 +207,7 @@ class ChangedFile(Rewriting):
     def remassed(self, name: str) -> bool:
         """Return whether a body of the owner's file has other mass properties now."""
         was, now = self.old_bodies[name].inertia, self.after.body(name).inertia
-        return (was and inertia_values(was)) != (now and inertia_values(now))
+        return bool(plain(was) != plain(now))
 
     def stays(self, node: Node, severity: Severity = "warning") -> None:
         """Report an element of the owner's file that is not in the new one."""
@@ -213,21 +217,14 @@ class ChangedFile(Rewriting):
         self.findings.append(Diagnostic("REG329", severity, message, source=node.source))
 
 
-def same(one: Mechanism, other: Mechanism) -> bool:
-    """Return whether two mechanisms are written alike."""
-
-    def parts(model: Mechanism) -> list[Any]:
-        inertias = [None if b.inertia is None else inertia_values(b.inertia) for b in model.bodies]
-        joints = [(j.name, j.actuated, *bounds(j), *frames(j)) for j in model.joints]
-        return [model.name, inertias, joints, model.couplings, model.actuators, [*model.gravity]]
-
-    return parts(one) == parts(other) and not moved_joints(one, other)
-
-
-def bounds(joint: Joint) -> list[dict[str, list[float]]]:
-    """Return limits and forces of a joint as values that compare."""
-    stated = [{} if joint.limits is None else joint.limits.stated(), joint.dynamics.stated()]
-    return [{key: value.tolist() for key, value in values.items()} for values in stated]
+def plain(value: Any) -> Any:
+    """Return a value of mechanisms as lists that compare; where it was read from is left out."""
+    if is_dataclass(value):
+        names = [each.name for each in fields(value) if each.name not in READ]
+        return [plain(getattr(value, name)) for name in names]
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def moved_joints(one: Mechanism, other: Mechanism) -> bool:
@@ -241,14 +238,7 @@ def moved_joints(one: Mechanism, other: Mechanism) -> bool:
 
 def frames(joint: Joint) -> list[Any]:
     """Return what a joint joins, where and how, as values that compare."""
-    arrays = joint.T_parent_joint, joint.T_child_joint, joint.screws
-    ends = joint.kind, joint.parent, joint.child, joint.closure
-    return [*ends, *(array.tolist() for array in arrays)]
-
-
-def inertia_values(inertia: Inertia) -> list[Any]:
-    """Return mass properties as values that compare."""
-    return [inertia.mass, inertia.center.tolist(), inertia.matrix.tolist()]
+    return [plain(getattr(joint, name)) for name in FRAMES]
 
 
 def _alike(one: Geometry, pose: Transform, two: Geometry, other: Transform) -> bool:

@@ -1,14 +1,12 @@
 """Checks that every model passes on its way in, whatever its format.
 
 Numbers are sound and names can be shown; findings tell of doubtful masses, of bounds that leave one
-value, and of files from elsewhere. How precisely numbers are written is known here as well.
+value, and of files from elsewhere.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from urllib.parse import unquote
@@ -29,11 +27,6 @@ LARGEST_NUMBER = 1e15
 NEVER_NEGATIVE = ("damping", "friction", "armature", "velocity", "effort")
 #: Share of the largest moment of inertia up to which rounding may have made it too large.
 FLAT = 0.01
-#: What a writer says, in a comment, of numbers that are rounded and written in full all the same.
-DIGITS = "numbers with {} significant digits"
-_SAID = re.compile(DIGITS.format(r"(\b[6-9]|\b1[01])").encode())
-# Numbers with a fraction, without sign and exponent, and not inside words.
-_NUMBER = re.compile(rb"(?<![\w.])\d*\.\d+(?![\w.]*[A-DF-Za-df-z_])")
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
@@ -233,19 +226,3 @@ def _inside(name: str, folder: str) -> bool:
         return os.path.commonpath([place, home]) == home
     except ValueError:  # on another drive, or no name of a file
         return False
-
-
-def significant_digits(data: bytes) -> int | None:
-    """Return how many digits the numbers of a text have, or None where they are not rounded.
-
-    A writer has said so. Else numbers of few digits were chosen, and those of twelve or more are
-    as exact as the arithmetic, nearly; a number or two that is longer than the others is no rule.
-    """
-    stated = _SAID.search(data)
-    if stated is not None:
-        return int(stated[1])
-    counts = Counter(
-        len(number.replace(b".", b"").lstrip(b"0")) for number in _NUMBER.findall(data)
-    )
-    longest = max((digits for digits, count in counts.items() if count > 2), default=0)
-    return longest if 6 <= longest < 12 and max(counts) < 12 else None

@@ -23,7 +23,6 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.output_files import write_text
-from regularize.adapters.common.validation import DIGITS
 from regularize.lie.arrays import Array, Rotation, Transform
 from regularize.lie.screw import quaternion_of, transform
 from regularize.mechanism.body import Geometry
@@ -96,8 +95,6 @@ class Writing:
 
     def save(self, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
         """Write the file with two spaces per level; return the findings."""
-        if self.mechanism.digits is not None:
-            self.root.insert(0, etree.Comment(f" {DIGITS.format(self.mechanism.digits)} "))
         etree.indent(self.root, space="  ")
         data: bytes = etree.tostring(self.root, encoding="utf-8", xml_declaration=True)
         write_text(path, data.decode().replace("'", '"', 4) + "\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
+from regularize.adapters.common.precision import length_off
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.common.write import numbers
@@ -166,7 +167,9 @@ def _consistent(model: Model, group: Sequence[Connect]) -> Iterator[list[Connect
     ]
     one, other = (np.array([connect.points[side] for connect in turned]) for side in (0, 1))
     distances = [np.linalg.norm(points[:, None] - points[None], axis=-1) for points in (one, other)]
-    allowed = SAME_DISTANCE * float(np.max(distances[0])) + SAME_POINT
+    # Of two rounded points both ends are off.
+    rounding = 4.0 * np.sqrt(3.0) * length_off()
+    allowed = SAME_DISTANCE * float(np.max(distances[0])) + SAME_POINT + rounding
     if len(group) == 1 or np.max(np.abs(distances[0] - distances[1])) <= allowed:
         yield turned
         return

@@ -225,7 +225,7 @@ def _of_actuators(m: Any, j: int, name: str) -> float:
 def unread_values(m: Any) -> dict[str, bool]:
     """Tell for each feature of joints that a mechanism cannot hold whether the model has it."""
     several, free = ~np.isin(m.jnt_type, Model.SCALAR), m.jnt_type == mujoco.mjtJoint.mjJNT_FREE
-    growing = ("dof_dampingpoly", "jnt_stiffnesspoly", "actuator_dampingpoly")
+    growing = ("dof_dampingpoly", "jnt_stiffnesspoly", "jnt_springyield", "actuator_dampingpoly")
     acting = ("stiffness", "damping", "frictionloss", "armature", "limited", "actfrclimited")
     tied = np.isin(m.tendon_adr, np.flatnonzero(m.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT))
     return {

@@ -288,6 +288,7 @@ def _report(model: Model) -> None:
     ignored = {
         **unread_values(m),
         "gravity compensation of bodies": np.any(m.body_gravcomp),
+        "forces of a fluid": bool(m.opt.density or m.opt.viscosity),
         f"spatial tendons {listed(spatial)}": bool(spatial),
         "bodies moved from outside (mocap), which are read as fixed": bool(m.nmocap),
     }

@@ -8,6 +8,7 @@ bodies hold that go stands in those that they become a part of.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,11 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, same, text_of
+from regularize.adapters.common.rewriting import Rewritten, element, moved_joints, plain, text_of
 from regularize.adapters.common.write import numbers, written
 from regularize.adapters.common.xml import Node
 from regularize.adapters.mjcf.bodies import forces, limits, place
 from regularize.adapters.mjcf.patch import MjcfPatcher
-from regularize.adapters.mjcf.read import read
 from regularize.adapters.mjcf.sections import JOINTS, MjcfSections
 from regularize.errors import UnsupportedExport
 from regularize.escape import listed
@@ -36,23 +36,25 @@ NONE = {"range": ("limited", "false"), "actuatorfrcrange": ("actuatorfrclimited"
 ANGLES = ("range", "ref", "springref")
 
 
-def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
+def rewritten(mechanism: Mechanism, again: Callable[..., Mechanism], folder: Path) -> Rewritten:
     """Return the owner's file as a mechanism that was made of it, and what of it goes.
+
+    The file is read ``again``, with options of its reader.
 
     Raises:
         UnsupportedExport: The change cannot be told in the words of the file.
     """
-    before = read(str(mechanism.path))
+    before = again()
     options: dict[str, Any] = {}
     elsewhere = moved_joints(before, mechanism)
     keys: list[str | bool] = [*MjcfPatcher(before).keys, False] if elsewhere else []
     for key in keys:
-        other = read(str(mechanism.path), keyframe=key)
+        other = again(keyframe=key)
         if not moved_joints(other, mechanism):
             before, options = other, {"keyframe": key}
             break
     file = MjcfRewriting(before, mechanism, options.get("keyframe") or "")
-    if not same(before, mechanism):
+    if plain(before) != plain(mechanism):
         file.apply()
     return Rewritten(file.text(file.patcher, folder).data, tuple(file.findings), options)
 

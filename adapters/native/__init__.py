@@ -90,7 +90,6 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
             "path": mechanism.path,
             "format": mechanism.format,
             "files": [*mechanism.files],
-            **({} if mechanism.digits is None else {"digits": mechanism.digits}),
         },
     }
 
@@ -159,7 +158,6 @@ def read(path: str) -> Mechanism:
         files=() if origin is None else tuple(f.text() for f in origin.each("files")),
         motions=tuple(_record(PrescribedMotion, motion) for motion in root.each("motions")),
         actuators=tuple(_record(Actuator, actuator) for actuator in root.each("actuators")),
-        digits=None if origin is None else origin.maybe("digits", Value.integer),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,9 +77,9 @@ UNREAD = {
     "attachment_particle_body_body": "particles fastened to bodies",
     "actuator_entries": "actuators",
 }
+KINEMATIC = 2  # of the flags of a body
 #: Entries of MuJoCo's attributes whose joints or drives are read elsewhere, or are none.
 ELSEWHERE = ("equality_constraint", "pair", "tendon_joint", "tendon_wrap")
-SINGLE = 6  # decimal digits of single precision, in which Warp keeps numbers
 ROUNDED = 1e-6  # error of products of unit vectors in single precision
 UNLIMITED = 1e9  # a limit beyond this stands for none in Newton
 
@@ -154,10 +153,17 @@ class _Reading(Draft):
             self.unread(
                 f"{equal - closing} of {equal} equality constraints of MuJoCo are no joints"
             )
+        moved = {joint.child for joint in self.joints.values()}
+        for i in (i for i, flags in enumerate(b.body_flags) if int(flags) & KINEMATIC):
+            name, source = self.body_names[i], self.place("body", b.body_label[i]).source
+            words = "its joint is read, and not what moves it"
+            if name not in moved:
+                self.hold(f"{name}_fixed", name, _pose(b.body_q[i]), source)
+                words = "read as fixed to the world"
+            self.skip(f"`{name}` is kinematic: {words}", source)
         self.ground_parts(lambda name: _pose(b.body_q[self.body_names.index(name)]), usual=True)
         self._report_unread()
-        made = self.mechanism("newton", np.array([float(x) for x in b.gravity]))
-        return replace(made, digits=SINGLE)
+        return self.mechanism("newton", np.array([float(x) for x in b.gravity]))
 
     def _report_unread(self) -> None:
         """Report entries of the builder that act on bodies and are not read."""
@@ -255,6 +261,7 @@ class _Reading(Draft):
             damping = float(b.joint_target_kd[i]) if kind != "motor" else 0.0
             gains = ActuatorGains(stiffness or damping or None, stiffness, damping)
             name = joint.name if joint.freedoms == 1 else f"{joint.name}_{k}"
+            name = unique(name, {actuator.name for actuator in self.actuators})
             gains_of = None if kind == "motor" else gains
             self.actuators.append(
                 Actuator(name, joint.name, k, kind, gains=gains_of, source=joint.source)

@@ -6,18 +6,18 @@ to those that they become a part of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.rewriting import ChangedFile, Rewritten, bounds, same, text_of
+from regularize.adapters.common.rewriting import ChangedFile, Rewritten, plain, text_of
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import pose_of
 from regularize.adapters.sdf.joint import AXES
 from regularize.adapters.sdf.patch import AXES_SINCE, SdfPatcher
-from regularize.adapters.sdf.read import read
 from regularize.adapters.sdf.write import add_pose, written
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Transform
@@ -26,15 +26,17 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
 
 
-def rewritten(mechanism: Mechanism, folder: Path) -> Rewritten:
+def rewritten(mechanism: Mechanism, again: Callable[..., Mechanism], folder: Path) -> Rewritten:
     """Return the owner's file as a mechanism that was made of it, and what of it goes.
+
+    The file is read ``again``, with options of its reader.
 
     Raises:
         UnsupportedExport: The change cannot be told in the words of the file.
     """
-    before = read(str(mechanism.path))
+    before = again()
     file = SdfRewriting("SDF", SdfPatcher(before), mechanism)
-    if not same(before, mechanism):
+    if plain(before) != plain(mechanism):
         file.apply()
     return Rewritten(file.text(file.patcher, folder).data, tuple(file.findings), {})
 
@@ -124,7 +126,8 @@ class SdfRewriting(ChangedFile):
     def _restated(self, name: str) -> None:
         """Change limits and forces of a joint that stays where it is."""
         joint = next(joint for joint in self.after.joints if joint.name == name)
-        if bounds(joint) == bounds(self.old[name]):
+        old = self.old[name]
+        if plain((joint.limits, joint.dynamics)) == plain((old.limits, old.dynamics)):
             return
         node = self._node(self.old[name].source)
         new = self.new.find(f".//joint[@name='{name}']")

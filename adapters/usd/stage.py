@@ -14,7 +14,7 @@ import numpy as np
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
-from regularize.adapters.common.input_files import check_regular
+from regularize.adapters.common.input_files import check_regular, replacement
 from regularize.adapters.common.quantities import (
     inertia_matrix,
     principal,
@@ -316,7 +316,23 @@ def open_stage(path: str) -> Any:
         layers.check()
         stage = Usd.Stage.Open(as_utf8(path))
         stage.Reload()  # USD may still hold layers of files that have changed since
+        if (text := replacement(path)) is not None:
+            _place_anew(stage, text.decode("latin-1"))
         return stage
+
+
+def _place_anew(stage: Any, text: str) -> None:
+    """Give attributes that place something, on the open stage alone, the values of another text."""
+    layer, over = Sdf.Layer.CreateAnonymous(".usda"), stage.GetSessionLayer()
+    layer.ImportFromString(text)
+
+    def place(path: Any) -> None:
+        spec = layer.GetAttributeAtPath(path)
+        if spec is not None and spec.name.startswith(PLACES) and spec.default is not None:
+            prim = Sdf.CreatePrimInLayer(over, path.GetPrimPath())
+            Sdf.AttributeSpec(prim, spec.name, spec.typeName).default = spec.default
+
+    layer.Traverse("/", place)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from regularize.adapters.common.draft import WORLD
 from regularize.adapters.common.quantities import MASSLESS
 from regularize.adapters.common.serial import in_a_row
-from regularize.adapters.common.validation import DIGITS
 from regularize.adapters.common.write import Writing, WrittenCoordinate, reference_poses, spanning
 from regularize.adapters.usd.joint_values import add_motors
 from regularize.adapters.usd.prims import NAME, add_joint, add_place, add_shape, axes_of, put, turn
@@ -43,8 +42,6 @@ def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnosti
         stage = Usd.Stage.CreateNew(as_utf8(name))
         writing = _UsdWriter("USD", mechanism, stage)
         writing.write_stage()
-        if mechanism.digits is not None:
-            stage.GetRootLayer().comment = DIGITS.format(mechanism.digits)
         stage.Save()
     except Tf.ErrorException as error:
         reason = " ".join(str(error).split("'")[-2:-1]) or "USD refuses it"

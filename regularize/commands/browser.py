@@ -7,13 +7,7 @@ import sys
 from pathlib import Path
 
 from regularize.adapters.common.output_files import write_bytes
-from regularize.commands.files import (
-    BRANCH,
-    NO_MESHES,
-    OutputAction,
-    add_model,
-    load_model,
-)
+from regularize.commands.files import BRANCH, NO_MESHES, OutputAction, add_model, load_model
 from regularize.commands.options import count, option, options
 from regularize.escape import displayed
 from regularize.services import guest

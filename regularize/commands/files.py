@@ -153,6 +153,7 @@ READING = """
 --loops SIDECAR  file that describes the loops
 --floating  free the root from the ground
 --keyframe NAME  reference pose of an MJCF model
+--as-written  take the numbers literally, and not for what they were rounded from
 --package NAME=PATH …  folder of a ROS package that the model names; may be given several
     times
 """
@@ -162,7 +163,7 @@ COMPLETING = """
     them
 --density [BODY=]KG_M3 …  mass properties from shapes of this density where the model states none
     and gives no material; for one body or for all others; may be given several times
---as-designed  take the nearest mechanism that moves more freely: the numbers may be rounded
+--as-designed  take the nearest mechanism that moves more freely, however precise the numbers are
 """
 BRANCH = """
 --branch N:int  begin on the Nth of the components of motion that meet at the assembled pose
@@ -201,6 +202,7 @@ def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
     names = ("format", "loops", "close", "keyframe")
     found = {name: getattr(arguments, name, None) for name in names}
     found["floating"] = arguments.floating or None
+    found["reading"] = "written" if arguments.as_written else None
     found["packages"] = _packages(arguments.package) or None
     return {name: value for name, value in found.items() if value is not None}
 

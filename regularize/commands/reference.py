@@ -83,6 +83,7 @@ def run_formats(arguments: argparse.Namespace) -> int:
     """Print each format in two lines: name and abilities, then its title."""
     from regularize.adapters import adapters
     from regularize.dynamics.step.compiled import which
+    from regularize.dynamics.tape.jit import available
 
     formats = adapters().values()
     most = max(len(adapter.name) for adapter in formats) + 2
@@ -99,7 +100,8 @@ def run_formats(arguments: argparse.Namespace) -> int:
         for text in (first, adapter.title):
             sys.stdout.write(f"{wrapped(text, ' ' * most)}\n")
     sys.stdout.write(wrapped(f"\nneeds [NAME]: {install_words('NAME')}") + "\n")
-    sys.stdout.write(f"dynamics: {which()}\n")
+    many = ", many states LLVM" if which() == "compiled" and available() else ""
+    sys.stdout.write(f"dynamics: {which()}{many}\n")
     return 0
 
 

@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         document = read(read_bytes(str(arguments.proof)))
     except ValueError as error:
-        raise ReadError(str(arguments.proof), str(error)) from error
+        why = f"no proof, which `check --proof` writes: {error}"
+        raise ReadError(str(arguments.proof), why) from error
     if not isinstance(document, dict) or "fingerprint" not in document:
         raise ReadError(str(arguments.proof), "no proof: `check --proof` writes one")
     verdict = verify(document)

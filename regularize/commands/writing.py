@@ -196,12 +196,7 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     """Write the model and its reduction; return 1 if something of it could not be kept."""
     from regularize.adapters.common.output_files import write_text
     from regularize.files import written_format
-    from regularize.repair.fix.advice import (
-        file_name,
-        isostatic_in,
-        write_isostatic,
-        written_as,
-    )
+    from regularize.repair.fix.advice import file_name, isostatic_in, write_isostatic, written_as
     from regularize.words import gathered
 
     mechanism, folder = load_model(arguments.file, arguments), arguments.out

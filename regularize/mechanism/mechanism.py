@@ -18,6 +18,7 @@ from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.named_columns import Frozen, table_html
+from regularize.mechanism.reading import Reading
 from regularize.services import loader
 from regularize.tolerances import UNBOUNDED
 
@@ -196,7 +197,7 @@ class Mechanism(Frozen):
         files: Further files that were read, such as a sidecar.
         motions: Motions that the file prescribes for joints; they are offered, not imposed.
         actuators: Motors; they are listed, and never act by themselves.
-        digits: Significant digits of the numbers in the file; None where these are written in full.
+        reading: What the numbers of the file were taken for; None for what came from no file.
     """
 
     name: str
@@ -211,7 +212,7 @@ class Mechanism(Frozen):
     files: tuple[str, ...] = ()
     motions: tuple[PrescribedMotion, ...] = ()
     actuators: tuple[Actuator, ...] = ()
-    digits: int | None = None
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         for each in fields(self):

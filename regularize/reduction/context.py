@@ -238,10 +238,7 @@ def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
     frames = np.concatenate([loops.T_parent, loops.T_child])
     farthest = float(np.abs(frames[:, :3, 3]).max()) / loops.length
     rounding = np.finfo(np.float64).eps * farthest
-    # A tenth of half the last digit: the errors of many joints are seldom all alike.
-    digits = loops.graph.mechanism.digits
-    written = 0.0 if digits is None else 0.05 * 10.0**-digits * max(1.0, farthest)
     # A tenth of what Newton's method leaves open here: elsewhere it leaves something else.
     remaining = largest_error(loops, q)
     opening = 0.1 * remaining if remaining <= 2 * CLOSED else 0.0
-    return max(ROUNDING, rounding, written, opening)
+    return max(ROUNDING, rounding, opening)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from regularize.errors import ModelError
 from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.mechanism import Mechanism, shortened
+from regularize.mechanism.reading import Reading
 from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from regularize.repair.fix.advice import Trials
+
+#: Findings that rounding can turn: on gaps, locks and what moves as designed.
+TURNED = frozenset(
+    f"REG{n}" for n in (101, 104, 201, 202, *range(204, 211), 214, 216, 217, 218, 219)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +114,10 @@ class Analysis:
         loops = tuple(loop_reports(reduction, special))
         loads = reactions(reduction) if reduction.assembly.closed else ()
         passive = tuple(passive_bodies(reduction))
-        changes = verified_cures(reduction)
+        # What rounding may have made is no reason to change joints, and no word on motions.
+        taken = reduction.mechanism.reading
+        undecided = taken is not None and taken.as_ == "undecided"
+        changes = () if undecided else verified_cures(reduction)
         meant = idealise(reduction, near=near, seed=reduction.seed)
         binding = tuple(binding_joints(meant, stiffness))
         reported = findings(reduction, loops, loads, changes, passive, near, special)
@@ -116,12 +125,13 @@ class Analysis:
             entries = advise(reduction, changes, engine=engine)
             in_file = [entry for entry in entries if entry.in_file]
             reported = [_commands_tried(finding, in_file) for finding in reported]
-        diagnostics = by_severity([*reported, *as_designed(meant, binding)])
+        every = [*reported, *as_designed(meant, binding)]
+        diagnostics = by_severity([d for d in every if not (undecided and d.code in TURNED)])
         return cls(
             reduction=reduction,
             loops=loops,
             moving=moving(reduction),
-            reasons=reasons(reduction),
+            reasons=() if undecided else reasons(reduction),
             passive=passive,
             reactions=loads,
             cures=changes,
@@ -215,9 +225,17 @@ class Analysis:
             for loop in self.loops
         }
 
+    @property
+    def undecided(self) -> bool:
+        """Whether rounding may be all that forbids more motions."""
+        reading = self.mechanism.reading
+        return reading is not None and reading.as_ == "undecided"
+
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Return the joint changes, the best first, and whether the model file can hold them."""
+        if self.undecided:
+            return ()
         if self.trials is not None:
             return self.trials.advice
         return advise(self.reduction, self.cures, fit=self.fit, engine=self.engine)
@@ -309,6 +327,7 @@ class Analysis:
                     "singular": here < r.rank,
                 },
             },
+            "reading": (self.mechanism.reading or Reading()).as_dict(),
             "as_designed": None
             if self.meant is None
             else self.meant.as_dict() | {"binding": [each.as_dict() for each in self.binding]},

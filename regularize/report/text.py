@@ -22,6 +22,8 @@ STATUS = {"kept": "green", "redundant": "yellow", "free": "dim"}
 #: Columns where there is no terminal to ask.
 WIDTH = 100
 INDENT = (0, 0, 0, 2)
+#: What was meant by the numbers: told whatever else is left out.
+NEVER_FOLDED = ("REG219", "REG223")
 #: Lines of a report: what somebody reads, and what one screen or two hold.
 LINES = 59
 
@@ -97,7 +99,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
     level, sentence = view.verdict(report)
     yield Text(sentence, COLORS[level])
-    yield Text(view.counts(report, verbosity))
+    yield from map(Text, (view.counts(report, verbosity), *view.reading(report)))
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()
@@ -129,6 +131,7 @@ def _findings(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rend
     """Yield errors and warnings, each with the loop that it is about."""
     shown: set[str] = set()
     entries = [e for e in _grouped_findings(report, verbosity) if e[0].severity != "note"]
+    entries.sort(key=lambda entry: entry[0].code not in NEVER_FOLDED)
     loops = {loop.name: loop for loop in report.loops}
     for first, others in entries[: detail.findings]:
         loop = loops.get(first.loop or "")
@@ -268,11 +271,14 @@ def _notes(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     """Yield the notes that no other section covers."""
     notes = [e for e in _grouped_findings(report, verbosity) if e[0].severity == "note"]
     notes = [(note, others) for note, others in notes if note.code != "REG220"]
-    for note, others in notes if detail.helped or len(notes) < 4 else ():
+    folded = not detail.helped and len(notes) >= 4
+    for note, others in notes:
+        if folded and note.code not in NEVER_FOLDED:
+            continue
         yield from _diagnostic(report, note, others, sourced=detail.helped > 1)
         if detail.helped > 1:
             yield from _help(note)
-    if len(notes) >= 4 and not detail.helped:
+    if folded:
         codes = listed([note.code for note, _ in notes])
         yield Text(f"… {counted(len(notes), 'kind')} of notes: {codes} (-v shows all)")
     if notes:

@@ -75,7 +75,9 @@ def verdict(report: Analysis) -> tuple[str, str]:
 
 def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     """Return level and sentence about those joints and loops that were read."""
-    r = report.reduction
+    r, taken = report.reduction, report.mechanism.reading
+    if taken is not None and report.undecided:
+        return "warning", f"Undecided: {taken.words}. Write {taken.wanted} of them."
     if not r.assembly.closed:
         count = len({d.loop or d.joints for d in report.diagnostics if d.severity == "error"})
         which = "A loop" if count == 1 else "The loops"
@@ -116,6 +118,14 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
     also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
     return "warning", f"{sentence}{also}{more_on_branches(r)}"
+
+
+def reading(report: Analysis) -> list[str]:
+    """Return the line on what the file's numbers were taken for, where that matters."""
+    taken = report.mechanism.reading
+    if taken is None or taken.as_ == "undecided" or not taken.words:
+        return []
+    return [f"{taken.words[0].upper()}{taken.words[1:]}."]
 
 
 def plain(report: Analysis, verbosity: int = 0) -> bool:
@@ -256,6 +266,8 @@ class Way(NamedTuple):
 
 def ways(report: Analysis) -> list[Way]:
     """Return all that can be done: joint changes, the best first, then equations to drop."""
+    if report.undecided:
+        return []
     return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
 
 

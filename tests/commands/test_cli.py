@@ -262,7 +262,8 @@ def test_formats_names_every_format_and_what_computes_dynamics(
     out = capsys.readouterr().out
     assert all(name in out for name in adapters())
     robot = rg.to_pinocchio(fourbar)
-    assert out.splitlines()[-1] == f"dynamics: {'Python' if robot.kernel is None else 'compiled'}"
+    computed = f"dynamics: {'Python' if robot.kernel is None else 'compiled'}"
+    assert out.splitlines()[-1].startswith(computed)
 
 
 @pytest.mark.slow

@@ -46,10 +46,7 @@ REFUSED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "message"), REFUSED, ids=[" ".join(o) for o, _ in REFUSED])
 def test_refuses_in_one_line_before_anything_moves(
-    model: str,
-    options: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+    model: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mechanism = rg.load(model)
     bare = [replace(body, inertia=None) for body in mechanism.bodies]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from cad_fixtures import archive
 
 import regularize as rg
 
@@ -43,6 +44,8 @@ def data_of(name: str) -> list[str]:
 def written(name: str, folder: Path, **changed: float) -> Path:
     path = folder / f"door{DOORS[name]['suffix']}"
     path.write_text(text_of(name, **changed), encoding="utf-8")
+    if path.suffix == ".FCStd":
+        path.write_bytes(archive({"Document.xml": path.read_text(encoding="utf-8")}))
     return path
 
 

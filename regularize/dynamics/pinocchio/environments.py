@@ -228,7 +228,7 @@ class Environments:
             self._codes[many] = None
             with suppress(UnsupportedExport):
                 programs = self.coder.programs(self._joint_values())
-                self._codes[many] = self.coder.code(programs.step, self.coder.lanes if many else 1)
+                self._codes[many] = self.coder.code(programs.step, many)
         return self._codes.get(many)
 
     def _joint_values(self) -> Array:

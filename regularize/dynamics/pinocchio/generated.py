@@ -39,8 +39,9 @@ class Coder:
     tree: MultibodyTree
     tables: Tables
     reference: Array
-    lanes: int
-    eager: bool
+    lanes: int | None = None  #: how many states side by side; None as the processor has them
+    eager: bool = False
+    most: int | None = None  #: numbers beyond which no program is made
 
     def programs(self, joints: Array) -> RobotPrograms:
         """Return the programs with damping, stiffness and rest of springs (3, nv)."""
@@ -53,7 +54,7 @@ class Coder:
         moved, kernel = space.integrate(q, 0.05 * rng.normal(size=tree.nv)), compiled(self.tables)
         projected = None if kernel is None else kernel.newton_step(moved)
         sample = (q if projected is None else projected[0]), v, tau
-        return RobotPrograms(tree, sample, joints)
+        return RobotPrograms(tree, sample, joints, self.most)
 
     @cached_property
     def without_joints(self) -> RobotPrograms:
@@ -65,18 +66,19 @@ class Coder:
         if entry in LIGHT and not self.eager:
             return None
         try:
-            code = self.code(self.without_joints.routine(entry), self.lanes if many else 1)
+            code = self.code(self.without_joints.routine(entry), bool(many))
         except UnsupportedExport:
             return None
         return code.address, code.lanes, code
 
-    def code(self, routine: Routine, lanes: int) -> Code:
-        """Return code of a routine; raise where it would take long unasked."""
-        from regularize.dynamics.tape.jit import compiled as compiled_by_llvm  # where wanted
+    def code(self, routine: Routine, many: bool) -> Code:
+        """Return code of a routine for one state or many; raise where it takes long unasked."""
+        from regularize.dynamics.tape import jit  # loaded where wanted
 
         if not self.eager and len(routine.program.lines) > _LONGEST:
             raise UnsupportedExport("code of this robot takes seconds to compile")
-        return compiled_by_llvm(routine.program, routine.inputs, routine.outputs, lanes)
+        lanes = (self.lanes or jit.native_lanes()) if many else 1
+        return jit.compiled(routine.program, routine.inputs, routine.outputs, lanes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,8 +95,8 @@ class GeneratedTree(ClosingTree):
         if coder is None:
             return self._table_kernel
         kernel = compiled(self.tables, coder)
-        for lanes in {1, coder.lanes} if coder.eager else ():
-            code = coder.code(coder.without_joints.routine("forward_dynamics"), lanes)
+        for many in (False, True) if coder.eager else ():
+            code = coder.code(coder.without_joints.routine("forward_dynamics"), many)
             kernel.use("forward_dynamics", code.address, code.lanes, code)
         return kernel
 
@@ -107,14 +109,15 @@ class GeneratedTree(ClosingTree):
             return None
         if self._lanes is None and not jit.available():
             return None
-        lanes = self._lanes or jit.native_lanes()
-        return replace(self._writer, lanes=lanes, eager=self._lanes is not None)
+        if self._lanes is not None:
+            return replace(self._writer, lanes=self._lanes, eager=True)
+        return replace(self._writer, most=_LONGEST * 6 // 5)  # not all numbers are needed
 
     @cached_property
     def _writer(self) -> Coder:
         """What makes programs of this robot."""
         reference = np.asarray(getattr(self, "q0", self.tree.space.neutral))
-        return Coder(self.multibody[0], self.tables, reference, 1, eager=False)
+        return Coder(self.multibody[0], self.tables, reference)
 
     @property
     def programs(self) -> RobotPrograms:

@@ -122,7 +122,9 @@ class Robot(GeneratedTree):
         Args:
             q: Configuration with closed loops, shape (nq,) or (N, nq).
             v: Velocity that keeps them closed, shape (nv,) or (N, nv).
-            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv).
+            tau: Joint forces and torques, N and N m, shape (nv,) or (N, nv). Springs, damping and
+                dry friction of the model do not act here by themselves: ``simulate`` adds them,
+                and ``tau + robot.passive_forces(q, v)`` does.
             executor: Where a batch is computed: anything with the interface of
                 ``concurrent.futures.Executor``; by default here.
             threads: How many threads of the compiled kernel compute a batch.

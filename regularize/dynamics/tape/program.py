@@ -117,6 +117,10 @@ class Number:
 Equation: TypeAlias = "tuple[str, tuple[Number, ...], int, float]"
 
 
+#: Numbers beyond which no program is made.
+MOST_NUMBERS = 400_000
+
+
 class Recording:
     """The numbers of a program in order; made by ``number``, ``variable`` and arithmetic.
 
@@ -124,10 +128,8 @@ class Recording:
     more of a derivative than the formula of its solution.
     """
 
-    #: Numbers beyond which no program is made.
-    most = 400_000
-
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most or MOST_NUMBERS
         self.numbers: list[Number] = []
         self.implicit: dict[int, Equation] = {}
         self._known: dict[tuple[object, ...], Number] = {}

@@ -38,16 +38,18 @@ class RobotPrograms:
 
     ``sample`` is a closed configuration, velocity and joint forces, by which orders of elimination
     are chosen; ``joints`` are damping, stiffness and rest of springs of the velocities, (3, nv).
+    Programs of more than the ``most`` numbers are refused.
     """
 
     tree: MultibodyTree
     sample: tuple[Array, Array, Array]
     joints: Array
+    most: int | None = None
 
     def _given(self) -> tuple[TracedTree, list[Vector]]:
         """Begin a recording: return the tree's tables in it, and the inputs q, v and tau."""
         require_known(self.tree)
-        recording = Recording()
+        recording = Recording(self.most)
         names = ("q", "v", "tau")
         inputs = [recording.variables(*x) for x in zip(names, self.sample, strict=True)]
         return TracedTree(recording, self.tree), inputs

@@ -421,5 +421,5 @@ def actuation_map(
         by_motors = chart.names == tuple(names[0])
         inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))
-    rated = (limits_of_motors(mechanism, given[0].names, what) for what in ("effort", "velocity"))
+    rated = limits_of_motors(mechanism, given[0].names)
     return ActuationMap(given[0].names, given[1].names, tuple(drives), *rated)

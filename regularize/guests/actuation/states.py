@@ -89,6 +89,8 @@ def closed_states(model: Model, n: int, *, seed: int = 0, limits: bool = True) -
     """
     reduction = as_reduction(model)
     robot, graph = to_pinocchio(reduction), reduction.graph
+    if not graph.freedoms:
+        raise ModelError("the mechanism has no joint that could move, so it has one state alone")
     rng, loops = np.random.default_rng(seed), sized_loops(reduction.graph, reduction.graph.position)
     make = _CompiledGrower if _CompiledGrower.takes(robot) else _Grower
     found, q = make(robot, graph, loops, limits, rng).states(stored_configuration(graph), n)

@@ -143,17 +143,15 @@ def motors_of(graph: Graph) -> list[str]:
     return motors
 
 
-def limits_of_motors(mechanism: Mechanism, names: Sequence[str], what: str) -> Array:
-    """Return efforts, or rates, of motors' coordinates, infinite where the model states none."""
-    rates = []
-    for name in names:
-        joint = mechanism.joint(name.partition("[")[0] if name.endswith("]") else name)
-        values = getattr(joint.limits, what, None)
-        if what == "effort":
-            values = effort_of(mechanism, joint)
-        freedom = int(name.rpartition("[")[2][:-1]) if name.endswith("]") else 0
-        rates.append(np.inf if values is None else float(values[freedom]))
-    return np.array(rates)
+def limits_of_motors(mechanism: Mechanism, names: Sequence[str]) -> tuple[Array, Array]:
+    """Return efforts and rates of motors' coordinates, infinite where the model states none."""
+    places = [coordinate_names(mechanism).index(name) for name in names]
+    efforts, rates = [np.zeros(0)], [np.zeros(0)]
+    for joint in mechanism.joints:
+        stated = None if joint.limits is None else joint.limits.velocity
+        efforts.append(effort_of(mechanism, joint))
+        rates.append(np.full(joint.freedoms, np.inf) if stated is None else stated)
+    return np.concatenate(efforts)[places], np.concatenate(rates)[places]
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:

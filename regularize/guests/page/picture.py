@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
-from regularize.errors import MissingExtra
+from regularize.errors import MissingExtra, UnsupportedExport
 from regularize.escape import as_utf8
 from regularize.guests.page import html
 from regularize.guests.page.animation import PlayedMotion, motions
@@ -77,6 +77,8 @@ def content(
     for note in drawing.notes:
         sys.stderr.write(f"regularize: {note}; a bar stands for the shape\n")
     if suffix == ".glb":
+        if not report.reduction.graph.edges:
+            raise UnsupportedExport("the model has no joints, so that there is no scene to draw")
         return bytes(scene(report, ghosts=ghosts, drawing=drawing).export(file_type="glb"))
     return saved(picture(report, ghosts=ghosts, drawing=drawing), suffix[1:])
 

@@ -24,6 +24,7 @@ from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
+from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
@@ -51,7 +52,7 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
-        if _same(again, mechanism):
+        if _same(again, as_written(mechanism)):
             return [displayed(mechanism.path), *arguments]
     return None
 

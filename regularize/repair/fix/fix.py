@@ -40,6 +40,7 @@ from regularize.repair.fix.plan import FixPlan, plan
 from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
 from regularize.repair.nominal.idealise import Idealised, idealise
+from regularize.repair.nominal.reading import as_read, as_written, read_alike
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
@@ -147,6 +148,7 @@ def fix(
     as_is: bool = False,
     engine: str | None = None,
     advice: int | str | None = None,
+    reading: str = "meant",
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.
@@ -170,6 +172,7 @@ def fix(
             ``gazebo``, ``isaac``; by default the first one of the format that is installed.
         advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
             as ``"1@3fa2"``, which is refused where the file was changed since.
+        reading: ``written`` takes the numbers of a file literally; see ``load``.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
@@ -184,7 +187,7 @@ def fix(
         if joints is not None or remove or any(more.values()):
             raise ModelError("advice says what changes: leave joints and other changes out")
         if isinstance(source, PathLike) or (isinstance(source, str) and not is_text(source)):
-            joints = numbered(read(source, **options), advice, engine)
+            joints = numbered(as_read(read(source, **options), reading), advice, engine)
         else:
             joints = numbered(as_mechanism(source), advice, engine)
     if not isinstance(source, (Mechanism, PathLike, str)) or is_text(source):
@@ -194,25 +197,29 @@ def fix(
         if adapter.load_document() is None:
             others = any(more.values())
             return _changed_object(source, adapter, joints, others, engine, options)
-        again = partial(fix, joints=joints, remove=remove, as_is=as_is, engine=engine, **more)
+        again = partial(
+            fix, joints=joints, remove=remove, as_is=as_is, engine=engine, reading=reading, **more
+        )
         return _changed_document(source, adapter, again, options)
-    before, label, options = loaded(source, options)
-    patcher, holder = patcher_of(before, joints), engine_for(before.format, engine)
+    before, label, options = loaded(source, options, reading)
+    written = as_written(before)
+    before = written if as_designed or absorb_gaps else before
+    patcher, holder = patcher_of(written, joints), engine_for(before.format, engine)
     hold_in(patcher, holder)
     absorbed = closed_in_file(before, patcher) if absorb_gaps else Absorbed(before)
-    before = absorbed.mechanism
+    before, written = absorbed.mechanism, absorbed.mechanism if absorbed.moves else written
     if as_designed:
         if joints is not None or absorb_gaps:
             raise ModelError("places and kinds are changed one after the other: call fix twice")
-        meant = idealise(before)
-        wanted = designed_places(before, meant) if meant.changed else ()
+        design = idealise(before)
+        wanted = designed_places(before, design) if design.changed else ()
         planned = FixPlan(
-            meant.reduction, wanted, isostatic=False, findings=meant.findings, placed=True
+            design.reduction, wanted, isostatic=False, findings=design.findings, placed=True
         )
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
-        planned = plan(before, patcher, joints, remove=remove, slack=slack)
+        planned = plan(before, patcher, joints, remove=remove, slack=slack).in_file(before, written)
         wanted = planned.wanted
         refuse_unheld(holder, patcher, wanted)
         trial = trial_of(patcher, holder, wanted, planned.slack, absorbed.moves)
@@ -224,7 +231,7 @@ def fix(
     placing = Placing(patcher, patch.edits)
     after, reduction, tested = before, planned.reduction, None
     if patch.edits:
-        after, reduction = _verified(placing, before, planned, options)
+        after, reduction = _verified(placing, before, written, planned, options)
         more_freedoms = reduction.mobility - planned.reduction.mobility
         tested = moved_there(trial, placing, after, more_freedoms, as_is)
     findings = (
@@ -250,7 +257,8 @@ def _changed_document(
     with held.written() as path:
         fixed = again(path, **{"format": held.format, **options})
         copy = held.parse(fixed.write(path.with_stem("fixed")))
-    wrong = other_counts(fixed.reduction, reduce(read_object(copy, adapter, **format, **options)))
+    again_read = read_alike(read_object(copy, adapter, **format, **options), fixed.mechanism)
+    wrong = other_counts(fixed.reduction, reduce(again_read))
     if wrong:
         raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
     findings = held.placed(replace(fixed.mechanism, findings=fixed.findings)).findings
@@ -308,19 +316,23 @@ def _locked(after: Reduction, planned: FixPlan) -> tuple[Diagnostic, ...]:
 
 
 def _verified(
-    placing: Placing, before: Mechanism, planned: FixPlan, options: Mapping[str, Any]
+    placing: Placing,
+    before: Mechanism,
+    written: Mechanism,
+    planned: FixPlan,
+    options: Mapping[str, Any],
 ) -> tuple[Mechanism, Reduction]:
     """Read the edited model and reduce it; raises ``ModelError`` where it is not as planned."""
     with read_changed(placing, options) as after:
-        reduction = reduce(after)
+        reduction = reduce(read_alike(after, before))
         if planned.placed:
             wrong = other_places(after, planned.wanted)
             if reduction.finite_mobility != planned.reduction.finite_mobility:
                 wrong.append(f"the mobility is {reduction.finite_mobility}")
         else:
-            wrong = unwanted(before, after, planned, reduction)
+            wrong = unwanted(written, after, planned, reduction)
         refuse(placing, wrong)
-        return replace(after, path=before.path, files=before.files), reduction
+        return replace(reduction.mechanism, path=before.path, files=before.files), reduction
 
 
 def closed_in_file(mechanism: Mechanism, patcher: Patcher) -> Absorbed:

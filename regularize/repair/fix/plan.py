@@ -11,7 +11,8 @@ import numpy as np
 from regularize.adapters.common.edits import SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.screw import axis_of, transform
+from regularize.lie.arrays import Transform
+from regularize.lie.screw import axis_of, inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, changed_joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
@@ -46,6 +47,42 @@ class FixPlan:
     expected: Mechanism | None = None
     #: Whether joints get other places in place of other kinds.
     placed: bool = False
+
+    def in_file(self, model: Mechanism, written: Mechanism) -> FixPlan:
+        """Return the plan for a file whose numbers say, literally, a mechanism near the model."""
+        if model.joints is written.joints:
+            return self
+
+        def placed(new: Joint, name: str) -> Joint:
+            joint, letter = model.joint(name), written.joint(name)
+            ends = [
+                _moved_along(old, other, T)
+                for old, other, T in (
+                    (joint.T_parent_joint, letter.T_parent_joint, new.T_parent_joint),
+                    (joint.T_child_joint, letter.T_child_joint, new.T_child_joint),
+                )
+            ]
+            if np.array_equal(new.position, joint.position):
+                new = replace(new, position=letter.position)
+            return replace(new, T_parent_joint=ends[0], T_child_joint=ends[1])
+
+        wanted = tuple(
+            WantedKind(written.joint(w.joint.name), w.kind, placed(w.replacement, w.joint.name))
+            for w in self.wanted
+        )
+        expected, put = self.expected, self.slack
+        if expected is not None:
+            own = {joint.name for joint in model.joints}
+            joints = (placed(j, j.name) if j.name in own else j for j in expected.joints)
+            expected = replace(expected, joints=tuple(joints))
+        if put is not None:
+            put = replace(put, removed=tuple(written.joint(j.name) for j in put.removed))
+        return replace(self, wanted=wanted, expected=expected, slack=put)
+
+
+def _moved_along(old: Transform, other: Transform, new: Transform) -> Transform:
+    """Return a frame that lies to another one as the new frame lies to the old one."""
+    return other if np.array_equal(old, new) else other @ inverse(old) @ new
 
 
 def plan(

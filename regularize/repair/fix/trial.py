@@ -16,6 +16,7 @@ from regularize.reduction.reduce import reduce
 from regularize.repair.fix.changed_files import Placing, read_changed, unwanted
 from regularize.repair.fix.plan import as_said, wanted_kinds
 from regularize.repair.fix.proposals import Advice
+from regularize.repair.nominal.reading import as_read, read_alike
 from regularize.repair.statics.cure import Cure, left_here
 from regularize.repair.statics.cures import cures
 
@@ -43,6 +44,7 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_pro
     wanted = wanted_kinds(before, entry.changes)
     moves = reduction.finite_mobility != 0
     planned = as_said(reduction, wanted, isostatic=moves, left=expected)
+    planned = planned.in_file(reduction.mechanism, before)
     patch = patcher.patch(planned.wanted)
     if planned.slack is not None:
         patch.edits += patcher.slack(planned.slack).edits
@@ -57,7 +59,8 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_pro
         sure = entry.verified and entry.mobility == reduction.mobility and not by_program
         counted = expected if sure else left_here(reduction, after)
         is_known = counted is not None and counted <= expected
-        refuse(placing, unwanted(before, after, planned, None if is_known else reduce(after)))
+        meaning = None if is_known else reduce(read_alike(after, reduction.mechanism))
+        refuse(placing, unwanted(before, after, planned, meaning))
 
     if by_program:
         with read_changed(placing, options) as after:
@@ -69,12 +72,12 @@ def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_pro
 
 
 def loaded(
-    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any]
+    source: str | PathLike[str] | Mechanism, options: Mapping[str, Any], as_: str = "meant"
 ) -> tuple[Mechanism, str, dict[str, Any]]:
     """Return the mechanism of a source, its path, and the options that read it again."""
     reading = dict(options)
     if not isinstance(source, Mechanism):
-        return read(source, **reading), fspath(source), reading
+        return as_read(read(source, **reading), as_), fspath(source), reading
     if source.path is None or adapter_named(source.format) is None:
         raise ModelError(
             f"the mechanism {source.name!r} was read from no file; write it with `rg.save`"

@@ -13,7 +13,7 @@ from regularize.loops.assembly import CLOSED, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import EdgeId
+from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
@@ -31,7 +31,7 @@ from regularize.repair.nominal.nearest import (
     nearly_closed,
 )
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
-from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
+from regularize.tolerances import EXACT, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 from regularize.words import SLIGHT
 
@@ -216,14 +216,14 @@ def _explained(reduction: Reduction) -> tuple[int, int]:
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Return the singular value below which rounding of the stored numbers is a likely cause.
 
-    It is above zero if numbers have few digits, or loops that can be closed are stored open.
+    It is above zero if loops that can be closed are stored open.
     """
-    digits, off = written.mechanism.digits, 0.0
+    off = 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
     unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
-    return max(unseen, off, 0.0 if digits is None else MARGIN * 10.0**-digits)
+    return max(unseen, off)
 
 
 def _nearby(
@@ -265,14 +265,14 @@ def _accepted(
     found = tried(EXACT.same, EXACT.same)
     if found is None:
         loops = sized_loops(build(written.mechanism, as_placed=as_placed), q, edges)
-        if _off_line(JointPlaces(loops, loops.state(q)), near, 0.0):  # else it is the same again
+        if off_line(JointPlaces(loops, loops.state(q)), near, 0.0):  # else it is the same again
             found = tried(near, 0.0)
     if found is None:
         return None
     off = SHOWN * found.change.distance
     # Axes as nearly parallel, or one, as joints had to be moved are so in a mechanism hardly
     # further away: a planar linkage, not a spherical one about a far centre.
-    if _off_line(_places(found.after, edges), off, off):
+    if off_line(_places(found.after, edges), off, off):
         tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
         if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
@@ -281,11 +281,16 @@ def _accepted(
 
 
 def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
-    loops = sized_loops(reduction.graph, reduction.q, edges)
-    return JointPlaces(loops, loops.state(reduction.q[loops.columns]))
+    return places_of(reduction.graph, edges, reduction.q)
 
 
-def _off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
+def places_of(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
+    """Return the joints of a component as things to move, at the coordinates of all joints."""
+    loops = sized_loops(graph, q, edges)
+    return JointPlaces(loops, loops.state(q[loops.columns]))
+
+
+def off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
     """Say whether some axes are nearly parallel, or nearly one, within these limits."""
     return bool(np.abs(places.aligned(parallel, coaxial)[0]).max() > EXACT.same)
 

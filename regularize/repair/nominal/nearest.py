@@ -138,7 +138,7 @@ class JointPlaces:
                 frames.append(screw.inverse(place) @ D @ place @ T)
             changed[name] = replace(joint, T_parent_joint=frames[0], T_child_joint=frames[1])
         joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
-        return replace(mechanism, joints=joints, digits=None)
+        return replace(mechanism, joints=joints)
 
     def sizes(self, moves: Array) -> tuple[Array, Array]:
         """Return by how many metres and radians every joint moves."""
@@ -171,6 +171,9 @@ class Unknowns:
     stored: bool = True
     #: Whether frames that lie far off along their axes say how large the loops are.
     as_placed: bool = False
+    #: By how much each may be off: the least moves in these units are looked for, about the
+    #: origins of frames; None: all alike.
+    weights: Array | None = None
     #: How far a motion is followed, one after the other, in radians or sizes.
     ways: tuple[float, ...] = (0.3, 1.0, 2.0)
 
@@ -185,6 +188,8 @@ class Nearest:
     places: JointPlaces
     #: Largest closure error left at the configurations that were looked at.
     error: float
+    #: Independent conditions that the moves fulfil.
+    conditions: int = 0
 
     def too_far(self, near: float) -> bool:
         """Say whether moves of a size leave errors; longer ways seldom need smaller ones."""
@@ -246,7 +251,9 @@ def nearest(
     unknowns = unknowns or Unknowns()
     as_placed, near, rounds = unknowns.as_placed, unknowns.near, 5
     loops = sized_loops(build(mechanism, as_placed=as_placed), q, edges)
-    places = JointPlaces(loops, loops.state(q))
+    places = JointPlaces(loops, loops.state(q), at_origins=unknowns.weights is not None)
+    weights = np.ones(12 * len(places.joints)) if unknowns.weights is None else unknowns.weights
+    rank = 0
     free = np.ones(12 * len(places.joints), bool)
     free = free if unknowns.movable is None else unknowns.movable
     start, ties = np.zeros(len(free)), list[Tie]()
@@ -281,15 +288,17 @@ def nearest(
             largest = float(np.abs(moves).max()) or error
             clear = min(0.1, max(10.0 * error, 0.1 * ROUNDING / largest))
             wanted = along @ (moves - base) - missing
-            moves = base + np.linalg.lstsq(along, wanted, rcond=clear)[0]
+            step, _, found_rank, _ = np.linalg.lstsq(along * weights, wanted, rcond=clear)
+            rank = int(found_rank)
+            moves = base + weights * step
             changed = places.moved(mechanism, moves)
             loops = _again(loops, changed, as_placed)
             visited = closest(loops, visited, motions)
-        found = Nearest(changed, moves, places, error)
+        found = Nearest(changed, moves, places, error, rank)
         if near is not None and found.too_far(near):
             break
     closed = _closed(changed, loops, visited[0], unknowns.stored)
-    return Nearest(closed, moves, places, error)
+    return Nearest(closed, moves, places, error, rank)
 
 
 def _closed(mechanism: Mechanism, loops: LoopKinematics, q: Array, stored: bool) -> Mechanism:

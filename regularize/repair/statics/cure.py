@@ -28,6 +28,10 @@ from regularize.tolerances import EXACT
 Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
 
+#: Ranks that rounding leaves in changed mechanisms, in units of what it can do to joints.
+ROUNDED = 10.0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Cure(ShortRepr):
     """A verified set of changes, in the order of the joints."""
@@ -173,7 +177,21 @@ def _telling(reduction: Reduction) -> list[list[Array]]:
 
 def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
     """Reduce a changed mechanism with the options of the first reduction."""
-    return reduce(mechanism, rtol=reduction.rtol, configurations=8, seed=reduction.seed)
+    rtol = rank_tolerance(reduction)
+    return reduce(mechanism, rtol=rtol, configurations=8, seed=reduction.seed)
+
+
+def rank_tolerance(reduction: Reduction) -> float:
+    """Return the tolerance of ranks of changed mechanisms: what rounding left is no rank."""
+    reading = reduction.mechanism.reading
+    if reading is None or reading.as_ == "written":
+        return reduction.rtol
+    boxes = np.array([*reading.levels.values()]).reshape(-1, 2).max(axis=0)
+    sizes = (
+        sized_loops(reduction.graph, reduction.q, cell.edges).length for cell in reduction.cells
+    )
+    length = min(sizes, default=1.0)
+    return max(reduction.rtol, ROUNDED * max(float(boxes[0]) / length, float(boxes[1])))
 
 
 def left_after(
@@ -215,7 +233,7 @@ def left_here(
                 q, assembled = assembly.q, True
                 loops = sized_loops(graph, q, cell)
                 state = loops.state(q[loops.columns])
-            ranks[key] = closure_rank(loops, state, reduction.rtol)
+            ranks[key] = closure_rank(loops, state, rank_tolerance(reduction))
         rank += ranks[key]
     if graph.freedoms - rank != reduction.finite_mobility:
         return None

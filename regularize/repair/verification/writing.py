@@ -14,10 +14,13 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.output_files import temporary, write_all
@@ -37,13 +40,14 @@ from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.mechanism.motors import with_efforts
 from regularize.reduction.reduce import Reduction
 from regularize.repair.verification.cad_meshes import shapes_as_meshes
-from regularize.repair.verification.comparison import INSIDE
+from regularize.repair.verification.comparison import INSIDE, SAME
 from regularize.repair.verification.differences import differences
 from regularize.repair.verification.left_behind import left_behind
-from regularize.tolerances import EXACT
+from regularize.tolerances import EXACT, UNNOTICED
 
 #: Findings that an edited file may not have: other bodies, joints, masses, places or couplings.
 PLACES = ("REG320", "REG321", "REG322", "REG323", "REG327")
+PLACED = ("T_parent_joint", "T_child_joint", "screws", "position")
 #: Formats of engines that move no bodies without mass.
 MOVED = ("mjcf", "drake")
 
@@ -124,9 +128,11 @@ def _rewritten(
     if rewriter is None or mechanism.format != adapter.name or not os.path.isfile(path or ""):
         return [], ""
     try:
-        file = rewriter(mechanism, place.parent)
+        literal = _by_the_letter(mechanism)
+        file = rewriter(literal, partial(read, str(path), format=adapter.name), place.parent)
         place.write_bytes(file.data)
-        found = _verified(mechanism, place, adapter, reduction, file.options, like=Path(str(path)))
+        exact, like = literal is mechanism, Path(str(path))
+        found = _verified(literal, place, adapter, reduction, file.options, like, exact)
     except (ReadError, UnsupportedExport) as error:
         return [], str(error).replace(str(place), Path(str(path)).name)
     # Meshes are called by their files, which programs tell in more than one way.
@@ -134,6 +140,23 @@ def _rewritten(
     if worse := [each.message for each in found if each.severity != "note" and each.code in PLACES]:
         return [], worse[0].removeprefix(f"{adapter.label}: ")
     return [*file.findings, *found], None
+
+
+def _by_the_letter(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with the joints that its file says literally, where it keeps them."""
+    reading = getattr(mechanism, "reading", None)
+    literal = {joint.name: joint for joint in getattr(reading, "written", None) or ()}
+    joints, near = [], 1e-12 + 2.0 * max(getattr(reading, "moved", (0.0,)))
+    for joint in mechanism.joints:
+        other = literal.get(joint.name, joint)
+        same = (joint.kind, joint.parent, joint.child) == (other.kind, other.parent, other.child)
+        if same and all(
+            np.allclose(getattr(joint, key), getattr(other, key), rtol=0.0, atol=near)
+            for key in PLACED
+        ):
+            joint = replace(joint, **{key: getattr(other, key) for key in PLACED})
+        joints.append(joint)
+    return replace(mechanism, joints=tuple(joints)) if literal else mechanism
 
 
 def _written_anew(
@@ -172,15 +195,18 @@ def _verified(
     reduction: Reduction | None,
     options: Mapping[str, Any] = MappingProxyType({}),
     like: Path | None = None,
+    exact: bool = True,
 ) -> list[Diagnostic]:
     """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
 
     The format's program need not read what is made of a file (``like``) that it does not read.
+    Where numbers of files stand for others (not ``exact``), joints are compared one by one.
     """
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
-    found = differences(mechanism, after, target=adapter.label, reduction=reduction)
+    compared = {"rtol": SAME, "reduction": reduction} if exact else {"rtol": UNNOTICED}
+    found = differences(mechanism, after, target=adapter.label, motions=exact, **compared)
     for finding in found:
         if finding.severity == "error":
             raise UnsupportedExport(finding.message)

@@ -1,6 +1,5 @@
 """Where frames lie, how large a model is and how its numbers are rounded changes no statement."""
 
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
@@ -130,40 +129,6 @@ def test_tolerances_are_positive_numbers(wrong: Any) -> None:
     for call, argument in calls:
         with pytest.raises(error, match=argument):
             call(made("bennett"), **{argument: wrong})
-
-
-@pytest.mark.slow
-def test_rounded_numbers_make_noise(tmp_path: Path) -> None:
-    text = (ASSETS / "planar_fourbar.urdf").read_text()
-    path = tmp_path / "rounded.urdf"
-    path.write_text(re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]) + 1e-7:.7f}", text))
-    mechanism = rg.load(path)
-    assert mechanism.digits in (7, 8)
-    reduction = rg.reduce(mechanism)
-    exact = rg.reduce(made("planar_fourbar"), configurations=2).tolerances.closed
-    assert exact < reduction.tolerances.closed < 1e-5
-    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
-
-
-@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml", ".json", ".usda"])
-def test_what_is_written_is_no_more_exact_than_what_was_read(suffix: str, tmp_path: Path) -> None:
-    if suffix == ".usda":
-        pytest.importorskip("pxr")
-    path = tmp_path / f"model{suffix}"
-    for digits in (7, None):
-        rg.save(replace(massive(made("planar_fourbar")), digits=digits), path)
-        assert rg.load(path).digits == digits
-
-
-@pytest.mark.parametrize("digits", [0, 1, 5, 12, 70])
-def test_no_file_is_believed_that_its_numbers_say_next_to_nothing(
-    digits: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "said.urdf"
-    text = (ASSETS / "planar_fourbar.urdf").read_text()
-    comment = f"<!-- numbers with {digits} significant digits -->"
-    path.write_text(text.replace("</robot>", f"{comment}</robot>"))
-    assert rg.load(path).digits is None
 
 
 def test_what_closes_but_for_noise_moves_and_is_simulated() -> None:
@@ -318,7 +283,7 @@ def rounded_delta() -> rg.Mechanism:
         ):
             ends = [b if b in ("ground", "platform") else f"{b}{leg}" for b in (parent, child)]
             joints.append(rg.Joint.in_world(f"{name}{leg}", *ends, "revolute", axis, point))
-    return rg.Mechanism.of_joints("Delta", joints, digits=6)
+    return rg.Mechanism.of_joints("Delta", joints)
 
 
 @pytest.mark.slow
@@ -365,29 +330,6 @@ def test_open_loops_say_what_to_do_and_are_of_no_class() -> None:
     assert "the two frames of `D` miss each other by 10.5 mm along Z" in words
     assert "move that on `link 3` by (0, 0, 10.5) mm" in words
     assert rg.assemble(with_last_off(gap, (0, 0, 0.0105), "T_parent_joint")).closed
-
-
-@pytest.mark.slow
-def test_what_four_decimals_leave_open_is_as_designed() -> None:
-    mechanism, rng = rounding_table.drawn(0), np.random.default_rng(0)
-    exact = rg.reduce(mechanism, configurations=2)
-    report = rg.check(rounding_table.written(mechanism, (4, ".json"), rng), configurations=2)
-    assert not report.reduction.assembly.closed and report.meant is not None
-    found = report.meant.reduction
-    assert (found.mobility, found.removed) == (exact.mobility, exact.removed) == (1, 3)
-    assert 0.0 < report.meant.distance[0] < 4e-4
-    (said,) = [d for d in report.diagnostics if d.code == "REG219"]
-    assert "its loops stay open; as designed" in said.message and said.severity == "note"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 3, 4, 7])
-def test_no_sentence_changes_with_the_last_decimals(seed: int) -> None:
-    mechanism, rng = rounding_table.drawn(seed), np.random.default_rng(seed)
-    exact = rg.check(mechanism, configurations=4)
-    for way in ((4, ".urdf"), (6, ".json"), (5, ".urdf"), (1e-17, ""), (1e-9, ""), (1e-6, "")):
-        other = rounding_table.written(mechanism, way, rng)
-        assert rounding_table.differences(exact, other)[0] == [], way
 
 
 @pytest.mark.slow
@@ -457,19 +399,6 @@ def test_few_decimals_leave_a_family_proved_and_bodies_their_motions(
     assert all(kinds[name] == "translations in a plane" for name in kinds if "crank" in name)
     proof = rg.prove(rg.reduce(mechanism, numerical=True))
     assert proof["undecided"] == [] and rg.verify(proof).holds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [5095, 5109])
-def test_axes_that_are_one_in_the_file_stay_one(seed: int) -> None:
-    found = rg.idealise(rounding_table.rounded(rounding_table.drawn(seed), 4, ".json"))
-    (part,) = found.reduction.parts
-    screws = {found.reduction.graph.edges[e].name: each for e, each in part.screws.items()}
-    for k in range(3):
-        assert np.allclose(screws[f"B0{k}"], screws[f"A1{k}"], atol=1e-8)
-    assert (found.reduction.removed, found.reduction.remaining) == (15, 2)
-    assert found.changed
-    assert rg.prove(rg.reduce(found.mechanism, numerical=True))["undecided"] == []
 
 
 def test_walks_leave_the_pose_of_loops_that_just_close() -> None:

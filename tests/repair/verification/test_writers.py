@@ -16,7 +16,6 @@ import regularize as rg
 from regularize.adapters import adapters
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.serial import serial
-from regularize.adapters.common.validation import significant_digits
 from regularize.adapters.common.write import number, reference_poses, rpy, spanning
 from regularize.lie.screw import adjoint
 from regularize.mechanism.body import Geometry
@@ -432,16 +431,3 @@ def test_angles_are_exact_near_the_poles() -> None:
 def test_numbers_are_read_back_bit_for_bit() -> None:
     for value in (*np.random.default_rng(18).normal(size=50), 1e-300, 1 / 3, 5.0, 1e22, -0.0):
         assert float(number(value)) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "digits"),
-    [
-        (b'xyz="0.270001 0.5 0.123456" rpy="0 1.570796 0.333333"', 6),
-        (b'xyz="0.27 0.5 0.12" rpy="0 1.5708 0.3333"', None),
-        (b'xyz="0.270001 0.1234567890123456 0.123456"', None),
-        (b'mesh="part_v1.234567.stl" file="1.234567.8" a="1.2345678"', None),
-    ],
-)
-def test_digits_of_numbers_that_are_rounded(text: bytes, digits: int | None) -> None:
-    assert significant_digits(text) == digits
