@@ -9,8 +9,6 @@ import pytest
 
 import regularize as rg
 from regularize.cli import main
-from regularize.repair.engines.table import engines
-from regularize.repair.engines.trial import Handed, MotionTrial
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 
@@ -43,29 +41,6 @@ def test_no_balls_where_a_joint_has_one_freedom(gripper: Path) -> None:
     closing = {joint.name for joint in rg.load(gripper).joints if joint.closure}
     changes = [change for entry in entries for change in entry.changes]
     assert not any(c.after == "spherical" and c.joint not in closing for c in changes)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('<connect name="pin_left', '<connect active="false" name="pin_left', "loops open by"),
-        ("</worldbody>", '<geom type="plane" size="1 1 1"/></worldbody>', ""),
-        ("</actuator>", '<motor joint="plunger"/></actuator>', "motors: 1 before, 2 after"),
-        ("<equality>", '<equality><weld body1="slider"/>', "freedoms: 1 before, 0 after"),
-    ],
-)
-def test_another_machine_is_refused_by_name(
-    old: str, new: str, words: str, gripper: Path, tmp_path: Path
-) -> None:
-    trial = MotionTrial(engines()["mujoco"], Handed(rg.load(gripper), str(gripper)))
-    other = tmp_path / "other.xml"
-    other.write_text(gripper.read_text().replace(old, new))
-    after = Handed(rg.load(gripper), str(other))
-    if not words:
-        assert trial.compare(after).moved
-        return
-    with pytest.raises(rg.ModelError, match=words):
-        trial.compare(after)
 
 
 def test_an_engine_that_is_not_there_is_said(tmp_path: Path) -> None:
