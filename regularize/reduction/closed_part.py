@@ -14,13 +14,7 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Screw
-from regularize.mechanism.cycles import (
-    Cycle,
-    candidate_cycles,
-    independent,
-    summed_cycles,
-    walk,
-)
+from regularize.mechanism.cycles import Cycle, candidate_cycles, independent, summed_cycles, walk
 from regularize.mechanism.graph import (
     EdgeId,
     Graph,

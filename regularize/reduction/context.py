@@ -14,12 +14,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Coordinates, Direction, Point, Space, Transform
 from regularize.loops.assembly import CLOSED, Assembly, largest_error
-from regularize.loops.kinematics import (
-    LoopKinematics,
-    State,
-    center_and_length,
-    sized_loops,
-)
+from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, joined, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances

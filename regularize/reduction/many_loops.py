@@ -15,15 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import (
-    Array,
-    Coordinates,
-    Indices,
-    Mask,
-    Residual,
-    Space,
-    Transform,
-)
+from regularize.lie.arrays import Array, Coordinates, Indices, Mask, Residual, Space, Transform
 from regularize.loops.block_rows import BlockRows, Blocks, GramFactors
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
