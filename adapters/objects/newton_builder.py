@@ -253,6 +253,7 @@ class _Reading(Draft):
             damping = float(b.joint_target_kd[i]) if kind != "motor" else 0.0
             gains = ActuatorGains(stiffness or damping or None, stiffness, damping)
             name = joint.name if joint.freedoms == 1 else f"{joint.name}_{k}"
+            name = unique(name, {actuator.name for actuator in self.actuators})
             gains_of = None if kind == "motor" else gains
             self.actuators.append(
                 Actuator(name, joint.name, k, kind, gains=gains_of, source=joint.source)

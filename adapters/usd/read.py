@@ -78,6 +78,10 @@ def _read(path: str, stage: Any) -> Mechanism:
     for prim in prims:
         if str(prim.GetTypeName()).endswith("Joint") and prim not in joints:
             mesh(prim, reading)
+    for prim in prims:
+        if str(prim.GetTypeName()) in UNREAD:
+            words = f"{prim.GetTypeName()} `{prim.GetName()}` acts on joints and is not read"
+            reading.skip(words, reading.source(prim))
     read_motors(list(filter(is_motor, prims)), reading)
     _add_bodies(reading)
     _hold(reading)
@@ -167,6 +171,8 @@ class StageDocument(ObjectDocument):
         return source and Source(self.label, None, source.element)
 
 
+#: Types of prims that act on joints and are not read.
+UNREAD = ("NewtonActuator", "MjcTendon")
 PHYSX, NEWTON = "PhysxMimicJointAPI", "NewtonMimicAPI"
 GEAR, RACK = "PhysxPhysicsGearJoint", "PhysxPhysicsRackAndPinionJoint"
 #: Attribute of the ratio of a gear or rack, and relationships to its two joints.

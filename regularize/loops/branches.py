@@ -27,7 +27,7 @@ from regularize.loops.second_order import (
     vanishing_spaces,
 )
 from regularize.loops.touching import TangentCurve
-from regularize.tolerances import Tolerances
+from regularize.tolerances import EXACT, Tolerances
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +149,7 @@ class BranchPoint:
     def _curve(self) -> TangentCurve | None:
         """Motions along the one tangent where two velocities leave one square; None elsewhere."""
         twice = self.here.motions.shape[1] == 2 and self.here.kernel.shape[1] == 1
+        twice &= self.tolerances.closed <= EXACT.closed  # terms of high order are small
         return TangentCurve(self.loops, self.q, self.here) if twice else None
 
     @property

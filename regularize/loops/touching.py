@@ -123,7 +123,8 @@ class TangentCurve:
                 scale = REACH ** (1.0 - float(w))
                 found_here += [HalfBranch(side, float(c) * scale, w) for c in real]
             at = end
-        return Touching(_paired(halves), 2 + points[0])
+        pairs = _paired(halves)
+        return None if pairs is None else Touching(pairs, 2 + points[0])
 
     def reached(self, half: HalfBranch) -> Coordinates:
         """Return configurations on a half branch, the farthest first, shape (h, n)."""
@@ -155,8 +156,11 @@ class TangentCurve:
         return np.asarray(q[closed])
 
 
-def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, HalfBranch]]:
-    """Join half branches: s = u^d for the exponent n / d goes on to the other sign of u."""
+def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, HalfBranch]] | None:
+    """Join half branches: s = u^d for the exponent n / d goes on to the other sign of u.
+
+    None where a half has no other one.
+    """
     pairs, waiting = [], [*halves[1.0], *halves[-1.0]]
     while waiting:
         first = waiting.pop(0)
@@ -165,7 +169,7 @@ def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, Hal
         rest = [h for h in waiting if (h.side, h.w) == (side, first.w)]
         other = min(rest, key=lambda h: abs(h.c - c), default=None)
         if other is None:
-            continue
+            return None
         waiting.remove(other)
         pairs.append((first, other))
     return pairs

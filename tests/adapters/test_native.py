@@ -97,7 +97,8 @@ def test_every_field_is_kept_bit_for_bit(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     assert adapters()["json"].load_writer()(everything(), path) == ()
     other = read(path)
-    assert_identical(everything(), other)
+    # How precisely a file is written is a fact of each file.
+    assert_identical(everything(), replace(other, reading=None))
     assert (str(other.path), other.format) == (str(path), "json")
 
 

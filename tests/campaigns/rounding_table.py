@@ -240,7 +240,7 @@ def main(arguments: list[str]) -> int:
             rng = np.random.default_rng(k)
             exact = massive(turned(drawn(k, (*FAMILIES, *OTHERS)), rng))
             ways = [(exact, style, "rounded") for style in STYLES]
-            ways += [(deviating(exact, by, rng), "4f", f"off by {by}") for by in DEVIATIONS]
+            ways += [(deviating(exact, by, rng), "5f", f"off by {by}") for by in DEVIATIONS]
             for i, (mechanism, style, words) in enumerate(ways):
                 format = formats[(k + i) % len(formats)]
                 result, what = judged(mechanism, format, style, Path(folder))

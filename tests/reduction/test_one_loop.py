@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import screws
 from random_mechanisms import random_single_loop
-from test_other_lengths import named
 from test_shaky import Build, each
 
 import regularize as rg
@@ -126,9 +125,10 @@ def by_axes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadrupteron", "mobility/four_ruu", "mobility/four_prrrr"])
 @pytest.mark.usefixtures("by_axes_alone")
-def test_legs_that_only_need_parallel_axes_are_not_paradoxical(name: str) -> None:
-    topological, paradoxical, tried = named(rg.load(ASSETS / f"{name}.urdf"))
-    assert (topological, paradoxical) == (2, 0) and tried > 0
+def test_legs_that_only_need_parallel_axes_keep_their_rows_for_all_lengths(name: str) -> None:
+    report = rg.check(rg.load(ASSETS / f"{name}.urdf")).as_dict()
+    assert report["redundancy"]["topological"] == 0
+    assert report["reduction"]["same_relations"] == 2 and report["reduction"]["lengths_tried"] > 0
 
 
 @pytest.mark.slow
@@ -136,11 +136,12 @@ def test_legs_that_only_need_parallel_axes_are_not_paradoxical(name: str) -> Non
 def test_the_words_say_how_it_was_told() -> None:
     held = str(rg.check(rg.load(ASSETS / "quadrupteron.urdf")))
     assert "redundant for all lengths tried (4 sets" in held.replace("\n", " ")
-    assert "2 topological (all lengths tried)" in held and "paradoxical" not in held
+    assert "2 by relations of the axes (all lengths tried)" in " ".join(held.split())
+    assert "paradoxical" not in held and "topological" not in held
     (why,) = rg.check(rg.load(ASSETS / "mobility" / "four_ruu.urdf")).as_dict()["why"]
-    assert "as long as axes stay parallel: those of `A1`, `B1`, `E1`, `A2`" in why["text"]
-    ring = rg.load(ASSETS / "mobility" / "wunderlich_12_bar.urdf")
-    special = str(rg.check(ring)).replace("\n", " ")
+    assert "among them parallel: those of `A1`, `B1`, `E1`, `A2`" in why["text"]
+    bars = rg.load(ASSETS / "mobility" / "dixon_first.urdf")
+    special = str(rg.check(bars)).replace("\n", " ")
     assert "not with 4 other sets of lengths" in special
     assert "1 paradoxical (these lengths only)" in special
 

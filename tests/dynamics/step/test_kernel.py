@@ -442,4 +442,4 @@ def test_the_quick_tests_of_the_kernel_pass_under_sanitizers(tmp_path: Path) -> 
     ran = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     passed = re.search(r"(\d+) passed", ran.stdout)
-    assert passed and int(passed[1]) > 30
+    assert passed and int(passed[1]) > 20
