@@ -6,7 +6,7 @@ import importlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partialmethod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -83,17 +83,14 @@ class Adapter:
             raise UnknownFormat(self.name, [a.name for a in adapters().values() if a.writer])
         return self._load(self.writer)
 
-    def load_rewriter(self) -> Callable[..., Any] | None:
-        """Import the rewriter; None where there is none; raises ``MissingExtra``."""
-        return None if self.rewriter is None else self._load(self.rewriter)
+    def _named(self, field: str) -> Callable[..., Any] | None:
+        """Import what a field names; None where it names nothing; raises ``MissingExtra``."""
+        target = getattr(self, field)
+        return None if target is None else self._load(target)
 
-    def load_patcher(self) -> Callable[..., Any] | None:
-        """Import the patcher; None where there is none; raises ``MissingExtra``."""
-        return None if self.patcher is None else self._load(self.patcher)
-
-    def load_document(self) -> Callable[..., Any] | None:
-        """Import the class that writes objects to files; None if objects are changed in place."""
-        return None if self.document is None else self._load(self.document)
+    load_rewriter = partialmethod(_named, "rewriter")
+    load_patcher = partialmethod(_named, "patcher")
+    load_document = partialmethod(_named, "document")
 
     def _load(self, target: str) -> Callable[..., Any]:
         if self.module is not None and self.extra is not None and not self.installed:

@@ -165,11 +165,9 @@ class Draft:
 
     def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
         """Add a joint by which a body moves freely from its place."""
-        name, T = self.joint_name(name), np.asarray(T_ground_base)
-        joint = Joint(
-            name, self.ground, base, "free", np.eye(6), T, source=self.bodies[base].source
-        )
-        self.joints[name] = joint
+        name, source = self.joint_name(name), self.bodies[base].source
+        ends = (self.ground, np.asarray(T_ground_base)), (base, IDENTITY)
+        joint = self.joints[name] = joint_between(name, "free", *ends, source=source)
         return joint
 
     def let_float(self) -> None:
@@ -198,11 +196,8 @@ class Draft:
         children = {joint.child for joint in self.joints.values() if not joint.closure}
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
         first = {name: k for k, name in reversed([*enumerate(order)])}
-        parts = {}
         for members in self.connected().groups():
             part = [name for name in members if name in self.bodies]
-            parts[part[0]] = part
-        for part in [parts[name] for name in self.bodies if name in parts]:
             if self.ground in part:
                 continue
             base = min(part, key=first.__getitem__)

@@ -19,7 +19,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from regularize.lie import screw
 from regularize.lie.arrays import Direction, Space
 from regularize.lie.screw import IDENTITY, axis_of, helical, prismatic, revolute, transform
 from regularize.mechanism.joint import Joint, JointDynamics, joint_position, motion
@@ -94,22 +93,16 @@ def serial(joint: Joint) -> list[Joint]:
         else:
             kind, screw = "helical", helical(direction, np.zeros(3), pitch)
         child = joint.child if last else f"{joint.name}/{k + 1}"
-        parts.append(
-            Joint(
-                joint.name if joint.freedoms == 1 else f"{joint.name}_{k + 1}",
-                parent,
-                child,
-                kind,
-                screw * size,
-                T @ place,
-                (joint.T_child_joint if last else np.eye(4)) @ place,
-                q[k : k + 1],
-                joint.actuated,
-                limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
-                source=joint.source,
-                dynamics=joint.dynamics.taken([k]),
-            )
+        part = Joint(
+            joint.name if joint.freedoms == 1 else f"{joint.name}_{k + 1}",
+            *(parent, child, kind, screw * size, T @ place),
+            (joint.T_child_joint if last else np.eye(4)) @ place,
+            *(q[k : k + 1], joint.actuated),
+            limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
+            source=joint.source,
+            dynamics=joint.dynamics.taken([k]),
         )
+        parts.append(part)
         parent, T = child, np.eye(4)
     return parts
 
@@ -156,11 +149,8 @@ def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Space]:
     kind = _kind(free)
     if kind in ("spherical", "fixed", "free"):
         return kind, joint_screws(kind)
-    columns = []
-    for name in free:
-        axis = np.eye(3)[AXES.index(name[-1])]
-        columns.append(screw.prismatic(axis) if name.startswith("trans") else screw.revolute(axis))
-    return kind, np.column_stack(columns)
+    made = {"trans": prismatic, "rot": revolute}
+    return kind, np.column_stack([made[n[:-1]](np.eye(3)[AXES.index(n[-1])]) for n in free])
 
 
 def _kind(free: Sequence[str]) -> str:
@@ -200,9 +190,8 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
         # A screw is a hinge and a slide along it that mimics the hinge.
         between = f"{part.name}/slide"
         hinge, slide = (joint_screws(k, axis_in_frame(part)) for k in ("revolute", "prismatic"))
-        result.append(
-            replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=IDENTITY)
-        )
+        turning = replace(part, child=between, kind="revolute", T_child_joint=IDENTITY)
+        result.append(replace(turning, screws=hinge))
         slides[slide_name(part.name)] = (part.name, pitch_of(part))
         result.append(
             replace(

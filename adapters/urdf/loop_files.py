@@ -52,7 +52,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,6 +71,8 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 
 CLOSURES = {word: kind for kind, word in GEPETTO.items()}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
+#: A file of closing joints; whether the one beside a model is read; None: if there is one.
+Loops: TypeAlias = str | os.PathLike[str] | bool | None
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 
@@ -113,8 +115,9 @@ def retype(root: Value, draft: UrdfDraft) -> None:
             letters = "XY" if written == "CARDAN" else written[-2:]
             first, second = (np.eye(3)["XYZ".index(letter)] for letter in letters)
             kind, screws = "universal", joint_screws("universal", first, second)
-        joint = replace(joint, position=np.zeros(0), limits=None, dynamics=JointDynamics())
-        draft.joints[joint.name] = replace(joint, kind=kind, screws=screws)
+        nothing: dict[str, Any] = {"position": np.zeros(0), "limits": None}
+        nothing["dynamics"] = JointDynamics()
+        draft.joints[joint.name] = replace(joint, kind=kind, screws=screws, **nothing)
     if root.get("name_mot") is None:
         return
     motors = root.each("name_mot")
@@ -340,7 +343,7 @@ class LoopFile:
     close: Callable[[UrdfDraft], None]
 
 
-def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
+def find(path: str, loops: Loops) -> list[LoopFile]:
     """Return the files of loops, of which the first is read; by default those beside the model."""
     if loops is False:
         return []

@@ -294,13 +294,12 @@ def add_shape(link: Any, shape: Geometry) -> None:
 def add_limit(element: Any, joint: Joint) -> None:
     """Add bounds of a joint of one freedom; URDF has no inf: open ones are the largest number."""
     limits = joint.limits or JointLimits.of([-np.inf, np.inf])
+    endless = element.get("type") == "continuous"
+    if endless and limits.effort is None and limits.velocity is None:
+        return
     bounds: dict[str, Any] = {}
-    if limits.lower is not None:
+    if limits.lower is not None and not endless:
         bounds = {"lower": limits.lower, "upper": limits.upper}
-    if element.get("type") == "continuous":
-        if limits.effort is None and limits.velocity is None:
-            return
-        bounds = {}
     for what in ("effort", "velocity"):
         stated = getattr(limits, what)
         bounds[what] = [np.inf] if stated is None else stated
