@@ -167,7 +167,8 @@ def gathered(lines: Iterable[str]) -> Iterator[str]:
             continue
         told = set(re.findall("`([^`]*)`", first))
         quoted = ([n for n in re.findall("`([^`]*)`", line) if n not in told] for line in rest)
-        yield f"  likewise {len(rest)} more: {names([n[0] for n in quoted if n])}"
+        others = names([n[0] for n in quoted if n])
+        yield f"  likewise {len(rest)} more" + (f": {others}" if others else "")
 
 
 def names(entries: Iterable[str], most: int = LISTED) -> str:

@@ -117,7 +117,8 @@ class MjcfSections(ChangedFile):
             for key in ("site1", "site2"):
                 for site in root.iterfind(f"worldbody//site[@name='{row.get(key)}']"):
                     body = site.getparent().get("name") or self.before.ground
-                    self.add(self.bodies[body], text_of(site))
+                    if body in self.bodies:  # a new body is written with its sites
+                        self.add(self.bodies[body], text_of(site))
             for tendon in root.iterfind(f"tendon/fixed[@name='{row.get('tendon1')}']"):
                 self.put("tendon", text_of(tendon))
             self.put("equality", text_of(row))
