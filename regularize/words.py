@@ -216,12 +216,7 @@ def noise_words(tolerances: Tolerances) -> str:
 
 
 def nearness_words(distance: float) -> str:
-    """Say how near joints must be to those of a model; ``exactly`` within rounding.
-
-    Example:
-        >>> nearness_words(3e-9), nearness_words(2e-16)
-        ('within 3e-09 of these', 'exactly as these')
-    """
+    """Return ``within 3e-09 of these``, or within rounding ``exactly as these``, of joints."""
     return f"within {distance:.0e} of these" if distance >= NEGLIGIBLE else "exactly as these"
 
 

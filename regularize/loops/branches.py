@@ -96,10 +96,7 @@ def within(tangent: BranchTangent, larger: Sequence[BranchTangent], bent: float 
 
 
 class BranchPoint:
-    """The branches that meet at one configuration (n,) of loops whose closure has this rank there.
-
-    ``ranks`` gives the ranks of the closure equations at other configurations (N, n).
-    """
+    """The branches that meet at one configuration (n,); ``ranks`` gives the rank at others."""
 
     def __init__(
         self,
@@ -122,12 +119,7 @@ class BranchPoint:
     def branches(
         self, radius: float = 1.0, halves: int = 6
     ) -> tuple[tuple[LocalBranch, ...], bool]:
-        """Find the branches, those of higher mobility first, and say whether these are all.
-
-        The search begins at the scaled distance ``radius``. Branches are told apart near the branch
-        point, after halving the distance has led to the same branch several times; those that touch
-        by the series of the closure along their tangent.
-        """
+        """Find the branches, those of higher mobility first, and say whether these are all."""
         touching = self._touching()
         if touching is not None:
             return touching, True
@@ -182,12 +174,7 @@ class BranchPoint:
         return tuple(branches)
 
     def _are_all(self, freedoms: Sequence[int | None], ways: Sequence[Rates]) -> bool:
-        """Return whether terms of second order leave no room for branches other than these.
-
-        That holds if the forms vanish on linear spaces only, with multiplicity one, and each space
-        is the tangent of one branch. All branches may share directions on which every form is zero,
-        if motions follow all of these and the rank does not change along them.
-        """
+        """Return whether forms vanish on linear spaces only, each tangent to one branch."""
         kernel, across, forms = self._across()
         d = kernel.shape[1]
         if d and not self._same_rank_near(kernel):
@@ -259,11 +246,7 @@ class BranchPoint:
         return [*apart, *curved.values()]
 
     def _clear(self, q: Coordinates, ways: Rates) -> list[BranchTangent]:
-        """Return one tangent for each followed motion, taken near the branch point.
-
-        It is taken as near as its rank and its freedoms can be decided there. Configurations and
-        scaled displacements to them have the shape (h, N, n), the farthest first.
-        """
+        """Return a tangent of each followed motion, as near the branch point as it is decided."""
         # Forms of second order tell what moves from what is shaky all along a branch. They fade on
         # the way back, those of branches that part at a high order first.
         h, count = q.shape[:2]
@@ -333,11 +316,7 @@ class BranchPoint:
         return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
 
     def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Coordinates, Rates]:
-        """Follow infinitesimal motions (N, k) and their opposites up to a scaled radius.
-
-        Where that fails the radius is halved. Returned are configurations and the scaled
-        displacements to them, shape (halves + 1, motions that were followed, n).
-        """
+        """Follow motions (N, k) and their opposites, nearer where that fails; (h, M, n)."""
         # Exactly along the tangent of a cusp no correction leads to either side.
         beside = motions + 0.02 * self.rng.normal(size=motions.shape)
         directions = beside @ self.here.motions.T
@@ -353,10 +332,7 @@ class BranchPoint:
         return q, ways
 
     def _drawn_back(self, steps: Rates, halves: int) -> tuple[Coordinates, Rates, Mask]:
-        """Take scaled steps (N, n) and halve them repeatedly; return those that stay on one branch.
-
-        A step stays on one branch if half of it always ends near half of its displacement.
-        """
+        """Take scaled steps (N, n), halve them repeatedly; return those that stay on a branch."""
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))
         for i in range(halves + 1):

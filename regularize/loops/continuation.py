@@ -98,10 +98,7 @@ class Continuation:
         return reached
 
     def departed(self, q: Coordinates, step: Rates) -> Stepped:
-        """Step away from a branch point along scaled tangents (N, n); project by all equations.
-
-        A step is good if two half steps lead to the same end.
-        """
+        """Step away from branch points by all equations; good is where two half steps agree."""
         result = self.corrected(step, moved(self.constraints, q, step), self.held)
         half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
         length = np.max(np.abs(step), axis=1, initial=0.0)[:, None]
@@ -155,11 +152,7 @@ class Continuation:
 
 
 def same_side(before: Jacobian, after: Jacobian, singular: float) -> Mask:
-    """Return whether a determinant keeps its sign between neighbours: no singularity is passed.
-
-    Derivatives by the dependent coordinates are (N, m, d). Where these coordinates are not
-    determined in the first place, the answer is yes.
-    """
+    """Return whether determinants of (N, m, d) keep their sign, or were not determined before."""
     m, d = before.shape[1:]
     if m < d or d == 0:
         return np.ones(len(before), dtype=bool)
@@ -182,11 +175,7 @@ def random_walks(
     stride: float = 0.4,
     shortest: float = 1e-2,
 ) -> Coordinates:
-    """Make random walks from a configuration (nq,); return configurations after each step.
-
-    The result has the shape (steps, walkers, nq). Strides are the largest change of a coordinate
-    in radians or lengths; a walker that cannot step stays.
-    """
+    """Return configurations after each step of random walks from one, (steps, walkers, nq)."""
     q = np.repeat(start[None], walkers, axis=0)
     shape = (walkers, len(continuation.constraints.units))
     # With one freedom there are two directions, and equal strides would lead to the same places.
@@ -242,11 +231,7 @@ def drive(
     stride: float = 0.25,
     shortest: float = 1e-7,
 ) -> Arrived:
-    """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow.
-
-    Where steps get shorter than ``shortest``, a singularity was met, or the loops cannot be closed
-    any further.
-    """
+    """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow."""
     q, columns = np.array(q, dtype=np.float64), list(columns)
     units = continuation.constraints.units[columns]
     origin = q[:, columns]

@@ -169,11 +169,7 @@ class LoopKinematics(LoopTree):
         return State(q, T_world, screws, T_chord, T_target)
 
     def poses(self, q: Coordinates) -> tuple[Transform, Transform | None]:
-        """Return motions of edges, (N, edges, 4, 4), and frames of coordinates, (N, n, 4, 4).
-
-        The latter are the frames in which the coordinates' screws are constant; None where each
-        edge has one coordinate, whose frame is that of the edge.
-        """
+        """Return motions of edges (N, E, 4, 4), and the screws' frames if these are others."""
         if self._alone:
             return self._screws[0].motions(q), None
         moved = np.zeros((len(q), len(self.edges), 4, 4))
@@ -348,11 +344,7 @@ def _rotation_error(state: State) -> Array:
 def center_and_length(
     loops: LoopKinematics, q: Coordinates | State, edges: Iterable[EdgeId] | None = None
 ) -> tuple[Point, float]:
-    """Return the centre of the joint frames of some edges and their largest distance from it.
-
-    Axes that meet in one point have no lengths between them but errors: where frames are no further
-    apart, the size is that of the bodies, or 1 m where nothing tells it.
-    """
+    """Return the centre of joint frames and their largest distance from it, or the bodies' size."""
     edges = loops.edges if edges is None else list(edges)
     places = [loops._place[e] for e in edges]
     state = q if isinstance(q, State) else loops.state(q)

@@ -271,10 +271,7 @@ def moved(constraints: ConstraintSet, q: Coordinates, step: Rates) -> Coordinate
 def retracted(
     loops: LoopKinematics, q: Coordinates, steps: Rates, held: Mask | None = None
 ) -> tuple[Coordinates, Rates, Mask]:
-    """Project the ends of scaled steps (N, n) from a closed configuration (n,) onto the loops.
-
-    Returned are the configurations, the scaled displacements to them, and which are closed.
-    """
+    """Project scaled steps (N, n) from one place; return ends, ways, and which are closed."""
     start = np.repeat(q[None], len(steps), axis=0)
     rows = loops.jacobian(loops.state(q)) * loops.units
     ranks = np.repeat(ranks_of(rows, EXACT.rank, held), len(steps))

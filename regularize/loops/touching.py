@@ -157,10 +157,7 @@ class TangentCurve:
 
 
 def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, HalfBranch]] | None:
-    """Join half branches: s = u^d for the exponent n / d goes on to the other sign of u.
-
-    None where a half has no other one.
-    """
+    """Join half branches, s = u^d for the exponent n / d; None where a half has no other one."""
     pairs, waiting = [], [*halves[1.0], *halves[-1.0]]
     while waiting:
         first = waiting.pop(0)

@@ -187,10 +187,7 @@ def _shortest_paths(
     radius: int,
     most: int,
 ) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
-    """Return length and chains of one shortest path from the root to each branch node in reach.
-
-    Paths end where more chains than ``most`` meet.
-    """
+    """Return length and chains of one shortest path from the root to each node in reach."""
     paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
     queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
     while queue:

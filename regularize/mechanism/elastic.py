@@ -102,11 +102,7 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Find equal point masses that supply the part of the mass matrix that is not ``taken``.
-
-        Returned are the mass of a point, places about the first end (p, 3), and motions by the
-        elastic coordinates (p, 3, e).
-        """
+        """Return mass, places (p, 3), motions (p, 3, e) of points for what is not ``taken``."""
         remaining = self.mass - taken
         rigid, count = _rigid("", remaining[:6, :6]), len(remaining) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix

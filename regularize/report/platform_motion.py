@@ -69,11 +69,7 @@ class PlatformMotion:
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """Find the platforms on each component that meets at the assembled pose.
-
-    ``bodies`` move as ``moving`` says; there is no entry where configurations on a component do not
-    agree, or components are too many to be listed.
-    """
+    """Find the platforms on each component at the pose, unless these are too many to be listed."""
     count = len(reduction.components)
     if count == 1:
         return tuple(_platforms(reduction, bodies))
