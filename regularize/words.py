@@ -59,8 +59,7 @@ def _axis_words(data: bytes) -> str:
         return "XYZ"[leading]
     if tilt < SLIGHT:
         return f"{'XYZ'[leading]} tilted by {tilt * 1e3:.2g} mrad"
-    if unit[leading] < 0:
-        unit = -unit
+    unit = unit * np.sign(unit[leading])
     return "(" + ", ".join(f"{x + 0.0:.3g}" for x in np.round(unit, 3)) + ")"
 
 

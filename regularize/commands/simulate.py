@@ -99,9 +99,9 @@ def table(path: Path) -> tuple[list[float], list[float]]:
             try:
                 values = [float(entry) for entry in row[:2]]
             except ValueError:
-                if number == 0:
-                    continue
-                raise
+                if number:
+                    raise
+                continue
             if len(values) < 2:
                 raise ValueError(f"row {number + 1} has one column")
             for column, value in zip(columns, values, strict=True):
@@ -143,16 +143,10 @@ def run(arguments: argparse.Namespace) -> int:
     options = stepped(arguments)
     options["drive"] = driven
     options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
-    with delayed_progress(f"simulating {duration:g} s") as progress:
-        options["progress"] = progress
+    with delayed_progress(f"simulating {duration:g} s") as options["progress"]:
+        loads = {"torques": torques, "rates": rates}
         motion = simulate(
-            mechanism,
-            duration=duration,
-            torques=torques,
-            rates=rates,
-            rtol=rtol,
-            solver=solver,
-            **options,
+            mechanism, duration=duration, rtol=rtol, solver=solver, **loads, **options
         )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
         if path is not None:

@@ -116,14 +116,12 @@ class BranchPoint:
         """Infinitesimal motions on which all second-order forms vanish, in their basis, (N, k)."""
         return cone(self.here.forms, self.here.level, self.rng)
 
-    def branches(
-        self, radius: float = 1.0, halves: int = 6
-    ) -> tuple[tuple[LocalBranch, ...], bool]:
+    def branches(self) -> tuple[tuple[LocalBranch, ...], bool]:
         """Find the branches, those of higher mobility first, and say whether these are all."""
         touching = self._touching()
         if touching is not None:
             return touching, True
-        groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
+        groups = self._distinct(grouped(self._clear(*self._followed(self.cone, 6))))
         candidates = [(members, self._best(members)) for members in groups]
         branches, ways = [], []
         for members, local in candidates:
@@ -207,7 +205,7 @@ class BranchPoint:
         # Ranks that rise slowly are seen far away.
         directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return self._followed(directions, 1.0, 3)[0]
+        return self._followed(directions, 3)[0]
 
     def _same_rank_near(self, kernel: Array) -> bool:
         """Return whether the rank near here, along the kernel's directions, is the one here."""
@@ -288,11 +286,9 @@ class BranchPoint:
         return min(answers, key=lambda local: EVIDENCE.index(local.evidence))
 
     def single(self, mobility: int | None) -> bool:
-        """Return whether only one component passes through here, with the same rank all along it.
-
-        Where a self-stress forbids all velocities but ``mobility`` of them, another component would
-        have to begin along these, and the rank would rise there.
-        """
+        """Return whether only one component passes through here, with the same rank along it."""
+        # Where a self-stress forbids all velocities but these, others would begin along them, and
+        # the rank would rise there.
         kernel, _, forms = self._across()
         if kernel.shape[1] != mobility or definite(forms, self.here.level) is None:
             return False
@@ -312,15 +308,15 @@ class BranchPoint:
         ended = [order for order in orders if order is not None]
         if not orders or len(ended) < len(orders):
             return None
-        evidence = next(text for text in EVIDENCE if text == f"order {max(ended)}")
+        evidence = EVIDENCE[EVIDENCE.index("order 3") - 3 + max(ended)]
         return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
 
-    def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Coordinates, Rates]:
+    def _followed(self, motions: Array, halves: int) -> tuple[Coordinates, Rates]:
         """Follow motions (N, k) and their opposites, nearer where that fails; (h, M, n)."""
         # Exactly along the tangent of a cusp no correction leads to either side.
         beside = motions + 0.02 * self.rng.normal(size=motions.shape)
         directions = beside @ self.here.motions.T
-        seeds = radius * np.vstack([directions, -directions])
+        seeds = np.vstack([directions, -directions])
         parts = []
         for _ in range(5):
             *reached, good = self._drawn_back(seeds, halves)

@@ -58,10 +58,7 @@ class Continuation:
     """Steps along the solutions of a constraint set; the velocities in ``held`` stay zero."""
 
     def __init__(
-        self,
-        constraints: ConstraintSet,
-        tolerances: Tolerances = EXACT,
-        held: Mask | None = None,
+        self, constraints: ConstraintSet, tolerances: Tolerances = EXACT, held: Mask | None = None
     ) -> None:
         self.constraints, self.tolerances = constraints, tolerances
         self.held = np.zeros(len(constraints.units), dtype=bool) if held is None else held
@@ -196,11 +193,9 @@ def random_walks(
             short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
             departing = not short.good.any()
         while len(again):
-            at, step = q[again], strides[again] * heading[again]
-            if departing:
-                reached = continuation.departed(at, step)
-            else:
-                reached = continuation.step(at, step, ranks[again])
+            way = q[again], strides[again] * heading[again]
+            departed = continuation.departed
+            reached = departed(*way) if departing else continuation.step(*way, ranks[again])
             stepped, good = again[reached.good], reached.good
             q[stepped] = reached.q[good]
             ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]

@@ -271,11 +271,8 @@ class LoopKinematics(LoopTree):
         return self._with_couplings(np.swapaxes(rows, -1, -2), state.q)
 
     def jacobian(self, state: State, incidence: Array | None = None) -> Jacobian:
-        """Return the twists around each loop, about ``center``, lengths scaled; then couplings.
-
-        Other independent loops than those of the chords may be given by the signs of coordinates
-        in them, (L, n): short loops are better conditioned.
-        """
+        """Return the twists around each loop, about ``center``, lengths scaled; then couplings."""
+        # Other loops, by signs (L, n) of coordinates in them, may be better conditioned.
         signs = self.incidence if incidence is None else incidence
         rows = signs[:, None] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
@@ -388,11 +385,7 @@ def sized_loops(
     *,
     length: float | None = None,
 ) -> LoopKinematics:
-    """Return kinematics with lengths by the size of the edges at q (or ``length``) and its centre.
-
-    By default all edges take part with the graph's own tree; q are the coordinates of all joints or
-    of the edges alone.
-    """
+    """Return kinematics sized at q, of all joints or the edges: by these, or with ``length``."""
     every = tuple(graph.every_edge if edges is None else edges)
     preferred = frozenset(graph.tree if tree is None else tree)
     kept = every, tuple(e for e in every if e in preferred)

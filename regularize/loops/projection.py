@@ -220,7 +220,6 @@ def approach(
     *,
     held: Mask | None = None,
     tolerances: Tolerances = EXACT,
-    steps: int = 100,
 ) -> Coordinates:
     """Bring configurations (N, nq) near the manifold by damped steps of least squares."""
     q = np.array(q, dtype=np.float64)
@@ -236,7 +235,7 @@ def approach(
         return q
     jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     identity = np.eye(int(free.sum()))
-    for _ in range(steps):
+    for _ in range(100):
         # Newton's method takes over where the errors are small against their square root.
         active = active[(square[active] > tolerances.closed) & (damping[active] < 1e10)]
         if not len(active):
@@ -314,12 +313,9 @@ def least_norm(
     held: Mask | None = None,
     ranks: Indices | None = None,
 ) -> Array:
-    """Return the shortest solutions (N, n) of equations (N, m, n), least squares where none is.
-
-    Right-hand sides are (N, m), or (N, m, k) for k solutions each. Singular values below the
-    fraction ``singular`` of the largest, or beyond the number ``ranks``, are not divided by;
-    unknowns that are held stay zero. Well-conditioned systems are solved without decomposition.
-    """
+    """Return the shortest solutions (N, n) of equations (N, m, n), least squares where none is."""
+    # Singular values below the fraction ``singular`` of the largest, or beyond the number
+    # ``ranks``, are not divided by. Right-hand sides may be (N, m, k), for k solutions each.
     if not isinstance(matrices, np.ndarray):
         rank = matrices.shape[0]
         if values.ndim == 2 and not (held is not None and held.any()):

@@ -94,14 +94,12 @@ def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> Seco
 
 
 def definite(forms: Forms, level: float) -> Array | None:
-    """Return unit weights of a positive definite combination of forms, or None if none was found.
-
-    One exists exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
-    unit vectors t, and then the point of the hull nearest to zero is one.
-    """
-    # It is approached from within: among the points so far it is a problem of least squares without
-    # negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is that of the
-    # eigenvector in which its combination is smallest (Gilbert 1966).
+    """Return unit weights of a positive definite combination of forms, None if none was found."""
+    # One exists exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
+    # unit vectors t: the point nearest to zero. It is approached from within: among the points so
+    # far it is a problem of least squares without negative unknowns (Lawson and Hanson 1974,
+    # chapter 23), and the next point is that of the eigenvector in which its combination is
+    # smallest (Gilbert 1966).
     p, k = forms.shape[:2]
     if p == 0 or k == 0:
         return None
@@ -281,12 +279,8 @@ class Jets:
             remainder = self.remainder(series)
             error = stresses.T @ remainder
             size = 1.0 + float(np.max(np.abs(remainder), initial=0.0))
-            effect = np.array(
-                [
-                    stresses.T @ self.remainder([*series[:-1], series[-1] + motion]) - error
-                    for motion in motions.T
-                ]
-            ).T
+            others = [[*series[:-1], series[-1] + motion] for motion in motions.T]
+            effect = np.array([stresses.T @ self.remainder(other) - error for other in others]).T
             u, s, vt = np.linalg.svd(effect, full_matrices=False)
             felt = int(np.sum(s > self.here.level))
             if felt < len(direction) - 1:

@@ -103,10 +103,8 @@ def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
 
 
 def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[float]:
-    """Return the largest distances between joints on one body, in metres.
-
-    Of axes from each other; of frames along them, with and without slides; of parallel axes.
-    """
+    """Return the largest distances in metres between joints on one body."""
+    # Of axes from each other; of frames along them, with and without slides; of parallel axes.
     rigid = {} if all(edge.freedoms for edge in edges) else _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))

@@ -126,11 +126,7 @@ class Reading:
         return {
             "as": self.as_,
             "precision": [each.as_dict() for each in self.precision],
-            "moved": {
-                "translation_m": translation,
-                "rotation_rad": rotation,
-                "share": self.share,
-            },
+            "moved": {"translation_m": translation, "rotation_rad": rotation, "share": self.share},
             "letter": None if self.letter is None else dict(vars(self.letter)),
         }
 
