@@ -144,9 +144,14 @@ def run(arguments: argparse.Namespace) -> int:
     options["drive"] = driven
     options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
     with delayed_progress(f"simulating {duration:g} s") as options["progress"]:
-        loads = {"torques": torques, "rates": rates}
         motion = simulate(
-            mechanism, duration=duration, rtol=rtol, solver=solver, **loads, **options
+            mechanism,
+            duration=duration,
+            torques=torques,
+            rates=rates,
+            rtol=rtol,
+            solver=solver,
+            **options,
         )
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
         if path is not None:

@@ -169,7 +169,7 @@ def random_walks(
     walkers: int,
     steps: int,
     rng: np.random.Generator,
-    stride: float = 0.4,
+    stride: float = 0.4,  # largest change of a coordinate, radians or lengths
     shortest: float = 1e-2,
 ) -> Coordinates:
     """Return configurations after each step of random walks from one, (steps, walkers, nq)."""
@@ -224,7 +224,7 @@ def drive(
     target: Coordinates,
     *,
     stride: float = 0.25,
-    shortest: float = 1e-7,
+    shortest: float = 1e-7,  # steps that get shorter meet a singularity, or loops that open
 ) -> Arrived:
     """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow."""
     q, columns = np.array(q, dtype=np.float64), list(columns)

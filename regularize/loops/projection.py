@@ -138,30 +138,15 @@ def project(
     constraints: ConstraintSet,
     q: Coordinates,
     *,
-    held: Mask | None = None,
-    damped: bool = False,
+    held: Mask | None = None,  # velocities that stay zero
+    damped: bool = False,  # whether the configurations may be far away
     tolerances: Tolerances = EXACT,
-    until: float | None = None,
-    nearby: Array | None = None,
-    ranks: Indices | None = None,
-    steps: int = 40,
+    until: float | None = None,  # errors at which no further step is made
+    nearby: Array | None = None,  # first corrections beyond which another solution is meant
+    ranks: Indices | None = None,  # how many equations are solved, the clearest; else all
+    steps: int = 40,  # near a double root each only halves the distance
 ) -> Projected:
-    """Bring configurations onto the manifold, those far away by damped steps at first.
-
-    Args:
-        constraints: The equations.
-        q: Configurations, shape (N, nq).
-        held: Velocities that stay zero.
-        damped: Whether the configurations may be far away.
-        tolerances: What counts as closed, and which singular values are noise.
-        until: Errors at which no further step is made; by default a tenth of what counts as closed
-            where numbers are exact.
-        nearby: Lengths of the first corrections, scaled, beyond which a projection is given up as
-            one to another solution; so are those that do not contract. By default none is.
-        ranks: Number of equations that are solved at each, the clearest ones. By default all that
-            are independent.
-        steps: Largest number of Newton steps: near a double root each only halves the distance.
-    """
+    """Bring configurations (N, nq) onto the manifold, those far away by damped steps at first."""
     q = np.array(q, dtype=np.float64)
     if damped:
         q = approach(constraints, q, held=held, tolerances=tolerances)

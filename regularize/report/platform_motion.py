@@ -75,8 +75,8 @@ def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[Platf
         return tuple(_platforms(reduction, bodies))
     found = list[PlatformMotion]()
     for component in range(1, count + 1) if bodies and count <= LISTED else ():
-        for platform in _platforms(reduction, moving(reduction, component)):
-            found.append(replace(platform, component=component, only=False))
+        there = _platforms(reduction, moving(reduction, component))
+        found += [replace(platform, component=component, only=False) for platform in there]
     return tuple(found)
 
 
