@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.input_files import read_bytes
+from regularize.adapters.common.input_files import opened_once, read_bytes
 from regularize.adapters.common.precision import rounding_of, with_levels
 from regularize.adapters.common.validation import validated, with_external_files
 from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapters, readable
@@ -45,6 +45,7 @@ def by_content(source: str | bytes) -> list[Adapter]:
     return [a for a in adapters().values() if a.reader and a.sniff and a.sniff(head)]
 
 
+@opened_once()
 def read(
     source: str | os.PathLike[str],
     *,

@@ -94,10 +94,7 @@ ROOM = 65536
 
 
 class ConfigurationFinder:
-    """Finds all configurations of a mechanism for values of some inputs.
-
-    Arguments as of ``configurations``; ``inputs`` are names in the order of the values.
-    """
+    """Finds all configurations of a mechanism for values of some inputs, see ``configurations``."""
 
     def __init__(
         self,
