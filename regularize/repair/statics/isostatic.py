@@ -303,14 +303,14 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
 def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
     """Return findings on group relations with more joints than an engine couples."""
     found, edges = [], reduction.graph.edges
-    for group, row in ((group, row) for group in reduction.held for row in group.rows):
+    for row, held in ((row, group) for group in reduction.held for row in group.rows):
         joints = tuple(edge.name for edge in edges if {*edge.columns} & {*row.columns})
         if coupled is None or len(joints) <= coupled:
             continue
         message = (
             f"the target has no linear relation of {len(joints)} joints, so that "
             f"{', '.join(f'`{name}`' for name in joints)} cannot be tied to hold "
-            f"`{reduction.graph.nodes[group.edge.child]}` in its group of motions: constraints "
+            f"`{reduction.graph.nodes[held.edge.child]}` in its group of motions: constraints "
             "of a fixed choice of legs are removed instead"
         )
         found.append(Diagnostic("REG301", "warning", message, joints=joints))
