@@ -16,7 +16,7 @@ from contextlib import ExitStack, redirect_stdout
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
-from regularize.adapters.common.progress import working
+from regularize.adapters.common.console import working
 from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, with_commas, wrapped

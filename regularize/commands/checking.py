@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize.adapters.common.console import write_json
-from regularize.adapters.common.progress import delayed_progress
+from regularize.adapters.common.console import delayed_progress, write_json
 from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.adapters.common.progress import delayed_progress
 from regularize.commands.files import BRANCH, add_model, load_model
 from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
 from regularize.errors import ModelError, RegularizeError

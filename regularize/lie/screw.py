@@ -261,10 +261,7 @@ def _log_by_quaternions(R: Rotation) -> Array:
 
 
 def inverse_left_jacobian(w: Array) -> Array:
-    r"""Return the inverse left Jacobian of SO(3) at rotation vectors, shape (..., 3, 3).
-
-    :math:`\dot w = J_l^{-1}(w)\,\omega` for the angular velocity in the fixed frame.
-    """
+    r"""Return the inverse left Jacobian of SO(3): :math:`\dot w = J_l^{-1}(w)\,\omega`."""
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-3
     safe = np.where(small, 1.0, theta)

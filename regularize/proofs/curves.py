@@ -41,10 +41,7 @@ Terms = Sequence[tuple[int, int]]
 
 
 def curve_of(loops: Sequence[Loop], screws: dict[EdgeId, Vector]) -> MotionCurve:
-    """Return the curve along which loops move from their reference pose, screws being integers.
-
-    Raises NotExact where they have no motion with one freedom, or none of low degree was found.
-    """
+    """Return the curve that loops of integer screws move on; NotExact if none of low degree."""
     reason = "the loops move along no curve of low degree"
     prime, series = 2 ** PRIMES[0] - 1, dict[EdgeId, dict[EdgeId, Series] | None]()
     # The half angles are functions of one, or of one and a square root, or of two square roots.
@@ -174,10 +171,7 @@ def _polynomial(coefficients: Sequence[int], names: Sequence[tuple[int, int]]) -
 def _series(
     loops: Sequence[Loop], screws: dict[EdgeId, Vector], first: EdgeId, order: int, prime: int
 ) -> dict[EdgeId, Series] | None:
-    """Return half-angle tangents as power series in the first one, modulo a prime.
-
-    None where the others do not follow from it, or nothing moves.
-    """
+    """Return half-angle tangents as power series in the first one mod a prime, or None."""
     joints = [e for e in screws if e != first]
     columns = [*joints, first]
     rows = []
@@ -311,10 +305,7 @@ def times(a: Series, b: Series, prime: int) -> Series:
 def relation_of(
     values: Sequence[Series], terms: Terms, prime: int, needed: Sequence[int] = ()
 ) -> list[int] | None:
-    """Return coefficients c_ij with which the sum of c_ij x^i values[j] is zero, if there are any.
-
-    Terms are pairs (i, j); those at the places that are needed must not have zero coefficients.
-    """
+    """Return c_ij, not all zero, for which the sum of c_ij x^i values[j] is zero, if any are."""
     order = len(values[0])
     # Numbers of the machine's length are many times as fast.
     spend(order * len(terms) ** 2 / (16 if prime < 2**31 else 1), prime)

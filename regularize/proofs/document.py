@@ -45,11 +45,7 @@ class PartDocument:
         self._same: dict[Any, int] = {}
 
     def whole(self, *, lock: bool = False, fewer: bool = False) -> dict[str, Any] | None:
-        """Return the document, or None where the spaces are not those of the reduction.
-
-        ``lock`` makes locked joints rigid; with ``fewer`` spaces may leave out fewer rows, where a
-        motion proves the others.
-        """
+        """Return the document; None where its spaces are not (or ``fewer``) the reduction's."""
         cuts = {cut.edge.index: cut for cut in self.part.cuts}
         closed: list[Cycle] = []
         for e, node, cycle in self._order(cuts):
@@ -245,10 +241,7 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """Return the verdict on a proof as one about a model, refused where its joints are others.
-
-    The model may be off by ``rtol``, radians and parts of its size, from what is proved.
-    """
+    """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``."""
     reason = _mismatch(document, mechanism, rtol)
     if not reason:
         return verdict

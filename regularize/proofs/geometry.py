@@ -96,10 +96,7 @@ class Precision:
 def exact_freedoms(
     graph: Graph, screws: dict[EdgeId, Array], precision: Precision
 ) -> dict[EdgeId, Space]:
-    """Return the span of every joint's screws in integers; the screws have their lengths scaled.
-
-    Raises NotExact where relations of the axes contradict each other in rational numbers.
-    """
+    """Return the span of joints' scaled screws in integers; NotExact if relations contradict."""
     types = {e: motion_type(np.linalg.qr(s)[0], precision.within) for e, s in screws.items()}
     directions = Directions(precision.within, precision.rounding)
     along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
@@ -153,11 +150,7 @@ def _space(kind: MotionType, d: Rational, p: Rational, precision: Precision) -> 
 def with_parallel_bars(
     freedoms: dict[EdgeId, Space], loops: Sequence[Sequence[EdgeId]]
 ) -> dict[EdgeId, Space]:
-    """Move some parallel hinges where that makes opposite sides of loops equal.
-
-    Loops have four hinges, in the order in which they are corners of a parallelogram, another even
-    number, or two that coincide.
-    """
+    """Move some parallel hinges where that makes opposite sides of loops equal."""
     rows = {e: upright(freedoms[e][0]) for loop in loops for e in loop}
     hinges = sorted(rows)
     signs = [{e: (-1) ** i for i, e in enumerate(loop)} for loop in loops]

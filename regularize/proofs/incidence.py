@@ -95,10 +95,7 @@ class Directions:
         return len(self.measured) - 1
 
     def exact(self, related: set[tuple[int, int]] | None = None) -> list[Rational]:
-        """Return rational vectors along all directions; relations of some or of all pairs count.
-
-        Raises NotExact where they contradict each other in rational numbers.
-        """
+        """Return rational vectors by relations of some or all pairs; else raise NotExact."""
         count = len(self.measured)
         pairs = related or {(i, j) for i, j in combinations(range(count), 2)}
         normals: set[tuple[int, int]] = set()
@@ -213,10 +210,7 @@ class Incidences:
                 self.add_centre(p + s * a)
 
     def exact(self) -> tuple[list[Rational], list[Rational]]:
-        """Return a rational point of every line, and the rational centres.
-
-        Raises NotExact where lines meet in more ways than are free.
-        """
+        """Return rational points of lines and centres; NotExact where too many lines meet."""
         through = [
             [i for i, (d, p) in enumerate(self.lines) if self._off(d, c - p) <= self.within]
             for c in self.centres

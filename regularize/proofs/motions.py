@@ -115,10 +115,7 @@ def _center(screws: Sequence[Sequence[int]]) -> Exact | None:
 
 
 def _squares(points: Array, rounding: float) -> Exact | None:
-    """Return exact u², u v, v² of two numbers that tell points on a conic apart, shape (n, 3).
-
-    They are directions, from the first point to the others; there, of the tangent.
-    """
+    """Return exact u², u v, v² (n, 3) of directions from a conic's first point to the others."""
     centered = points - points.mean(axis=0)
     x, y = (centered @ np.linalg.svd(centered)[2][:2].T).T
     conic = np.linalg.svd(np.column_stack([x * x, x * y, y * y, x, y, 1 + 0 * x]))[2][-1]
@@ -149,10 +146,7 @@ def _projected(squares: Exact, points: Array, rounding: float) -> list[Exact]:
 def motion(
     graph: Graph, part: Block, freedoms: dict[EdgeId, Space], kept: dict[EdgeId, Space]
 ) -> tuple[dict[str, Any], dict[EdgeId, Space]]:
-    """Return the step that says how the loops of a part move, and the rows of every cut that stay.
-
-    Raises NotExact where no motion of these joints was found.
-    """
+    """Return the step on a part's motion and the rows of cuts that stay, or raise NotExact."""
     cycles = loops_of(graph, part.edges, part.order)
     names = {e: graph.edges[e].name for e in part.edges}
     legs = [*legs_of(graph, freedoms)]

@@ -53,12 +53,7 @@ GROUP = "regularize.families"
 
 
 def families(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Yield families of which a part may be, with the spans of its joints in integers.
-
-    The last has no name: joints with the relations of their axes alone. ``within`` says what
-    relation is taken to be meant, radians and parts of the size, ``rounding`` how far a number may
-    be moved to a simpler one.
-    """
+    """Yield families that a part may be of, with integer spans; the last has relations alone."""
     for family in (with_bars, *_installed(), rational_motions, of_legs, unnamed):
         yield from family(graph, part, within, rounding)
 
@@ -215,11 +210,7 @@ def _geometries(graph: Graph, part: Block, rtol: float) -> Iterator[dict[EdgeId,
 
 
 def moving(graph: Graph, part: Block, rtol: float) -> dict[str, Any]:
-    """Return the proof of a part whose rows depend on each other for its special lengths.
-
-    The part comes without these rows. Raises NotExact where no exact mechanism near it was found
-    that moves so, and that the checker accepts.
-    """
+    """Prove a part whose rows depend on each other for special lengths; NotExact if none fits."""
     if any(np.linalg.matrix_rank(s[3:], tol=rtol) < s.shape[1] > 1 for s in part.screws.values()):
         raise NotExact("a joint that slides and turns is in a loop that moves for its lengths")
     reason, tried = NotExact("they are of no family that is known"), list[dict[EdgeId, Space]]()
@@ -287,11 +278,7 @@ def bound(graph: Graph, part: Block) -> dict[str, Any]:
 
 
 def _independent(matrix: Array, rank: int) -> tuple[list[int], list[int]]:
-    """Return so many rows and columns whose common part is invertible.
-
-    By complete pivoting with one operation after another, whose results no processor changes; of
-    equal pivots the first.
-    """
+    """Return so many rows and columns whose common part is invertible, by complete pivoting."""
     rest, rows, columns = matrix.copy(), list[int](), list[int]()
     for _ in range(rank):
         i, j = divmod(int(np.abs(rest).argmax()), rest.shape[1])

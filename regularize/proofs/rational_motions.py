@@ -78,10 +78,7 @@ def product_of(factors: Sequence[Dual]) -> list[Dual]:
 
 
 def split_right(polynomial: Sequence[Dual], norm: Norm) -> tuple[list[Dual], Dual]:
-    """Split off the last factor t - h with a norm: return what stands before it, and h.
-
-    Raises ZeroDivisionError where there is no such factor, or more than one.
-    """
+    """Split off the last factor t - h with a norm; ZeroDivisionError unless there is just one."""
     before, h, remainder = _split(polynomial, norm)
     if remainder.any():
         raise ZeroDivisionError

@@ -112,11 +112,7 @@ def reduce_part(
     still: frozenset[EdgeId] = frozenset(),
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Block:
-    """Reduce one biconnected block; a tolerance of zero keeps every constraint.
-
-    Orders of several loops are searched until dimensions add up to ``enough``, see ``close_part``.
-    Parallelograms are loops of four hinges that are taken for such.
-    """
+    """Reduce one block until dimensions meet ``enough``; zero tolerance keeps every constraint."""
     center, length = context.frame(block)
     cycles = tuple(minimum_cycle_basis(context.graph, block))
     screws = context.scaled_screws(block, center, length)
@@ -185,10 +181,7 @@ def _of_several_loops(
 def _locked(
     context: Context, part: Block, propagation: Propagation | None = None
 ) -> tuple[EdgeId, ...]:
-    """Return the joints that the loops lock; none where every joint has a velocity at the pose.
-
-    The propagation is that of several closed loops, None where there is one.
-    """
+    """Return the joints that the loops lock; none where every joint has a velocity at the pose."""
     cycles, few = part.cycles, len(part.cycles) <= MANY_LOOPS
     resting = _resting(context, part) if few else frozenset(part.edges)
     if not resting:
@@ -219,10 +212,7 @@ def _resting(context: Context, part: Block) -> frozenset[EdgeId]:
 def cut_at(
     context: Context, part: Block, e: EdgeId, node: NodeId, cycle: Cycle, space: Space
 ) -> Cut:
-    """Return a loop's cut at joint e, with the rows that its space Δ of relative twists leaves.
-
-    The space, constant in the frame of ``node``, is about the block's centre, its lengths scaled.
-    """
+    """Return the cut at joint e by its scaled space Δ, which is constant in the node's frame."""
     edge, freedoms = context.graph.edges[e], subalgebra.span(part.screws[e])
     if freedoms.shape[1] != edge.freedoms:
         raise ModelError(f"joint {edge.name!r}: its freedoms are not independent")
@@ -265,11 +255,7 @@ def with_rigid_joints(context: Context, part: Block) -> Block:
 
 
 def searched(context: Context, part: Block) -> Block:
-    """Return the block with its loops closed in the order that leaves the fewest redundant rows.
-
-    Where more are left over than the topological redundancy, which no order takes away, loops of
-    locked joints are closed first, and these joints are rigid for the loops that follow.
-    """
+    """Return the block with loops closed in the order of fewest surplus rows, locked ones first."""
     if part.dimension == part.rank or len(part.cycles) == 1 or context.prescribed is not None:
         return part
 
@@ -356,11 +342,7 @@ class Descents:
 
     @cached_property
     def lowest(self) -> Lowest | None:
-        """The place where kept rows are nearest to losing rank, coordinates of the whole mechanism.
-
-        A second, longer search follows where the first one comes near, or nothing is proved. None
-        where no row was removed, nothing moves, or the loops are too many.
-        """
+        """Where kept rows are nearest to losing rank; None if none went, none move, or too many."""
         from regularize.reduction.descent import THOROUGH, Descent, Effort  # where rows went
 
         mobility = self.mobility

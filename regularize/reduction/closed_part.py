@@ -14,13 +14,7 @@ import numpy as np
 
 from regularize.lie import subalgebra
 from regularize.lie.arrays import Screw
-from regularize.mechanism.cycles import (
-    Cycle,
-    candidate_cycles,
-    independent,
-    summed_cycles,
-    walk,
-)
+from regularize.mechanism.cycles import Cycle, candidate_cycles, independent, summed_cycles, walk
 from regularize.mechanism.graph import (
     EdgeId,
     Graph,
@@ -82,10 +76,7 @@ def open_loops(
     tolerance: float,
     parallelograms: Set[frozenset[EdgeId]] = frozenset(),
 ) -> Callable[[], Propagation]:
-    """Return a factory of propagations with no joint in place, which share a store of subspaces.
-
-    Screws are scaled, shape (6, f) each. A tolerance of zero takes every joint for free.
-    """
+    """Return a factory of propagations with no joint in place, which share a store of subspaces."""
     spaces = MotionSpaces(tolerance)
     freedoms = {
         e: spaces.number(subalgebra.span(columns)) if tolerance else MotionSpaces.FULL
@@ -174,10 +165,7 @@ def close_in_order(
     below: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart | None:
-    """Close the cycles one by one, each as soon as it closes exactly one loop.
-
-    None where at some point none does, or the dimensions do not stay below a number.
-    """
+    """Close the cycles one by one; None where one closes no loop, or dimensions are too many."""
     closings: list[Closing] = []
     waiting = sorted(cycles, key=lambda cycle: not still.issuperset(cycle.edges))
     dimension = 0
@@ -205,10 +193,7 @@ def close_in_any_order(
     enough: int,
     still: Set[EdgeId],
 ) -> ClosedPart | None:
-    """Close a few cycles in the best of all orders, by dynamic programming over sets of cycles.
-
-    Return ``best`` where no order has a smaller dimension that is still ``enough``.
-    """
+    """Close a few cycles in the best of all orders by dynamic programming, or return ``best``."""
     sets: dict[frozenset[Cycle], tuple[int, tuple[Closing, ...]]] = {frozenset(): (0, ())}
     while sets:
         larger: dict[frozenset[Cycle], tuple[int, tuple[Closing, ...]]] = {}
@@ -239,11 +224,7 @@ def close_at(
     cuts: Set[EdgeId],
     virtual: tuple[EdgeId, EdgeId] | None = None,
 ) -> ClosedPart:
-    """Close the loops of a block at prescribed cuts, the shortest loop first.
-
-    A virtual joint comes with the cut of the first loop that passes over it: it is in place from
-    when that loop is closed.
-    """
+    """Close a block's loops at prescribed cuts and virtual joints of these, shortest first."""
     graph, over = propagation.graph, dict([virtual[::-1]] if virtual else [])
     present = [e for e in block if e not in {*cuts, *over.values()}]
     for e in present:
@@ -306,11 +287,7 @@ def best_cut(propagation: Propagation, cycle: Cycle, cuts: Sequence[EdgeId]) -> 
 
 
 def _loose(propagation: Propagation, cycle: Cycle) -> Sequence[EdgeId]:
-    """Return joints that nothing else holds while a loop is open, whichever one is its cut.
-
-    All of them where it touches no closed loop; else those missing, where they are in one row
-    between bodies of which nothing is known: every body of the loop sees the screws of all.
-    """
+    """Return joints that only an open loop holds: all of it, or a row between free bodies."""
     if not propagation.closed & set(cycle.nodes):
         return cycle.edges
     missing = propagation.missing(cycle)
@@ -328,10 +305,7 @@ def closings(
     reach: _Reach | None = None,
     least: int = -1,
 ) -> Iterator[Closing]:
-    """Yield a cut of an open loop as seen from either of its bodies, with the space Δ there.
-
-    Facts that make a space smaller are looked for until it has the least dimension.
-    """
+    """Yield an open loop's cut as seen from either of its bodies, with the least space Δ there."""
     reach = reach or _Reach(propagation, cycle)
     nodes = reach.nodes
     m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])

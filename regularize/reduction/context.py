@@ -14,12 +14,7 @@ from regularize.errors import ModelError
 from regularize.lie import screw
 from regularize.lie.arrays import Coordinates, Direction, Point, Space, Transform
 from regularize.loops.assembly import CLOSED, Assembly, largest_error
-from regularize.loops.kinematics import (
-    LoopKinematics,
-    State,
-    center_and_length,
-    sized_loops,
-)
+from regularize.loops.kinematics import LoopKinematics, State, center_and_length, sized_loops
 from regularize.mechanism.graph import Edge, EdgeId, Graph, NodeId, joined, spanning_tree
 from regularize.reduction.cuts import Cut
 from regularize.tolerances import EXACT, ROUNDING, RTOL, TINY, Tolerances
@@ -114,11 +109,7 @@ class Context:
     def scaled_screws(
         self, edges: Iterable[EdgeId], center: Point, length: float
     ) -> dict[EdgeId, Space]:
-        """Return the screws of edges at the assembled pose, about a centre and lengths scaled.
-
-        Those of slides are of order one as well, whatever the length is. Axes that are parallel
-        within the tolerance are so exactly: they meet nowhere, not even far away.
-        """
+        """Return scaled screws of edges about a centre, with nearly parallel axes made parallel."""
         whole = self.whole.measured(length, center)
         screws = whole.scaled(self.reference.screws[0]) * whole.units[:, None]
         return aligned({e: screws[whole.local(e)].T for e in edges}, self.rtol)
@@ -197,10 +188,7 @@ def _nearly_parallel(directions: Direction, rtol: float) -> list[list[int]]:
 def prescribed_cuts(
     graph: Graph, keep_cuts: bool, cuts: Sequence[str] | None
 ) -> frozenset[EdgeId] | None:
-    """Return the edges that have to be cuts, or None where the choice is free.
-
-    These are where the file itself closes its loops, or joints that are named.
-    """
+    """Return the file's or the named closing edges, or None where the choice of cuts is free."""
     if cuts is None:
         every = frozenset(graph.every_edge)
         return every - graph.tree if keep_cuts else None

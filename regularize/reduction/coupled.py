@@ -67,10 +67,7 @@ class Certificate:
 
     @cached_property
     def nearest(self) -> Lowest | None:
-        """The place found where the kept rows are nearest to losing rank.
-
-        None where no row was removed, nothing moves, or there are too many loops to search.
-        """
+        """Where kept rows are nearest to losing rank; None where that needs or allows no search."""
         places = [place for down in self.descents if (place := down.lowest) is not None]
         return min(places, key=lambda place: place.ratio, default=None)
 
@@ -204,11 +201,7 @@ ReducedCell: TypeAlias = tuple[CellMobility, tuple[Block, ...], Certificate]
 def reduce_cell(
     context: Context, edges: Sequence[EdgeId], *, numerical: Numerical, configurations: int
 ) -> ReducedCell:
-    """Reduce all blocks of a coupled component, and follow the kept rows to check them.
-
-    If the kept rows turn out too few at the tolerance asked for, smaller ones are tried; in the end
-    nothing is removed.
-    """
+    """Reduce a component's blocks and check their rows; else try smaller tolerances, then none."""
     context = context.of_cell(edges)
     component = set(edges)
     blocks = sorted(block for block in context.graph.blocks if block[0] in component)

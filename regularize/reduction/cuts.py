@@ -101,11 +101,7 @@ class Cut:
 
 
 def best_cut(screws: Sequence[Screw], cuts: Iterable[int], rtol: float) -> tuple[int, int, Space]:
-    """Return the joint whose cut keeps the fewest rows, the body that sees it, and its space Δ.
-
-    Screws are those of the joints around the loop at one pose, lengths of order one. The body in
-    whose frame Δ does not move is 0, the one before the joint, or 1, the one behind it.
-    """
+    """Return the joint whose cut keeps the fewest rows, its body (0 before, 1 behind), and Δ."""
     # While the loop is open, all joints move freely: no space is smaller than what they span. Where
     # that is a subalgebra, none is larger either, whatever is cut.
     every = np.hstack(screws)
@@ -129,10 +125,7 @@ class Chains:
         self._spaces: dict[tuple[int, int], list[Space]] = {}
 
     def walked(self, first: int, count: int, step: int) -> Space:
-        """Return all twists of the last body of a chain relative to the first, seen from the last.
-
-        Joints are counted around the loop; the step is 1 along it, -1 against it.
-        """
+        """Return twists of a chain's last body relative to the first, walked by steps 1 or -1."""
         places = len(self.freedoms)
         spaces = self._spaces.setdefault((first % places, step), [subalgebra.ZERO])
         while len(spaces) <= count and spaces[-1].shape[1] < 6:
@@ -143,10 +136,7 @@ class Chains:
 
 
 def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Space:
-    """Return the space Δ (eq. 27) of a cut as seen from one of its bodies.
-
-    Bodies of the rest of the loop are looked at until the space has the least dimension.
-    """
+    """Return the space Δ (eq. 27) of a cut as seen from one of its bodies."""
     Z, rtol, others = chains.freedoms[joint], chains.rtol, len(chains.freedoms) - 1
     space = subalgebra.FULL
     for b in range(others + 1):
@@ -160,10 +150,7 @@ def relative_twists(chains: Chains, joint: int, end: int, least: int = 0) -> Spa
 
 
 def kept_rows(space: Space, freedoms: Space) -> Space:
-    """Return the covectors that are kept (eqs. 28 and 29), orthonormal, as columns.
-
-    The cut joint's own screws are orthonormal and in the space Δ.
-    """
+    """Return orthonormal kept covectors (eqs. 28 and 29) by Δ and the cut joint's own screws."""
     U, _, _ = np.linalg.svd(subalgebra.residual(freedoms, space), full_matrices=False)
     return np.asarray(U[:, : space.shape[1] - freedoms.shape[1]])
 

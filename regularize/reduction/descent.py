@@ -103,10 +103,7 @@ class Descent:
         cuts: Iterable[Cut],
         parallelograms: Iterable[Sequence[EdgeId]] = (),
     ) -> None:
-        """Take the equations of a component, and the kept rows of a graph that rows may couple.
-
-        The coordinates, cuts and parallelograms, which must not go flat, are the whole mechanism's.
-        """
+        """Take a component's equations, and the kept rows of a graph that rows may couple."""
         cut_at, inside = {c.edge.index: c for c in cuts}, set(cell.edges)
         tree = [e for e in cell.edges if e not in cut_at]
         loops, self.plain = (sized_loops(g, q, cell.edges, tree) for g in (coupled, graph))
@@ -245,10 +242,7 @@ def slope_of_all(loops: LoopKinematics, state: State, left: Residual, right: Rat
 
 
 def slope_of_kept(rows: ReducedLoops, state: State, left: Residual, right: Rates) -> Coordinates:
-    """Return derivatives by the coordinates of ``left`` · kept rows · ``right``.
-
-    Each row is constant in a frame that moves with a body.
-    """
+    """Return derivatives by the coordinates of ``left`` · kept rows · ``right``."""
     loops = rows.loops
     wrenches = rows.wrenches(state, left)
     result = _on_screws(loops, state, wrenches, right)

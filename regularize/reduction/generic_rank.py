@@ -52,11 +52,7 @@ class GenericRank:
 def generic_rank(
     graph: Graph, cycles: Sequence[Cycle], screws: Mapping[EdgeId, Space], seed: int, rtol: float
 ) -> GenericRank:
-    """Count the independent closure equations of loops whose joints are put anywhere at random.
-
-    ``screws`` are those of all edges at the pose, lengths scaled: joints whose screws coincide
-    within ``rtol`` at one body are a multiple joint.
-    """
+    """Count independent closure equations with joints at random places, multiple ones kept."""
     rng = np.random.default_rng(seed)
     edges = [graph.edges[e] for e in screws]
     together = DisjointSets[str](edge.joint.name for edge in edges)

@@ -15,15 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from regularize.lie import screw
-from regularize.lie.arrays import (
-    Array,
-    Coordinates,
-    Indices,
-    Mask,
-    Residual,
-    Space,
-    Transform,
-)
+from regularize.lie.arrays import Array, Coordinates, Indices, Mask, Residual, Space, Transform
 from regularize.loops.block_rows import BlockRows, Blocks, GramFactors
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.mechanism.cycles import Cycle
@@ -207,10 +199,7 @@ class LoopRanks:
             self.by_size.append(_Decomposed(chosen, columns, left, s, vt[:, : s.shape[1]]))
 
     def _loop_measures(self, state: State) -> tuple[Array, float]:
-        """Return matrices that scale twists by each loop's own size and centre, and the least size.
-
-        The rank of a loop alone must not depend on the loops that it is connected with.
-        """
+        """Return matrices that scale twists by each loop's size and centre, and the least size."""
         loops = self.loops
         points = loops.joint_places(state)
         place = {e: i for i, e in enumerate(loops.edges)}
@@ -264,11 +253,7 @@ class LoopRanks:
         return int(self.ranks.sum()) + len(self.loops.coupling)
 
     def self_stress(self, edge: EdgeId) -> Space:
-        """Return the self-stress wrenches that loops can put on an edge, as columns.
-
-        Where the loops' equations are independent of each other, self-stress goes round one loop.
-        Wrenches are dual to the scaled twists of the loops' kinematics.
-        """
+        """Return self-stress wrenches on an edge as columns, dual to the loops' scaled twists."""
         return np.hstack([np.zeros((6, 0)), *self._stresses.get(edge, ())])
 
     @cached_property

@@ -36,10 +36,7 @@ def cycle_incidence(loops: LoopKinematics, cycles: Sequence[Cycle]) -> Array:
 
 
 def normal_incidence(loops: LoopKinematics, signs: Array) -> Array:
-    """Combine independent loops (L, n) into normal ones of the same root mean square.
-
-    The singular values of their equations are the same whichever loops were chosen.
-    """
+    """Combine loops (L, n) so that singular values do not depend on which loops were chosen."""
     joints = [loops.local(e)[0] for e in loops.edges if loops.local(e)]
     if not 1 < len(signs) <= min(MANY_LOOPS, len(joints)):
         return signs
@@ -75,11 +72,7 @@ def equation_ranks(
 
 
 def clearest(values: Array, rtol: float) -> tuple[int, int]:
-    """Return the row of singular values (N, k) that shows the rank most clearly, and the rank.
-
-    It can only drop at special configurations, so the largest one is generic; where its last
-    singular value is largest tells it most clearly.
-    """
+    """Return the singular values (of N, k) that show the generic rank best, and that rank."""
     ranks = np.sum(values > rtol * values[:, :1], axis=1)
     largest = int(np.max(ranks))
     if largest == 0:
@@ -155,10 +148,7 @@ def cell_mobility(
     tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> CellMobility:
-    """Return the mobility of a coupled component at its pose and at what walkers visited.
-
-    Configurations have the shape (steps, walkers, n); cycles are short independent loops.
-    """
+    """Return a component's mobility at its pose and visited configurations (steps, walkers, n)."""
     rtol = tolerances.rtol
     walkers, small = configurations.shape[1], len(loops.chords) <= MANY_LOOPS
     if not small:
@@ -213,11 +203,7 @@ def _added_up(
     rtol: float,
     rng: np.random.Generator,
 ) -> tuple[int, int] | None:
-    """Return the configuration where ranks of many loops are clearest, and the sum of these ranks.
-
-    None unless the sum is the same at the pose, on the walks, and beside a configuration of the
-    walks, off the closed ones too.
-    """
+    """Return the clearest configuration and the sum of loops' ranks where it is always the same."""
     from regularize.reduction.many_loops import each_configuration  # loaded where there are many
 
     ranks = each_configuration(loops, q, cycles, rtol)

@@ -33,10 +33,7 @@ Numerical: TypeAlias = bool | Literal["anyway"]
 def numerically_reduced(
     context: Context, parts: Sequence[Block], mobility: CellMobility, *, anyway: bool = False
 ) -> list[Block]:
-    """Return the blocks of a component without rows that are redundant where walks came by.
-
-    ``anyway`` removes them too where no choice serves everywhere.
-    """
+    """Return the blocks of a component without rows that are redundant where walks came by."""
     reduced = list(parts)
     if not any(part.surplus > 0 for part in parts):
         return reduced
@@ -105,10 +102,7 @@ class _Choices:
         return replace(self.part, cuts=tuple(cuts))
 
     def largest(self, count: int, rounds: int = 8) -> Block:
-        """Return the block without rows that have the largest weight in all that vanishes.
-
-        In each round configurations at which that part is little get more weight.
-        """
+        """Return the block without rows of the largest weight in all that vanishes, in rounds."""
         weights, best = np.ones(len(self.vanishing)), -1.0
         for _ in range(rounds):
             vanishing = self.vanishing * weights[:, None, None]

@@ -144,10 +144,7 @@ class MotionSpaces:
         return self._memory[key]
 
     def parallelogram(self, hinges: Sequence[SpaceId]) -> SpaceId | None:
-        """Return translations in the plane of four parallel hinges in a loop with parallel bars.
-
-        None where they are no such loop, or it lies flat.
-        """
+        """Return translations in the plane of four parallel hinges with parallel bars, if so."""
         screws = np.hstack([self._bases[h] for h in hinges])
         if screws.shape[1] != 4 or np.min(np.linalg.norm(screws[3:], axis=0)) < self.rtol:
             return None

@@ -26,13 +26,7 @@ from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model, shortened
 from regularize.mechanism.named_columns import table_html
 from regularize.reduction.block import Block
-from regularize.reduction.context import (
-    Context,
-    Progress,
-    forward,
-    prescribed_cuts,
-    uncoupled_cuts,
-)
+from regularize.reduction.context import Context, Progress, forward, prescribed_cuts, uncoupled_cuts
 from regularize.reduction.coupled import CONFIGURATIONS, Certificate, reduce_cell
 from regularize.reduction.cuts import Cut, ReducedLoops
 from regularize.reduction.mobility import CellMobility

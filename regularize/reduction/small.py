@@ -78,10 +78,7 @@ def relative_twists(motions: RelativeMotions, ring: Sequence[NodeId], Z: Space) 
 def dimension(
     graph: Graph, screws: Mapping[EdgeId, Space], cycles: Sequence[Cycle], rtol: float
 ) -> int | None:
-    """Return the sum of the dimensions of Δ of all loops, closed one by one.
-
-    None where loops are left and none of them can be closed by itself.
-    """
+    """Sum the dimensions of Δ of loops closed one by one; None where none closes by itself."""
     motions, placed, total = RelativeMotions(rtol), set[EdgeId](), 0
     parts = DisjointSets[NodeId]()
     freedoms = {e: subalgebra.span(own) for e, own in screws.items()}

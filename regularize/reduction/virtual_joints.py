@@ -81,10 +81,7 @@ def constraint_of(
     q: Coordinates,
     virtual: Sequence[EdgeId],
 ) -> VirtualJointConstraint | None:
-    """Return the couplings that hold a body in its group, or None where no constant ones do.
-
-    Screws and coordinates are those at the reference pose, lengths of screws scaled.
-    """
+    """Return couplings that hold a body in its group at the scaled screws, or None."""
     first = next(i for i, c in enumerate(closed.closings) if edge.index in c.cycle.edges)
     closing = closed.closings[first]
     spaces, cycle = closed.propagation.spaces, closing.cycle

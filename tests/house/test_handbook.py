@@ -14,7 +14,7 @@ from regularize.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "assets" / "handbook").glob("*.md"))
 #: What the extras bring that pages need.
-MODULES = {"brep": "OCP", "urdfpy": "urchin", "usd": "pxr", "viz": "matplotlib"}
+MODULES = {"brep": "OCP", "drake": "pydrake", "urdfpy": "urchin", "usd": "pxr", "viz": "matplotlib"}
 
 
 #: Pages that are run as the notebooks that they are too; see ``test_notebooks.py``.
@@ -33,6 +33,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def missing(page: Path) -> list[str]:
     """Extras that the page states and that are not installed here."""
     stated = re.findall(r"pip install '\.\[([\w,-]+)\]'", text_of(page))
+    stated += re.findall(r"pip install (newton|drake)\b", text_of(page))
     extras = {extra for names in stated for extra in names.split(",")} - {"all"}
     return sorted(extra for extra in extras if find_spec(MODULES.get(extra, extra)) is None)
 

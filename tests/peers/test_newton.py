@@ -102,3 +102,28 @@ def test_limits_damping_and_springs_arrive(tmp_path: Path) -> None:
         (builder.joint_rest_q, 0.4),
     ):
         assert values[at] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:SolverMuJoCo is converting")  # an arm without articulation
+@pytest.mark.parametrize("servo", ['position kp="20" kv="1"', 'velocity kv="2"', "motor"])
+@pytest.mark.parametrize("registered", [False, True])
+def test_every_motor_acts_once(servo: str, registered: bool, tmp_path: Path) -> None:
+    if servo == "motor" and not registered:
+        return  # what gives a force alone is an actuator of MuJoCo
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        '<mujoco><worldbody><body name="arm"><joint name="j" axis="0 1 0"/><geom type="capsule" '
+        'fromto="0 0 0 0 0 .2" size=".01"/></body></worldbody>'
+        f'<actuator><{servo} name="s" joint="j"/></actuator></mujoco>'
+    )
+    save(rg.load(path), tmp_path / "arm.usda")
+    builder = newton.ModelBuilder()
+    if registered:
+        newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_usd(str(tmp_path / "arm.usda"))
+    solver = newton.solvers.SolverMuJoCo(builder.finalize(device="cpu"), use_mujoco_cpu=True)
+    model = pytest.importorskip("mujoco").MjModel.from_xml_path(str(path))
+    assert solver.mj_model.nu == 1
+    assert solver.mj_model.actuator_gainprm[0] == pytest.approx(model.actuator_gainprm[0])
+    assert solver.mj_model.actuator_biasprm[0] == pytest.approx(model.actuator_biasprm[0])

@@ -67,10 +67,7 @@ def stepped_motion(
     times: Array | None,
     options: Mapping[str, Any],
 ) -> Simulation:
-    """Simulate in steps of fixed length; start with closed loops, duration and times in s.
-
-    Of the options of ``simulate`` it knows ``contacts``, ``limits``, ``h`` and ``progress``.
-    """
+    """Simulate from closed loops in steps of fixed length; duration and times in s."""
     robot, h = loads.robot, float(options.get("h") or STEP)
     ground, limits = _ground(options.get("contacts")), bool(options.get("limits"))
     points = TouchingPoints() if ground is None else TouchingPoints.of(robot)
@@ -147,10 +144,7 @@ ROUNDS, NEWTON = 5, 8
 
 
 class SteppedEngine:
-    """Integrates a robot's motion in steps of fixed length, and records it at samples.
-
-    Raises ``NoInertia`` where a motion moves no mass.
-    """
+    """Integrates a robot's motion in fixed steps; ``NoInertia`` where a motion moves no mass."""
 
     name, explained = "stepping", np.inf
 
@@ -316,11 +310,7 @@ PROXIMAL, LONGEST = 1e-12, 1.0
 def solve_cones(
     delassus: Array, free: Array, frictions: Array, boxes: Array, guess: Array
 ) -> tuple[Array, bool]:
-    """Solve for the impulses of c contacts, then of stops; also tell whether they were found.
-
-    ``free`` are the velocities without impulses, ``boxes`` the bounds (m - 3 c, 2) of the stops'
-    impulses, those without an upper bound first.
-    """
+    """Solve for the impulses of c contacts, then of stops; also tell whether they were found."""
     count = 3 * len(frictions)
     # Units of impulses in which every contact and every box moves a mass of one.
     masses = np.diag(delassus).copy()

@@ -278,10 +278,7 @@ class JointStops:
         return np.asarray(total - motors + np.clip(motors, -effort, effort))
 
     def rates(self, q: Configuration) -> Jacobian:
-        """Return the rates of the mechanism's coordinates by velocities, shape (n, nv).
-
-        Rows of closing joints are filled in only where something acts on them.
-        """
+        """Return the rates of the coordinates by velocities (n, nv), of closing joints if used."""
         passive = self.robot.passive
         wanted = passive.joints.damping + passive.joints.stiffness
         wanted[self.columns] = 1.0

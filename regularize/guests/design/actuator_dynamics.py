@@ -60,11 +60,7 @@ class ReachedConfigurations(Arrived):
 
 
 class ActuatedLoops(Continuation):
-    r"""The kept rows of closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`.
-
-    Every path begins at a closed configuration q; the loops' length scales translations. A closed
-    form is looked for if ``search``, when configurations are first asked for.
-    """
+    r"""The kept rows of closed loops with one equation per input, :math:`\Phi(q, \theta) = 0`."""
 
     def __init__(
         self,
@@ -129,10 +125,7 @@ class ActuatedLoops(Continuation):
         return coordinate_names(self.loops.graph.mechanism)[int(self.loops.columns[i])]
 
     def solve(self, theta: Array, shortest: float = 1e-7) -> ReachedConfigurations:
-        """Find configurations at inputs (N, s) on the branch of the reference.
-
-        Paths that do not arrive are followed to their singular ends by steps down to ``shortest``.
-        """
+        """Find configurations at inputs (N, s) on the reference's branch, or its singular ends."""
         theta = np.asarray(theta, dtype=np.float64)
         if not np.all(np.isfinite(theta)):
             raise NotFinite("inputs have to be finite numbers")

@@ -56,10 +56,7 @@ def products(rates: Array) -> Array:
 
 
 def symmetric_products(values: Array) -> Array:
-    r"""Return coefficients of the products in :math:`\sum_{jk} a_{jk} \dot\theta_j \dot\theta_k`.
-
-    Both orders of a pair are added up, squares count once: (..., s, s) to (..., s (s + 1) / 2).
-    """
+    """Return (..., s (s + 1) / 2) coefficients of the products of rates from (..., s, s) ones."""
     first, second = pairs(values.shape[-1])
     both = values[..., first, second] + values[..., second, first]
     return np.asarray(np.where(first == second, 0.5, 1.0) * both)
@@ -246,10 +243,7 @@ class Scale:
     median: dict[str, float]
 
     def relative(self, errors: Array, values: Array, s: int) -> Array:
-        """Return relative errors of H, D, p and C, shape (..., groups).
-
-        Norms of errors are divided by those of the values, or by the median if that is larger.
-        """
+        """Return relative errors of H, D, p and C (..., groups), by norms or larger medians."""
         parts = []
         for name, place in groups(s, values.shape[-1]).items():
             size = np.linalg.norm(values[..., place], axis=-1)

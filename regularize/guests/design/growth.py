@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from regularize import validation
-from regularize.adapters.common.progress import progress_bar
+from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
 from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.boxes import Metamodel
@@ -43,10 +43,7 @@ Kind = TypeVar("Kind", bound=Interpolation)
 
 
 class Samples:
-    """Coefficients of a reduced model at points of a grid, computed once each.
-
-    Arguments are those of ``metamodel``; points of the bounds are addressed by whole numbers.
-    """
+    """Coefficients of a reduced model at grid points, by whole numbers, computed once each."""
 
     @validation.validated(
         tolerance=validation.NUMBER,
@@ -107,10 +104,7 @@ class Samples:
 
     @property
     def scale(self) -> Scale:
-        """Sizes that errors are relative to: median norms of the coefficients.
-
-        D and p that are small against H, its changes and its accelerations are rounding errors.
-        """
+        """Median norms of the coefficients, which errors are relative to."""
         rows, span = self._known, float(np.max(self.upper - self.lower))
         median = {
             name: float(np.median(np.linalg.norm(rows[:, place], axis=1)))

@@ -93,10 +93,7 @@ def grid_figure(
     title: str = "",
     equal: bool = False,
 ) -> Any:
-    """Draw measures over a grid of one or two axes: curves, or colours, grey where not known.
-
-    A measure ``limits`` is drawn as a red line where it is zero; axes are ``equal`` in scale.
-    """
+    """Draw measures over a grid of one or two axes; a measure ``limits`` is a red line at zero."""
     if len(values) > 2:
         raise ModelError("a picture has one or two axes; hold the others, or save .npz or .csv")
     figure = _new_figure(4.6 * max(1, len(measures)), 4.4)

@@ -344,10 +344,7 @@ def followed(
 
 
 def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
-    """Return limits of all coordinates, shape (n, 2), infinite where there are none.
-
-    Those that are given, by coordinates' names or patterns, take the place of the model's.
-    """
+    """Return limits of all coordinates (n, 2), given ones by name or pattern before the model's."""
     names = coordinate_names(graph.mechanism)
     bounds = np.tile([-np.inf, np.inf], (len(names), 1))
     column = 0
@@ -369,11 +366,7 @@ def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
 
 
 def from_limits(q: Coordinates, bounds: Array, turning: Mask, units: Array) -> Array:
-    """Measure how far configurations are from the nearest limit of a joint.
-
-    1 in the middle of every range, 0 at a limit, negative beyond, infinite without limits. Where a
-    joint is bounded on one side only, its unit takes the place of half of its range.
-    """
+    """Measure distances to joint limits: 1 amid all ranges, 0 at a limit, negative beyond."""
     lower, upper = bounds.T
     both = np.isfinite(bounds).all(axis=1)
     middle, half = np.zeros(len(bounds)), units.astype(float)
@@ -391,11 +384,7 @@ def distances(
     body: str | None,
     generic: Coordinates,
 ) -> dict[str, Array]:
-    """Measure how far configurations are from each kind of singularity.
-
-    NaN for ``inverse`` without a body, for ``forward`` without motors. The usual ranks are those of
-    generic configurations.
-    """
+    """Measure distances to each kind of singularity; NaN where body or motors are missing."""
     K, n = len(generic), loops.freedoms
 
     def sizes(q: Coordinates) -> Array:

@@ -156,11 +156,7 @@ def from_iteration(
 
 
 class AssemblyPlan:
-    """Steps that find all unknown coordinates, one set of loops after the other.
-
-    Without formulas of the whole mechanism (``form``) eigenvalues have to do alone. Configurations
-    are told apart by the poses of all bodies, or by that of ``by_body``.
-    """
+    """Steps that find all unknown coordinates, by formulas or eigenvalues, loops after loops."""
 
     def __init__(
         self,

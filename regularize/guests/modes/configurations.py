@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize import validation
-from regularize.adapters.common.progress import progress_bar
+from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
 from regularize.guests.modes.assembly_plan import AssemblyPlan, PartialSolutions
 from regularize.guests.modes.body_pose import BodyPose, with_pose
@@ -94,10 +94,7 @@ ROOM = 65536
 
 
 class ConfigurationFinder:
-    """Finds all configurations of a mechanism for values of some inputs.
-
-    Arguments as of ``configurations``; ``inputs`` are names in the order of the values.
-    """
+    """Finds all configurations of a mechanism for values of some inputs, see ``configurations``."""
 
     def __init__(
         self,

@@ -82,11 +82,7 @@ class LoopConfigurations:
 
 
 class EigenLoop:
-    """Solves loops with motions of the same kinds, six letters R or P.
-
-    Arrangements of the equations are ranked by generic loops of this kind, ``probes``; those that
-    are singular for one of them are left out.
-    """
+    """Solves loops of six letters R or P, with equations arranged to be regular for ``probes``."""
 
     def __init__(self, kinds: str, probes: Constants, *, attempts: int = 4, seed: int = 0) -> None:
         self.kinds = kinds
@@ -201,10 +197,7 @@ def distinct(
 
 
 def from_null_spaces(P: Pencil, rows: Indices, hidden: Array) -> tuple[Indices, Array, Indices]:
-    """Find hidden, multiplied and last variable (K, 3) of the candidates at each eigenvalue.
-
-    Also return the eigenvalue of each candidate and the dimension of each null space.
-    """
+    """Find three variables (K, 3), eigenvalue and null space's dimension of every candidate."""
     _, sizes, V = np.linalg.svd(P.at(hidden, rows))
     V = np.swapaxes(V, 1, 2)
     relative = sizes[:, ::-1] / np.maximum(sizes[:, :1], np.finfo(float).tiny)
@@ -249,11 +242,7 @@ def _doubled(low: Array, high: Array) -> Array:
 def from_linear_equations(
     kinds: str, C: Constants, rows: Indices, values: Array, arrangement: Arrangement
 ) -> tuple[Indices, Variables, Mask]:
-    """Find all six variables in arranged order from three of them.
-
-    Also return the candidate that each result belongs to, for motion 2 may have two solutions, and
-    whether the equations determine it.
-    """
+    """Find six variables in arranged order from three, each one's candidate, and if determined."""
     T = np.broadcast_to(np.eye(4), (len(rows), 4, 4))
     known = np.zeros((len(rows), 6))
     known[:, list(arrangement.roles)] = values
@@ -276,11 +265,7 @@ def from_linear_equations(
 
 
 def solve_motion(kind: str, parts: Sequence[Array], goal: Array) -> tuple[Indices, Array, Mask]:
-    """Solve ``parts[0] + parts[1] f1 + parts[2] f2 = goal`` for the variable of a motion.
-
-    Where only one combination of f1 and f2 is given, there are two solutions: also return the
-    system of each solution, and whether the equations determine it.
-    """
+    """Solve ``parts[0] + parts[1] f1 + parts[2] f2 = goal``, with one or two solutions a system."""
     U, sizes, V = np.linalg.svd(np.stack(parts[1:], axis=-1), full_matrices=False)
     right = (np.swapaxes(U, 1, 2) @ (goal - parts[0])[..., None])[..., 0]
     determined = sizes[:, 0] > VANISHING
@@ -306,10 +291,7 @@ def solve_motion(kind: str, parts: Sequence[Array], goal: Array) -> tuple[Indice
 
 
 def closing_turn(kinds: str, C: Constants, x: Variables) -> tuple[Array, Array]:
-    """Return the turn of motion 6 that closes the loop best, and the error that is left.
-
-    Translations count in units of the size of the loop or of the longest slide.
-    """
+    """Return the turn of motion 6 that closes the loop best, and the scaled error that is left."""
     x = x.copy()
     x[:, 5] = 0.0
     T, _, _ = product(kinds, C, x)

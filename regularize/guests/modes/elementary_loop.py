@@ -62,11 +62,7 @@ class Unknown:
 
 
 class ElementaryLoop:
-    """A loop of a mechanism with one to six unknown elementary motions; else ``NotElementary``.
-
-    Where ``exchanged``, every second cylindrical joint slides first and turns then, or the other
-    way round; that is the same motion, but other equations.
-    """
+    """A loop with one to six unknown elementary motions, cylinders ``exchanged`` or not."""
 
     def __init__(
         self,

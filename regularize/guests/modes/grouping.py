@@ -35,11 +35,7 @@ def table_of(rows: Indices, values: Array, count: int) -> Array:
 
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
-    """Return for each result the first one that it equals, directly or through others.
-
-    Two are the same if they are of one sample and no entry of their points (K, m) differs by more
-    than the radius.
-    """
+    """Label results of equal sample and points (K, m) by the first that they are chained to."""
     # Only neighbours along one arbitrary direction are compared, so that many cost little.
     K = len(rows)
     direction = np.random.default_rng(0).normal(size=points.shape[1])
@@ -113,10 +109,7 @@ class Turns:
 
 
 def _unwrapped_vectors(w: Array) -> Array:
-    """Return w + 2 pi k w / |w| with whole k such that rotation vectors (N, 3) do not jump.
-
-    The angle of rotation is counted along an axis that never turns round between two samples.
-    """
+    """Return rotation vectors (N, 3) plus whole turns about their axes, such that none jumps."""
     if not len(w):
         return w
     angle = np.linalg.norm(w, axis=1)

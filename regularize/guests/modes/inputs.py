@@ -186,10 +186,7 @@ class Freedoms:
 
 
 def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) -> Freedoms | None:
-    """Count freedoms at generic configurations; None where the stored one has open loops.
-
-    All coordinates but the inputs, in given columns, are unknown in the equations.
-    """
+    """Count generic freedoms with inputs in given columns; None where the stored loops are open."""
     loops, rng = system.loops, np.random.default_rng(seed)
     stored, _ = system.projected(system.graph.position[None])
     if system.error(stored)[0] > EXACT.same:
@@ -212,10 +209,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
 
 
 def clearest(loops: LoopKinematics, q: Coordinates, rtol: float) -> tuple[Coordinates, Array]:
-    """Return the configuration with the clearest rank, and a basis (n, s) of its velocities.
-
-    Of closed configurations (N, n): the rank is lower at special ones only.
-    """
+    """Return the configuration of (N, n) with the clearest rank, and its velocities (n, s)."""
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, values, vectors = np.linalg.svd(jacobian)
     ranks = np.sum(values > rtol * values[:, :1], axis=1)

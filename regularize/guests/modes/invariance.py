@@ -56,10 +56,7 @@ CENTER, AXES = Element("point", np.zeros(3)), [Element("direction", None, e) for
 
 @dataclass(frozen=True, eq=False)
 class UnmovedSegment:
-    """Consecutive motions of a loop and an element that they leave unmoved.
-
-    Frames are counted around the loop: 2 i in front of motion i, 2 i + 1 behind it.
-    """
+    """Motions i of a loop between frames 2 i and 2 i + 1, and an element that they do not move."""
 
     start: int  # its first motion
     length: int  # number of motions; zero for an element of one body
@@ -83,10 +80,7 @@ class UnmovedSegment:
 
 
 class Invariance:
-    """All segments of a loop that leave an element unmoved.
-
-    Angles up to ``rtol``, and distances up to that part of the loop's size, count as none.
-    """
+    """All segments of a loop that leave an element unmoved, within ``rtol``."""
 
     def __init__(self, chain: LoopChain, rtol: float) -> None:
         self.chain, self.rtol = chain, rtol

@@ -40,11 +40,7 @@ NUDGE = 1e-4
 
 
 class LoopSystem:
-    """Closure equations of all loops of a mechanism for K configurations with u unknowns.
-
-    Closure errors are divided by ``length``, by default the size of the mechanism. Configurations
-    are told apart by the poses of all bodies, or by that of ``by_body``.
-    """
+    """Scaled closure equations of all loops of a mechanism for K configurations with u unknowns."""
 
     def __init__(
         self,
@@ -101,11 +97,7 @@ class LoopSystem:
         return result, np.concatenate([part.error for part in parts]) <= within
 
     def derivatives(self, q: Coordinates, given: Sequence[Rates]) -> Rates:
-        """Return velocities of all coordinates, or accelerations if those of two orders are given.
-
-        Of ``given`` only the known coordinates are used. Results are the least ones where links may
-        turn by themselves, and NaN where the known coordinates cannot move like that.
-        """
+        """Return velocities or accelerations by those of known coordinates; NaN where none fit."""
         loops, free = self.loops, ~self.held
         state, units = loops.state(q), loops.units[free]
         jacobian = loops.jacobian(state)
@@ -129,11 +121,7 @@ class LoopSystem:
         return firsts_of(rows, self.poses(q), EXACT.same)
 
     def poses(self, q: Coordinates) -> Array:
-        """Return points (K, m) that tell configurations apart: poses of bodies.
-
-        Bodies that can move with nothing else changing (a rod spinning between two ball joints) do
-        not count.
-        """
+        """Return points (K, m) of bodies that do not spin alone, to tell configurations apart."""
 
         def of_part(part: Coordinates) -> Array:
             state = self.loops.state(part)
@@ -254,10 +242,7 @@ class Multistart:
 def searched(
     system: LoopSystem, q: Coordinates, known: tuple[Indices, Coordinates], search: Multistart
 ) -> tuple[Indices, Coordinates, Indices]:
-    """Search from random starts, with samples (N, n) and known configurations of some of them.
-
-    Return samples and coordinates of all configurations, and the number of starts of each sample.
-    """
+    """Search from random starts; return samples, configurations, and starts of each sample."""
     rng = np.random.default_rng(search.seed)
     rows, found = known
     poses = system.poses(found)

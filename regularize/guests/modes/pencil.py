@@ -190,10 +190,7 @@ def turned(offset: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """The quadratic matrix polynomial of N loops, and three of their motions on circles.
-
-    The three are the hidden one, the multiplied one and the last one.
-    """
+    """The quadratic matrix polynomial of N loops, and their hidden, multiplied and last motion."""
 
     A: Array  # by cos², cos sin, sin² of half the hidden angle, shape (N, 3, 12, 12)
     offsets: Array  # origins of their circles, shape (3,)

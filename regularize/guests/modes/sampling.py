@@ -57,11 +57,7 @@ class ClosedBranch:
         return q, good & np.isfinite(q).all(axis=1)
 
     def spread(self, count: int, reach: Array, rng: np.random.Generator) -> Coordinates:
-        """Return at most ``count`` configurations spread over the branch.
-
-        They lie on straight paths of the inputs, which change by ``reach``, shape (s,), at most;
-        each up to where the branch ends or meets another.
-        """
+        """Return up to ``count`` configurations on straight paths of the inputs on the branch."""
         inputs = len(self._theta)
         ways = 2 if inputs == 1 else max(2, -(-count // POINTS))
         points = POINTS
@@ -124,11 +120,7 @@ WAYS = 64
 
 
 def nearest_modes(loops: LoopKinematics, start: Coordinates, held: Mask) -> Coordinates | None:
-    """Return all configurations with some coordinates held, the nearest to a start first.
-
-    None where the held coordinates do not determine the others in closed form. Angles are compared
-    up to whole turns, lengths divided by the size of the mechanism.
-    """
+    """Return configurations with some coordinates held, nearest first; None without formulas."""
     if loops.freedoms != loops.graph.freedoms:
         return None
     solution = closed_solution(loops, np.flatnonzero(held).tolist())
@@ -148,10 +140,7 @@ def nearest_modes(loops: LoopKinematics, start: Coordinates, held: Mask) -> Coor
 def spread_configurations(
     loops: LoopKinematics, starts: Coordinates, count: int, rtol: float, rng: np.random.Generator
 ) -> Coordinates:
-    """Return at most ``count`` configurations on the branch of given ones; none without formulas.
-
-    ``rtol`` is that of ranks.
-    """
+    """Return up to ``count`` configurations on the branch of given ones; none without formulas."""
     nothing = np.zeros((0, loops.freedoms))
     part = part_of(loops.graph, loops.edges)
     if part is None:

@@ -229,10 +229,7 @@ def _exact_schatz(axes: Sequence[Array], within: float, rounding: float) -> list
 
 
 def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
-    """Find a fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²).
-
-    Fractions between two others have the sums of their numerators and denominators.
-    """
+    """Find a fraction k / n near a number, u and v with u² + v² = (n² + k²) (n² - 4nk + k²)."""
     exact = simplest(t, rounding)
     beside = (simplest(t + side * rounding / 2, rounding / 4) for side in (1, -1))
     between = next(x for x in beside if x != exact)
@@ -247,10 +244,7 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
 
 def _two_squares(n: int) -> tuple[int, int] | None:
-    """Find integers with a sum of squares n: for 1 and for primes one above a multiple of 4.
-
-    Divided by a root of -1, such a prime leaves one of them (Hermite and Serret).
-    """
+    """Find squares that sum to 1 or a prime 4 k + 1, by a root of -1 (Hermite and Serret)."""
     if n == 1:
         return 1, 0
     for a in (2, 3, 5, 7, 11, 13) if n > 0 and n % 4 == 1 else ():
@@ -274,11 +268,7 @@ def _rotation(R: Array, rounding: float) -> NDArray[Any]:
 
 
 def of_hinges(graph: Graph, part: Block, within: float, rounding: float) -> Iterator[Found]:
-    """Yield linkages of hinges known by their axes alone, with exact axes near the given ones.
-
-    Relations within ``within``, in radians and parts of the size, are taken to be meant, and
-    numbers moved to simpler ones by ``rounding``.
-    """
+    """Yield linkages of hinges known by their axes, with exact axes ``within`` the given ones."""
     rigid = {e: () for e, s in part.screws.items() if not s.size}
     moving = {e: s for e, s in part.screws.items() if s.size}
     if {motion_type(np.linalg.qr(s)[0], within).name for s in moving.values()} != {"revolute"}:

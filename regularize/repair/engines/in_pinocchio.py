@@ -21,8 +21,8 @@ from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, No
 STEP = 1e-3  # seconds
 #: Stabilisation of gaps, 1/s, and the change over which rows are differentiated, in seconds.
 RATE, DIFFERENCE = 100.0, 1e-6
-#: Rows that are left by less than this part of the largest are held by others.
-INDEPENDENT = 1e-8
+#: Singular values of masses and rows below this part of the largest are none.
+INDEPENDENT = 1e-11
 
 
 def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
@@ -44,8 +44,8 @@ def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> En
     driven |= {actuator.joint for actuator in mechanism.actuators}
     motors = [i for i, name in enumerate(model.names) if name in driven]
     effort = np.where(np.isfinite(model.upperEffortLimit), model.upperEffortLimit, 0.0)
-    if not _solvable(model):
-        raise NotMoved("its masses move nothing: some joint carries none")
+    if sum(inertia.mass for inertia in list(model.inertias)[1:]) <= 0.0:
+        raise NotMoved("no body has a mass")
     data, q, v, frames = model.createData(), pin.neutral(model), np.zeros(model.nv), []
     bodies = [body.name for body in mechanism.bodies if model.existBodyName(body.name)]
     steps = round(DURATION / STEP)
@@ -73,15 +73,6 @@ def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> En
     return EngineMotion(model.nv - rank, len(motors), {}, {}, paths)
 
 
-def _solvable(model: Any) -> bool:
-    """Say whether the mass matrix is regular at the zero configuration."""
-    import pinocchio as pin
-
-    mass = pin.crba(model, model.createData(), pin.neutral(model))
-    sizes = np.linalg.eigvalsh(np.triu(mass) + np.triu(mass, 1).T)
-    return bool(len(sizes) == 0 or sizes[0] > INDEPENDENT**1.5 * sizes[-1])
-
-
 def _acceleration(
     model: Any, data: Any, loops: list[_Closure], q: Array, v: Array, tau: Array
 ) -> Array:
@@ -96,11 +87,20 @@ def _acceleration(
     bias = (later - earlier) @ v / (2.0 * DIFFERENCE)
     mass = pin.crba(model, data, q)
     mass = np.triu(mass) + np.triu(mass, 1).T
-    free = np.linalg.solve(mass, tau - pin.nle(model, data, q, v))
-    inverse = np.linalg.solve(mass, rows.T)
-    missing = bias + 2.0 * RATE * rows @ v + RATE**2 * gap + rows @ free
-    forces = np.linalg.lstsq(rows @ inverse, -missing, rcond=INDEPENDENT)[0]
-    return np.asarray(free + inverse @ forces)
+    missing = bias + 2.0 * RATE * rows @ v + RATE**2 * gap
+    forces = tau - pin.nle(model, data, q, v)
+    try:
+        inverse = np.linalg.solve(mass, np.column_stack([forces, rows.T]))
+        if np.abs(inverse).max(initial=0.0) * np.abs(mass).max() > 1.0 / INDEPENDENT:
+            raise np.linalg.LinAlgError
+    except np.linalg.LinAlgError:
+        # Ends of loops may have no mass of their own: forces and accelerations go together.
+        system = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+        right = np.concatenate([forces, -missing])
+        return np.asarray(np.linalg.lstsq(system, right, rcond=INDEPENDENT)[0][: model.nv])
+    free, along = inverse[:, 0], inverse[:, 1:]
+    loads = np.linalg.lstsq(rows @ along, -missing - rows @ free, rcond=INDEPENDENT)[0]
+    return np.asarray(free + along @ loads)
 
 
 def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array, Array]:

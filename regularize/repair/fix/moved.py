@@ -33,7 +33,8 @@ def refuse_unheld(
         joint = change.joint
         if engine is None or change.kind == joint.kind or engine.held(joint, [change.kind]):
             continue
-        patcher.patch([change])  # which says what the file holds, where that is not held either
+        if change.kind not in patcher.kinds(joint):
+            patcher.patch([change])  # which says what the file holds, where it holds that neither
         raise engine.refuse(joint, change.kind, engine.held(joint, patcher.kinds(joint)))
 
 

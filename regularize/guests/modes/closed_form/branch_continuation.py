@@ -114,10 +114,7 @@ class Indeterminate:
                 yield start + i + 1, 0.5 * (before[i] + behind[i])
 
     def near(self, i: int, expected: Array, branch: Branch) -> Array | None:
-        """Return the closed configuration near an expected one (n,) where branches meet.
-
-        None where none meet, or the sample is as expected.
-        """
+        """Return the closed configuration near an expected one (n,) where branches meet, if any."""
         found = self._evaluation.many(self._path[[i]], branch)
         if not np.any(np.abs(found.margin) <= self._tolerance):
             return None

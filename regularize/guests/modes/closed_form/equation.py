@@ -261,10 +261,7 @@ ORIENTATIONS: dict[str, Callable[[LoopChain, KnownMotions], Orientation | None]]
 
 @dataclass(frozen=True, eq=False)
 class PassiveRotation:
-    """A spherical joint found up to a turn about an axis, a unit vector in the child's frame.
-
-    ``turn`` is the rotation from the child's to the parent's frame without that turn.
-    """
+    """A spherical joint found up to a turn about an axis in the child's frame, beside ``turn``."""
 
     columns: tuple[int, ...]
     turn: Matrix

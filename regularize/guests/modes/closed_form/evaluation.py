@@ -143,10 +143,7 @@ class Programs:
                 each[i] = result
 
     def at(self, inputs: Array, branches: NDArray[np.intp], free: float = 0.0) -> Array:
-        """Return results of careful formulas at inputs (N, inputs), shape (results, N).
-
-        Each has its branch, shape (N,); the free angle is taken where any solves an equation.
-        """
+        """Return results (results, N) of careful formulas at inputs (N, s) on branches (N,)."""
         k = self._steps
         signs = [1.0 - 2.0 * (branches >> (k - 1 - i) & 1) for i in range(k)]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -327,11 +324,7 @@ class Evaluation:
             assembled[b[found], s[found]] = True
 
     def derivatives(self, arrays: list[Array], branch: Branch | None) -> Array:
-        """Return velocities or accelerations of branches, shape (N, branches, n).
-
-        The arrays are inputs, their rates, and for accelerations the rates of these, (N, inputs)
-        each. NaN where branches meet.
-        """
+        """Return velocities or accelerations (N, branches, n) by the inputs'; NaN at meetings."""
         x, branches = arrays[0], 1 if branch is not None else 2**self._steps
         derivatives = np.full((self._n, branches, len(x)), np.nan)
         for part in _parts(len(x), branches):

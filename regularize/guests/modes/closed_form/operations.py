@@ -56,10 +56,7 @@ def quadratic(
 
 
 def unit(tape: Tape, x: Number, y: Number, size: Probe, slack: float) -> tuple[Number, Number]:
-    """Enter (x, y) scaled to length one; (1, 0) where both vanish (below ``slack``).
-
-    ``size`` is about the length at the probes, to tell which complex square root is meant.
-    """
+    """Enter (x, y) of about a ``size`` scaled to length one; (1, 0) if below ``slack``."""
     for a, b in ((x, y), (y, x)):
         if a.constant == 0.0 and b.constant is not None:
             one = float(np.sign(b.constant))
@@ -114,10 +111,7 @@ Entry = TypeVar("Entry", Probe, Number)
 def _exponential(
     twist: Sequence[Entry], t: Entry, a: Entry, b: Entry, c: Entry
 ) -> tuple[Entry, ...]:
-    """Return the exponential of a twist by t = r² = w² and the three quotients of its angle r.
-
-    They are a = sin r/r, b = (1 - cos r)/r² and c = (r - sin r)/r³.
-    """
+    """Return a twist's exponential by t = r² and sin r/r, (1 - cos r)/r² and (r - sin r)/r³."""
     u, v, w, x, y, z = twist
     d = x * u + y * v + z * w
     return (
@@ -141,11 +135,7 @@ NOTHING = 1e-28
 
 
 class Lowering:
-    """Writes the operations of a tape in elementary ones.
-
-    Careful code also solves where solutions meet; ``free`` names cosine and sine of the angle that
-    is taken where any solves an equation.
-    """
+    """Writes the operations of a tape in elementary ones; careful code solves at meetings too."""
 
     def __init__(self, *, careful: bool = True, free: tuple[str, str] | None = None) -> None:
         self.code, self._careful = Recording(), careful
@@ -195,11 +185,7 @@ class Lowering:
         return special.where(there, else_) if self._careful else else_
 
     def _circle(self, given: Numbers, slack: float) -> Numbers:
-        """Return cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0.
-
-        A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; any
-        angle solves 0 = 0 (all three below ``slack``).
-        """
+        """Return cosine, sine and discriminant of a solution of A cos x + B sin x + C = 0."""
         A, B, C, sign = given
         square = A * A + B * B
         discriminant = square - C * C

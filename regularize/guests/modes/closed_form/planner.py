@@ -177,10 +177,7 @@ def _gaps(known: KnownMotions, chain: LoopChain) -> Iterator[Number]:
 
 
 class Planner:
-    """Finds the unknowns of a mechanism's loops one after the other.
-
-    Angles, and distances by the size of a loop, below ``rtol`` count as none.
-    """
+    """Finds the unknowns of a mechanism's loops one by one; below ``rtol`` counts as none."""
 
     def __init__(self, graph: Graph, inputs: Sequence[int], rtol: float) -> None:
         self.graph, self._rtol = graph, rtol
@@ -231,10 +228,7 @@ class Planner:
         return self.loops + [Invariance(chain_of(self.graph, c), self._rtol) for c in self._sums]
 
     def plan(self, *, folding: bool = True) -> Plan:
-        """Find as many unknowns as possible.
-
-        With ``folding``, equations may be used that leave an angle free on some branches.
-        """
+        """Find as many unknowns as possible; ``folding`` admits equations that free an angle."""
         while self._plainly():
             pass
         while folding and self._folded():
