@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.input_files import read_bytes
+from regularize.adapters.common.input_files import opened_once, read_bytes
 from regularize.adapters.common.precision import rounding_of, with_levels
 from regularize.adapters.common.validation import validated, with_external_files
 from regularize.adapters.registry import BUILTIN, Adapter, adapter_named, adapters, readable
@@ -45,6 +45,7 @@ def by_content(source: str | bytes) -> list[Adapter]:
     return [a for a in adapters().values() if a.reader and a.sniff and a.sniff(head)]
 
 
+@opened_once()
 def read(
     source: str | os.PathLike[str],
     *,
@@ -139,15 +140,11 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
     for name in options:
         if name not in parameters:
             has = ", ".join(p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
-            why = (
-                ": such a file says itself what floats (SDF: what nothing joins to the world; "
-                "MJCF: what has a <freejoint>)"
-                if name == "floating"
-                else ""
-            )
-            raise RegularizeError(
-                f"the reader of {format} has no option {name!r}{why}; it has {has or 'none'}"
-            )
+            why = f"the reader of {format} has no option {name!r}"
+            if name == "floating":
+                why += ": such a file says itself what floats (SDF: what nothing joins to the "
+                why += "world; MJCF: what has a <freejoint>)"
+            raise RegularizeError(f"{why}; it has {has or 'none'}")
 
 
 def model_file(source: str | os.PathLike[str]) -> str:

@@ -21,6 +21,8 @@ from regularize.errors import ReadError, RegularizeError, install_words
 LARGEST = 256 * 1024 * 1024
 #: Bytes that readers find in some files instead of those on the disk, by real path.
 _REPLACED: ContextVar[Mapping[str, bytes]] = ContextVar("replaced", default={})  # noqa: B039
+#: What has been read within `opened_once`, by path as it is named.
+_OPENED: ContextVar[dict[str, bytes] | None] = ContextVar("opened", default=None)
 
 
 @contextmanager
@@ -34,6 +36,16 @@ def replaced_content(files: Mapping[Path, bytes] | Mapping[str, bytes]) -> Itera
         _REPLACED.reset(token)
 
 
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Open each file once within the context, however often its content is asked for."""
+    token = _OPENED.set(_OPENED.get() or {})
+    try:
+        yield
+    finally:
+        _OPENED.reset(token)
+
+
 def replacement(path: str | os.PathLike[str]) -> bytes | None:
     """Return the bytes that `replaced_content` puts in the place of a file, if any."""
     return _REPLACED.get().get(os.path.realpath(path)) if _REPLACED.get() else None
@@ -41,15 +53,19 @@ def replacement(path: str | os.PathLike[str]) -> bytes | None:
 
 def read_bytes(path: str, count: int = -1) -> bytes:
     """Return the content of a file, or its first bytes; raises ``ReadError`` if unreadable."""
-    data = replacement(path)
-    if data is not None:
-        return data if count < 0 else data[:count]
-    check_regular(path)
-    try:
-        with open(path, "rb") as file:
-            return file.read(count)
-    except OSError as error:
-        raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
+    data, opened = replacement(path), _OPENED.get()
+    if data is None and opened is not None:
+        data = opened.get(path)
+    if data is None:
+        check_regular(path)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(count if opened is None else -1)
+        except OSError as error:
+            raise ReadError(path, f"cannot be opened: {error.strerror}; check the path") from error
+        if opened is not None:
+            opened[path] = data
+    return data if count < 0 else data[:count]
 
 
 def check_regular(path: str) -> None:
@@ -129,11 +145,7 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 @dataclass(eq=False)
 class Packages:
-    """Finder of ROS packages by name: near a file first, then where the environment says.
-
-    A workspace is searched from the file upwards: its folder's package, the folder of that, the
-    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
-    """
+    """Finder of ROS packages by name: in a file's workspace, then where the environment says."""
 
     start: Path
     whole: Path | None = None  # searched after the folders around ``start``, such as a clone

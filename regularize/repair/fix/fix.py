@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def fix(
     as_is: bool = False,
     engine: str | None = None,
     advice: int | str | None = None,
-    reading: str = "meant",
+    reading: Literal["written", "meant", "designed"] = "meant",
     **options: Any,
 ) -> Fix:
     """Change joints in the user's own model files, and nothing else in them.

@@ -163,6 +163,7 @@ def ranked(
         """Return the sort key of a proposal: motors, odd kinds, redundancy left, then price."""
         return (
             sum(change.joint in driven for change in entry.changes),
+            any(change.after == CLEARANCE for change in entry.changes),
             any(change.after in ODD for change in entry.changes),
             entry.left,
             not all(change.after in held.get(change.joint, ()) for change in entry.changes),
@@ -179,7 +180,8 @@ def ranked(
     place = next((i for i, entry in enumerate(entries) if usual(entry)), 0)
     if place > 1:
         entries.insert(1, entries.pop(place))
-    most = min(range(len(entries)), key=lambda i: entries[i].left, default=0)
+    kept = [i for i, e in enumerate(entries) if all(c.after != CLEARANCE for c in e.changes)]
+    most = min(kept, key=lambda i: entries[i].left, default=0)
     if most > 2:
         entries.insert(2, entries.pop(most))
     return entries

@@ -295,7 +295,8 @@ def test_the_textbook_answer_is_given_for_files(name: str, tmp_path: Path) -> No
                 best["left"],
                 before.mobility,
             )
-            assert len(after.mechanism.joints) >= len(rg.load(path).joints)
+            loose = [*asked.values()].count("clearance")
+            assert len(after.mechanism.joints) >= len(rg.load(path).joints) - loose
 
 
 def test_no_command_loses_the_limits_of_a_joint(tmp_path: Path) -> None:
@@ -331,6 +332,8 @@ def test_a_door_is_mended_as_far_as_its_file_goes(
         "in_file": True,
         "command": held["command"],
         "verified": True,
+        "arrangement": None,
+        "load": None,
     }
     lines = str(report).splitlines()
     assert lines.index("What to change") < 8 and any(
