@@ -19,12 +19,8 @@ from regularize.mechanism.joint import Joint
 
 #: Type that FreeCAD has for a kind.
 TYPES = {
-    "revolute": "Revolute",
-    "cylindrical": "Cylindrical",
-    "prismatic": "Slider",
-    "spherical": "Ball",
-    "fixed": "Fixed",
-    "parallel": "Parallel",
+    **{"revolute": "Revolute", "cylindrical": "Cylindrical", "prismatic": "Slider"},
+    **{"spherical": "Ball", "fixed": "Fixed", "parallel": "Parallel"},
 }
 #: Types that free more, with the same frames.
 GAINS = {"revolute": ("cylindrical", "spherical", "parallel"), "prismatic": ("cylindrical",)}

@@ -36,14 +36,9 @@ TYPES = (
     *("Perpendicular", "Angle", "RackPinion", "Screw", "Gears", "Belt"),
 )
 PAIRS = {
-    "Fixed": "fixed",
-    "Revolute": "revolute",
-    "Cylindrical": "cylindrical",
-    "Slider": "prismatic",
-    "Ball": "spherical",
-    "Parallel": "parallel",
-    "Perpendicular": "perpendicular",
-    "Angle": "angle",
+    **{"Fixed": "fixed", "Revolute": "revolute", "Cylindrical": "cylindrical"},
+    **{"Slider": "prismatic", "Ball": "spherical", "Parallel": "parallel"},
+    **{"Perpendicular": "perpendicular", "Angle": "angle"},
 }
 #: Types of joints that keep the origins of both frames together, or on one line, and an axis.
 COINCIDENT = frozenset({"Fixed", "Revolute", "Cylindrical", "Slider", "Ball"})

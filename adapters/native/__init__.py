@@ -86,11 +86,7 @@ def as_dict(mechanism: Mechanism) -> dict[str, Any]:
         **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
         "actuators": plain(mechanism.actuators),
         "findings": plain(mechanism.findings),
-        "origin": {
-            "path": mechanism.path,
-            "format": mechanism.format,
-            "files": [*mechanism.files],
-        },
+        "origin": {"path": mechanism.path, "format": mechanism.format, "files": [*mechanism.files]},
     }
 
 

@@ -52,7 +52,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,6 +71,8 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 
 CLOSURES = {word: kind for kind, word in GEPETTO.items()}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
+#: A file of closing joints; whether the one beside a model is read; None: if there is one.
+Loops: TypeAlias = str | os.PathLike[str] | bool | None
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 
@@ -341,12 +343,8 @@ class LoopFile:
     close: Callable[[UrdfDraft], None]
 
 
-def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """Return the files that describe the loops of a URDF file; only the first one is read.
-
-    With None or True, the package's files of named layouts are looked for, and a Gepetto file
-    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
-    """
+def find(path: str, loops: Loops) -> list[LoopFile]:
+    """Return the files of loops, of which the first is read; by default those beside the model."""
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
@@ -375,7 +373,6 @@ def _has(path: str, key: re.Pattern[bytes]) -> bool:
 
 
 def _named(layout: str, path: str) -> LoopFile:
-
     return LoopFile(path, lambda draft: None, lambda draft: LAYOUTS[layout][1](path, draft))
 
 

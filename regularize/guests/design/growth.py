@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from regularize import validation
-from regularize.adapters.common.progress import progress_bar
+from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
 from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.boxes import Metamodel

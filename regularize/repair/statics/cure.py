@@ -27,7 +27,6 @@ from regularize.tolerances import EXACT
 #: Ranks of coupled components at the assembled pose, by their joints and what these become.
 Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
-
 #: Ranks that rounding leaves in changed mechanisms, in units of what it can do to joints.
 ROUNDED = 10.0
 
