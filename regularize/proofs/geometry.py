@@ -187,11 +187,7 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
 def angulated(
     freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
 ) -> list[tuple[EdgeId, ...]]:
-    """Return loops of many parallel hinges whose bars, every second one of them, add up to nothing.
-
-    While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
-    angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
-    """
+    """Return loops of many parallel hinges whose bars, every second one, add up to nothing."""
     rings = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]

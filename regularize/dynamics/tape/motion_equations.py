@@ -154,11 +154,7 @@ class Factors:
         return solution
 
     def margins(self, clear: float) -> list[Number]:
-        """Return numbers that are all positive where pivots leave enough digits.
-
-        No pivot is less than a part of its weight, and no column that comes behind rows weighs far
-        more than by itself: else its own digits are lost. Worse is borne where the sample is worse.
-        """
+        """Return numbers that are all positive where pivots leave enough digits."""
         margins = []
         for x, pivot in self.pivots.items():
             sign = -1.0 if x < 0 else 1.0

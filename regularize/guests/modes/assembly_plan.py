@@ -367,11 +367,7 @@ class AssemblyPlan:
         return list(groups.values())
 
     def _part(self, cycles: Sequence[Cycle]) -> Graph | None:
-        """Return the graph of some loops alone; None where others share their unknowns.
-
-        Loops of known joints alone, which are closed, are opened: each bears on the others through
-        the poses of the bodies, which any of its ways around gives.
-        """
+        """Return the graph of some loops alone; None where others share their unknowns."""
         columns = set(self._columns(cycles))
         edges = {e for cycle in cycles for e in cycle.edges}
         for coupling in self.graph.couplings:

@@ -201,11 +201,7 @@ class BranchContinuation:
     def _bifurcations(
         self, branch: Branch, margin: Array, low: int, last: float
     ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-        """Return the first discriminants that touch zero, all at one place, and slivers.
-
-        Each has its position and step; slivers are negative between two samples before. ``margin``
-        is that of samples from ``low`` on, and ``last`` the position of the meeting before.
-        """
+        """Return the first discriminants that touch zero at one place, and slivers before."""
         found: list[tuple[float, int]] = []
         slivers: list[tuple[float, int]] = []
         end = len(self._path) - 1.0
