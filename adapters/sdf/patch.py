@@ -100,7 +100,7 @@ class SdfPatcher(SlackPatcher):
     """Edits an SDF file."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Return ball and universal joints in the place of hinges."""
+        """Return the kinds that edits can make of a joint: balls and universals of a hinge."""
         place, row = self.element(joint), KINDS.get(joint.kind)
         return () if place is None or place.tag != "joint" or row is None else row.becomes
 

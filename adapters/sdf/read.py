@@ -273,6 +273,7 @@ class ModelReader:
         frames.entries[frame] = Frame(T, entry.relative_to, entry.attached_to, node)
 
     def _add_members(self, node: Node, scope: Scope) -> None:
+        """Read a model's or world's own links, frames, joints and plugins, not models in it."""
         frames = self.draft.frames
         for link in node.children("link"):
             name, pose = scope.full(link.text("name")), link.child("pose")

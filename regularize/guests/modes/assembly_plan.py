@@ -226,7 +226,10 @@ class AssemblyPlan:
         return self._enter(AssemblyStep("coupling", (sentence,), run), [column])
 
     def _by_formulas(self, whole: ClosedForm) -> bool:
-        """Add steps for sets of loops that are solved in closed form."""
+        """Add steps for all open loops that formulas solve; return whether there are any.
+
+        ``whole`` is the closed form of the whole mechanism, used while nothing else is solved.
+        """
         form = self._form(self._part(self._open)) if self.steps else whole
         if form is None:
             return False

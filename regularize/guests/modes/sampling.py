@@ -93,7 +93,10 @@ def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm 
 def closed_branch(
     loops: LoopKinematics, inputs: Sequence[int], q: Coordinates
 ) -> ClosedBranch | None:
-    """Find the branch through a configuration of a whole mechanism; None without closed form."""
+    """Find the branch on which q lies, for inputs in some columns of q.
+
+    None where the mechanism has no closed form for these inputs, or q is on no branch.
+    """
     solution = closed_solution(loops, inputs)
     if solution is None:
         return None
