@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import mechanisms
@@ -56,7 +57,9 @@ def test_rods_that_spin_need_no_input():
 
 @pytest.mark.slow
 def test_a_bar_shows_how_far_the_search_is(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for name, seconds in {"SHOWN": 0.0, "EVERY": 0.01}.items():
+        monkeypatch.setattr(f"regularize.adapters.common.console.{name}", seconds)
     x = np.zeros((1, 3))
     found = rg.configurations(mechanisms.three_prrr(), ["a1", "b1", "c1"], x, rounds=4)
     assert capsys.readouterr().err == ""

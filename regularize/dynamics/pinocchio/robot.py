@@ -292,7 +292,7 @@ class Robot(GeneratedTree):
     @property
     def computed_by(self) -> str:
         """What computes: ``llvm``, code of this robot alone; ``compiled`` tables; or ``Python``."""
-        coded = self._coder is not None and self.kernel.coded()
+        coded = bool(self._coder and self.kernel and self.kernel.coded())
         coded = coded or any(stepper.coded for stepper in self._steppers.values())
         return "llvm" if coded else super().computed_by
 

@@ -206,7 +206,7 @@ def identifier(name: str) -> str:
     """Return the name if C can have it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         words = "is no C identifier; use letters, digits and underscores"
-        raise UnsupportedExport(f"{as_utf8(name)!r} {words}")
+        raise UnsupportedExport(f"{as_utf8(str(name))!r} {words}")
     return name
 
 
