@@ -14,40 +14,7 @@ from regularize.cli import main
 
 mujoco = pytest.importorskip("mujoco")
 
-MODEL = """<mujoco model="masses">
-  <compiler angle="radian" meshdir="parts" {compiler}/>
-  <default>
-    <geom density="2700"/>
-    <default class="visual"><geom group="2" density="7000" contype="0" conaffinity="0"/></default>
-    <default class="touched"><geom group="3" mass="0"/></default>
-  </default>
-  <asset>
-    <mesh name="wedge" file="wedge.stl" scale="0.001 0.002 0.001"/>
-    <mesh name="mirrored" file="wedge.stl" scale="-0.001 0.001 0.001"/>
-    <mesh name="open" file="open.obj" inertia="shell"/>
-    <mesh name="inline" vertex="0 0 0  .1 0 0  0 .1 0  0 0 .1"/>
-  </asset>
-  <worldbody>
-    <geom type="mesh" mesh="wedge"/>
-    <body name="scaled" pos="0 0 1"><joint name="a" axis="0 0 1"/>
-      <geom class="visual" type="mesh" mesh="wedge" pos=".1 0 0" euler="0.3 0.2 0.1"/>
-      <geom class="touched" type="box" size=".1 .1 .1"/>
-      <body name="mixed"><joint name="b" axis="1 0 0"/>
-        <geom type="mesh" mesh="mirrored" density="500"/>
-        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" group="4"/>
-        <geom type="mesh" mesh="inline" mass="0.25" quat="1 1 0 0"/>
-        <body name="shell" pos=".2 0 0"><joint name="c" axis="0 1 0"/>
-          <geom type="mesh" mesh="open"/>
-          <body name="stated"><joint name="d" axis="0 1 0"/>
-            <inertial pos="0 .1 0" mass="2" diaginertia=".1 .2 .3"/>
-            <geom type="mesh" mesh="wedge"/>
-          </body>
-          <body name="welded" pos="0 0 .3"><geom type="mesh" mesh="wedge" density="100"/></body>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-</mujoco>"""
+MODEL = Path(__file__).with_name("masses.xml").read_text()
 
 
 def write(folder: Path, compiler: str = "") -> Path:
@@ -118,24 +85,9 @@ def test_a_mesh_that_is_not_there_leaves_its_body_without_mass(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_plugins_that_are_not_installed_leave_the_kinematics(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "plugin.xml"
-    (tmp_path / "more.xml").write_text(
-        '<mujoco><actuator><plugin plugin="lab.drive" joint="a"/></actuator></mujoco>'
-    )
-    path.write_text("""<mujoco><include file="more.xml"/>
-  <extension><plugin plugin="lab.bolt"><instance name="m8"/></plugin></extension>
-  <asset><mesh name="bolt"><plugin instance="m8"/></mesh></asset>
-  <worldbody>
-    <body name="one"><joint name="a" axis="0 0 1"/>
-      <geom type="sdf" mesh="bolt"><plugin instance="m8"/></geom>
-      <geom type="box" size=".1 .1 .1"/>
-      <body name="two" pos="1 0 0"><joint name="b" axis="0 0 1"/><geom size=".1"/></body>
-    </body>
-  </worldbody>
-  <equality><connect body1="two" body2="world" anchor="0 1 0"/></equality>
-</mujoco>""")
+    path = Path(__file__).with_name("plugin.xml")
     mechanism = rg.load(path)
     assert [j.name for j in mechanism.joints] == ["a", "b", "connect_two_world"]
     messages = [f.message for f in mechanism.findings]
