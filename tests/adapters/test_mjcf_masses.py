@@ -85,9 +85,24 @@ def test_a_mesh_that_is_not_there_leaves_its_body_without_mass(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_plugins_that_are_not_installed_leave_the_kinematics(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(__file__).with_name("plugin.xml")
+    path = tmp_path / "plugin.xml"
+    (tmp_path / "more.xml").write_text(
+        '<mujoco><actuator><plugin plugin="lab.drive" joint="a"/></actuator></mujoco>'
+    )
+    path.write_text("""<mujoco><include file="more.xml"/>
+  <extension><plugin plugin="lab.bolt"><instance name="m8"/></plugin></extension>
+  <asset><mesh name="bolt"><plugin instance="m8"/></mesh></asset>
+  <worldbody>
+    <body name="one"><joint name="a" axis="0 0 1"/>
+      <geom type="sdf" mesh="bolt"><plugin instance="m8"/></geom>
+      <geom type="box" size=".1 .1 .1"/>
+      <body name="two" pos="1 0 0"><joint name="b" axis="0 0 1"/><geom size=".1"/></body>
+    </body>
+  </worldbody>
+  <equality><connect body1="two" body2="world" anchor="0 1 0"/></equality>
+</mujoco>""")
     mechanism = rg.load(path)
     assert [j.name for j in mechanism.joints] == ["a", "b", "connect_two_world"]
     messages = [f.message for f in mechanism.findings]

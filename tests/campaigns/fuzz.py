@@ -382,19 +382,8 @@ def main() -> int:
                 stem = options.keep / f"{options.seed}-{number}"
                 stem.with_suffix(SUFFIXES[seed.format]).write_bytes(data)
                 stem.with_suffix(".txt").write_text(f"{outcome}\n{words}\n")
-    columns = [
-        "inputs",
-        "read",
-        "checked",
-        "refused",
-        "stumbled",
-        "foreign",
-        "crash",
-        "hang",
-        "slow",
-        "memory",
-        "litter",
-    ]
+    columns = ["inputs", "read", "checked", "refused"]
+    columns += ["stumbled", "foreign", "crash", "hang", "slow", "memory", "litter"]
     print("format".ljust(10), *(column.rjust(9) for column in columns), "  worst s", "    MiB")
     for format, row in sorted(table.items()):
         slow, big = worst[format]
