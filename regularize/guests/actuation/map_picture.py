@@ -206,11 +206,7 @@ def _about(found: FoundDomain, count: int) -> Array:
 
 
 def _singular(found: FoundDomain) -> list[Array]:
-    """Return segments of the singular curves near the domain, motor values (k, k) each.
-
-    On a grid of the parameters a sign differs along an edge of a triangle, one corner of which is
-    connected to the stored pose without such a change.
-    """
+    """Return segments of the singular curves near the domain, motor values (k, k) each."""
     chart, bounds = found.prover.chart, found.domain.bounds
     k = len(bounds)
     shape = (POINTS if k == 1 else PLACES,) * k

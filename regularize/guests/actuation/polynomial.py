@@ -201,10 +201,7 @@ class MapPolynomial:
 
 
 def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
-    """Return polynomials of least degree whose error can be shown to be within a tolerance.
-
-    Where none can, the domain is halved along all axes, again and again, with one for each piece.
-    """
+    """Return polynomials of least degree within a tolerance, by pieces if need be."""
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
     domain, best = drive.found, np.inf

@@ -104,7 +104,7 @@ def _qpos(model: Model, mechanism: Mechanism, coordinates: Array) -> Array | Non
     """Return configurations as MuJoCo's ``qpos``; None where the model is not MJCF."""
     if mechanism.format != "mjcf":
         return None
-    from regularize.adapters.mjcf.positions import compiled_model, qpos  # with MuJoCo
+    from regularize.adapters.mjcf.read import compiled_model, qpos  # with MuJoCo
 
     m = compiled_model(model, mechanism)
     return None if m is None else read_only(qpos(m, mechanism, coordinates))
@@ -194,11 +194,7 @@ class _Grower:
 
 
 class _CompiledGrower(_Grower):
-    """Search for closed states by the compiled kernel, as configurations of the reduced model.
-
-    A step counts where the projection goes back by a small part of it, and the rows at its end,
-    taken across the tangents of its beginning, differ by less than they are: as in ``following``.
-    """
+    """Search for closed states by the compiled kernel, with the step test of ``following``."""
 
     @staticmethod
     def takes(robot: Robot) -> bool:

@@ -17,13 +17,7 @@ from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
-from regularize.mechanism.mechanism import (
-    Actuator,
-    ActuatorGains,
-    Mechanism,
-    Model,
-    as_mechanism,
-)
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism, Model, as_mechanism
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1
@@ -117,13 +111,11 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
 def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
     """Return bodies and joints of the tree that is left when loops are cut to kept joints."""
     mechanism, names = graph.mechanism, {*kept.values()}
-    driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
     cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
+    driven = {e for cell in cells for e in cell}
     bases = {base_of(graph, cell) for cell in cells}
     # A base that other loops move is carried where joints that stay lead to it.
-    carried = bases - {
-        n for cell in cells for n in nodes_of(graph, cell) if n != base_of(graph, cell)
-    }
+    carried = bases - {n for c in cells for n in nodes_of(graph, c) if n != base_of(graph, c)}
     stiff = {e for e in driven if not graph.edges[e].freedoms}
     while True:  # joints that stay carry bodies from the base on, and so do welds
         new = {
@@ -191,15 +183,10 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     added: dict[str, list[tuple[Body, Array]]] = {}
     gone = set()
     names = {name for node in home for name in graph.members[node]}
+    ends = [{j.parent, j.child} for j in mechanism.joints]
+    near = {name for pair in ends if pair & names for name in pair}
     for node, (owner, T) in home.items():
-        near = {
-            end
-            for j in mechanism.joints
-            if {j.parent, j.child} & names
-            for end in (j.parent, j.child)
-        }
-        own = [name for name in graph.members[owner] if name in near] or graph.members[owner]
-        target = own[0]
+        target = next((n for n in graph.members[owner] if n in near), graph.members[owner][0])
         for name in graph.members[node]:
             at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
             added.setdefault(target, []).append((mechanism.body(name), at))
@@ -251,10 +238,7 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
 
 
 def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism, q: Array) -> Mechanism:
-    """Return the twin with what motors have of springs, damping and friction, at a pose q.
-
-    Where servos drive all motors of a subsystem, servos drive its joints.
-    """
+    """Return the twin with the motors' springs, damping, friction and servos, at a pose q."""
     names = coordinate_names(mechanism)
     theta = q[[names.index(name) for name in m.motor_names]]
     motors = [mechanism.joint(name.partition("[")[0]) for name in m.motor_names]
@@ -339,11 +323,7 @@ def _compared(
 
 
 def _constant(values: Array, sizes: Array) -> float:
-    """Return the number c >= 0 with the least maximum of |value - c| / size.
-
-    Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
-    lacking would be far too much wherever the joint is used.
-    """
+    """Return the number c >= 0 with the least maximum of |value - c| / size."""
     none, every = 0.0, float(np.max(np.abs(values) / sizes))
     for _ in range(50):
         part = 0.5 * (none + every)
@@ -357,14 +337,8 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
     free = next((j for j in mechanism.joints if j.kind == "free"), None)
     if free is None:
         return mechanism
-    fixed = Joint(
-        free.name,
-        free.parent,
-        free.child,
-        "fixed",
-        np.zeros((6, 0)),
-        T_parent_joint=relative_pose(free, free.position),
-    )
+    pose = relative_pose(free, free.position)
+    fixed = Joint(free.name, free.parent, free.child, "fixed", np.zeros((6, 0)), pose)
     joints = tuple(fixed if j is free else j for j in mechanism.joints)
     return replace(mechanism, joints=joints, actuators=(), motions=())
 

@@ -121,10 +121,7 @@ def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> 
 def _unheld(
     root: etree._Element, format: str, target: str
 ) -> dict[str, tuple[etree._Element, list[str], int]]:
-    """Return attributes of MJCF, or elements of SDF, that no mechanism holds.
-
-    They stand by the tag that they belong to, with the first element that has some and how many do.
-    """
+    """Return what no mechanism holds by tag: the first element with some, names, and how many."""
     found: dict[str, tuple[etree._Element, list[str], int]] = {}
     for element in root.iter(etree.Element):
         names = _unheld_in(element, target) if format == "mjcf" else []
