@@ -162,11 +162,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """Choose tree joints: unmarked before marked closures, fixed and counted ones first.
-
-    Motors and couplings count coordinates, which closures of most formats do not have. Among the
-    others, those that every engine can close by points or frames are left for cuts.
-    """
+    """Choose tree joints: no closures first, then fixed ones, then driven and coupled ones."""
     joined = DisjointSets(body.name for body in mechanism.bodies)
     chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()

@@ -145,10 +145,7 @@ def shown(body: Body) -> tuple[Geometry, ...]:
 def shape_inertia(
     shape: Geometry, density: float | None, path: str | None = None
 ) -> Inertia | None:
-    """Return mass properties of a shape in its own frame; ``density`` counts if it states none.
-
-    None for a mesh that is not closed, and without a density. Cylinders and capsules stand along Z.
-    """
+    """Return mass properties of a shape in its frame; None if open or without a density."""
     chosen = density if shape.density is None else shape.density
     if shape.kind == "mesh":
         return _mesh_inertia(shape, chosen, path)

@@ -317,10 +317,7 @@ def relative_pose(joint: Joint, q: Coordinates) -> Transform:
 def changed_joint(
     joint: Joint, kind: str, screws: Space, shift: Transform = IDENTITY, own: int | None = None
 ) -> Joint:
-    """Return a joint of another kind in the same position, its frame shifted by ``shift``.
-
-    Limits and dynamics of the old single freedom go to the new freedom ``own``, or are dropped.
-    """
+    """Return a joint of another kind in its place; its freedom ``own`` is the old single one."""
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
     changed = replace(
@@ -379,11 +376,7 @@ def body_jacobian(joint: Moving, q: Coordinates) -> Space:
 def joint_position(
     joint: Moving, T_parent_child: Transform, near: Coordinates | None = None
 ) -> Coordinates:
-    """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
-
-    What the joint cannot do is left over; it is the closure gap. The search begins ``near`` some
-    coordinates, by default at zero.
-    """
+    """Return the coordinates, next to ``near``, that bring the child frame nearest to a pose."""
     if joint.freedoms == 0:
         return np.zeros(0)
     if joint.group:

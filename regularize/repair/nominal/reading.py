@@ -26,14 +26,9 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.reading import Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
-from regularize.reduction.mobility import (
-    CellMobility,
-    cell_mobility,
-    generic_configurations,
-    normal_incidence,
-)
+from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.reduce import reduce
-from regularize.repair.nominal.idealise import off_line, places_of
+from regularize.repair.nominal.idealise import closure_values, off_line, places_of
 from regularize.repair.nominal.nearest import (
     SHOWN,
     JointPlaces,
@@ -211,10 +206,7 @@ def _candidates(loops: LoopKinematics, q: Coordinates, near: float) -> tuple[lis
 
     The second is that of loops that are open and where nothing more may move, else None.
     """
-    n = loops.freedoms
-    signs = normal_incidence(loops, loops.incidence)
-    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
-    values = np.linalg.svd(rows, compute_uv=False)[:n]
+    n, values = loops.freedoms, closure_values(loops, q)
     s = np.append(values / max(values.max(initial=0.0), TINY), np.zeros(n + 1 - len(values)))
     hidden = [
         n - i

@@ -191,8 +191,7 @@ def _looser(
     if joint.kind == "revolute":
         value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
         for second in across:
-            screws = joint_screws("universal", axis, second)
-            yield "universal", screws, frame, value @ second
+            yield "universal", joint_screws("universal", axis, second), frame, value @ second
         yield "spherical", joint_screws("spherical"), frame, None
         for along in across:
             screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
@@ -200,8 +199,7 @@ def _looser(
         yield "parallel", joint_screws("parallel", axis), frame, None
     else:
         for normal in across:
-            screws = joint_screws("line_in_plane", axis, normal)
-            yield "line_in_plane", screws, frame, normal
+            yield "line_in_plane", joint_screws("line_in_plane", axis, normal), frame, normal
     if joint.kind == "prismatic":
         for normal in across:
             turn = joint_screws("planar", normal)[:, 2]
