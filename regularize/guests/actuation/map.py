@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -63,9 +63,6 @@ class ActuationMap(SubsystemMaps):
             the model states none, shape (k,).
         speed: Largest rate of each motor, rad/s or m/s, likewise.
     """
-
-    effort: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-    speed: Array = field(default_factory=lambda: np.zeros(0), repr=False)
 
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)

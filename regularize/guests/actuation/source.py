@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -25,9 +25,6 @@ from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
 from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
-
-if TYPE_CHECKING:
-    from regularize.guests.actuation.map import ActuationMap
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: Files of the package by their templates; NAME is that of the package.
@@ -262,7 +259,7 @@ def casadi_function(m: SubsystemMaps, back: bool) -> Any:
     return ca.Function("motors" if back else "joints", [x], [result], [given], [found])
 
 
-def write_package(m: ActuationMap, folder: Path) -> list[Path]:
+def write_package(m: SubsystemMaps, folder: Path) -> list[Path]:
     """Write a package into a folder, whose name it gets; return its files.
 
     Raises:

@@ -309,6 +309,8 @@ class SubsystemMaps:
     motor_names: tuple[str, ...]
     joint_names: tuple[str, ...]
     drives: tuple[SubsystemMap, ...] = field(repr=False)
+    effort: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    speed: Array = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
     def proved(self) -> bool:
@@ -383,10 +385,8 @@ def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[fl
     held = np.isin(coordinate_names(part.mechanism), motors)
     projected = project(sized_loops(part, q), q[None], held=held, damped=True)
     q = projected.q[0]
-    if (
-        not projected.error[0] <= EXACT.same
-        or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all()
-    ):
+    inside = ((q >= limits[:, 0]) & (q <= limits[:, 1])).all()
+    if not (projected.error[0] <= EXACT.same and inside):
         return {}
     values: dict[str, list[float]] = {
         joint.name: [] for joint in part.mechanism.joints if joint.freedoms

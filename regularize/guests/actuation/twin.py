@@ -23,6 +23,8 @@ from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism, M
 SAMPLES, WIDER = 500, 1.1
 #: What motors lose of their forces.
 LOSSES = ("damping", "friction")
+#: Lower and upper limit, rate and torque of what nothing bounds.
+UNBOUNDED = -np.inf, np.inf, np.inf, np.inf
 #: How far joints that no motor drives are moved where they have no limits, rad and m.
 REACH = 0.5
 
@@ -224,12 +226,10 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
         if not names or names[0] not in values:
             joints.append(joint)
             continue
-        low, high, v, tau = np.array(
-            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in names]
-        ).T
-        stated = np.asarray(joint.limits) if joint.limits is not None else None
-        if stated is not None:
-            low, high = np.maximum(low, stated[:, 0]), np.minimum(high, stated[:, 1])
+        low, high, v, tau = np.array([values.get(n, UNBOUNDED) for n in names]).T
+        if joint.limits is not None:
+            bounds = np.asarray(joint.limits).T
+            low, high = np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
         rated = {"velocity": v if np.isfinite(v).all() else None}
         rated["effort"] = tau if np.isfinite(tau).all() else None
         limits = JointLimits(low, high, **rated)
@@ -290,8 +290,7 @@ def _compared(
 
     names = coordinate_names(twin)
     graph = build(twin)
-    held = [e for e in graph.edges if e.joint.kind == "free"]
-    base = {names[c] for e in held for c in e.columns}
+    base = {names[c] for e in graph.edges if e.joint.kind == "free" for c in e.columns}
     moving = [name for name in names if name not in base]
     rng, limits = np.random.default_rng(0), limits_of(graph)
     x = np.empty((len(q), len(moving)))
@@ -345,8 +344,7 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
     """Return the joint with armature by coordinate name."""
-    names = _coordinates(joint)
-    if not any(name in added for name in names):
+    if not added.keys() & {*(names := _coordinates(joint))}:
         return joint
     values = np.array([added.get(name, 0.0) for name in names])
     return replace(joint, dynamics=replace(joint.dynamics, armature=values))

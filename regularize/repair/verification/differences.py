@@ -50,13 +50,10 @@ def differences(
     )
     forgotten = zeroed.apart() < stored.apart()
     comparison = zeroed if forgotten else stored
-    lost = [
-        comparison.find(
-            "REG323", f"the stored coordinate of `{j.name}` is lost ({numbers(j.position)})", j.name
-        )
-        for j in before.joints
-        if forgotten and np.any(j.position)
-    ]
+    lost = []
+    for joint in (joint for joint in before.joints if forgotten and np.any(joint.position)):
+        message = f"the stored coordinate of `{joint.name}` is lost ({numbers(joint.position)})"
+        lost.append(comparison.find("REG323", message, joint.name))
     found = [
         *name_differences(comparison),
         *mass_differences(comparison),
