@@ -286,7 +286,10 @@ class MotionEquations:
             self.spatial[p] = plus(before, matrix)
 
     def _load_rows(self, cluster: Cluster, entries: Entries, sides: dict[int, Number]) -> None:
-        """Enter the rows of a cluster and their right-hand sides."""
+        """Write a cluster's rows of J into ``entries`` and their right-hand sides into ``sides``.
+
+        They are those of its loops and couplings; row r has the key -1 - r, a velocity its column.
+        """
         tables = self.tables
         for i in cluster.loops:
             rate = self._rate_at_rest(i)
