@@ -361,14 +361,11 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
         MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
         for name in closed.moves
     ]
-    return [
-        edit
-        for edit in patcher.moved(wanted)
-        if not any(
-            path == edit.path and start <= edit.start and edit.end <= end
-            for path, start, end in taken
-        )
-    ]
+
+    def is_taken(edit: Edit) -> bool:
+        return any(p == edit.path and a <= edit.start and edit.end <= b for p, a, b in taken)
+
+    return [edit for edit in patcher.moved(wanted) if not is_taken(edit)]
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:
