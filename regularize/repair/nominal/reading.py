@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 from regularize.lie.arrays import Array, Coordinates
 from regularize.loops.assembly import CLOSED, assemble, largest_error
@@ -270,8 +269,10 @@ def _with_motions(
 
 def _share(change: Nearest, weights: Array) -> float:
     """Return half of how much larger the moves are than rounding makes them nearly always."""
+    from scipy.special import chdtri  # few models have numbers to correct
+
     size = float(np.sum((change.moves / weights) ** 2))
-    return 0.5 * float(np.sqrt(size / chi2.isf(RARE, max(change.conditions, 1))))
+    return 0.5 * float(np.sqrt(size / chdtri(max(change.conditions, 1), RARE)))
 
 
 def _places(mechanism: Mechanism, edges: tuple[EdgeId, ...], q: Coordinates) -> JointPlaces:

@@ -13,7 +13,6 @@ import numpy as np
 
 from regularize.adapters.common.output_files import write_all
 from regularize.adapters.registry import Adapter
-from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import MissingExtra, ReadError
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.mechanism import Mechanism
@@ -62,6 +61,8 @@ def _as_mesh(
     if not _in_cad(shape):
         return shape
     try:
+        from regularize.adapters.shapes.meshes import load_mesh  # with all that shapes take
+
         mesh = load_mesh(shape, mechanism.path)
     except (ReadError, MissingExtra):  # what is left out is a finding of the writer
         return shape

@@ -27,7 +27,6 @@ from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
 from regularize.adapters.shapes.density import with_usual_density
-from regularize.adapters.shapes.meshes import find_mesh
 from regularize.adapters.urdf.loop_files import find as loop_files
 from regularize.adapters.urdf.loops import CLOSING
 from regularize.errors import ReadError, RegularizeError, UnsupportedExport, install_words
@@ -427,6 +426,8 @@ def _reference(shape: Geometry, mechanism: Mechanism, adapter: Adapter, folder: 
     if uri.startswith(INSIDE) and path is not None:
         return f"{_from(folder, os.path.realpath(path))}{uri}"
     if adapter.meshes:
+        from regularize.adapters.shapes.meshes import find_mesh  # with all that shapes take
+
         try:
             file = find_mesh(uri, path)
         except ReadError:
