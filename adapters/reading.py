@@ -140,15 +140,11 @@ def _check_options(format: str, reader: Callable[..., Any], options: Mapping[str
     for name in options:
         if name not in parameters:
             has = ", ".join(p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
-            why = (
-                ": such a file says itself what floats (SDF: what nothing joins to the world; "
-                "MJCF: what has a <freejoint>)"
-                if name == "floating"
-                else ""
-            )
-            raise RegularizeError(
-                f"the reader of {format} has no option {name!r}{why}; it has {has or 'none'}"
-            )
+            why = f"the reader of {format} has no option {name!r}"
+            if name == "floating":
+                why += ": such a file says itself what floats (SDF: what nothing joins to the "
+                why += "world; MJCF: what has a <freejoint>)"
+            raise RegularizeError(f"{why}; it has {has or 'none'}")
 
 
 def model_file(source: str | os.PathLike[str]) -> str:

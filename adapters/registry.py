@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partialmethod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,49 +21,28 @@ GROUP = "regularize.adapters"
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """One format: how to recognise it, and which functions read and write it.
+    """One format: how to recognise it, and which functions read and write it."""
 
-    Attributes:
-        name: Short name, as in ``--format urdf``.
-        title: Name of the format in full.
-        suffixes: File name endings in lower case, with the dot; they only break ties.
-        reader: ``module:function``, called as ``function(path, **options)``; None: write only.
-        writer: ``module:function``; None: read only.
-        rewriter: ``module:function`` that makes a changed model of its own file, called with the
-            model, what reads the file again, and the folder that it goes to; None: written anew.
-        patcher: ``module:class`` that edits files of the format; None: they are written anew only.
-        sniff: Whether the first 4096 bytes of a file are this format.
-        extra: Extra of ``pin-regularize`` that brings ``module``.
-        module: Third-party module that the format needs.
-        closed: Whether files hold assembled poses only, and no gaps of open loops.
-        one_namespace: Whether bodies and joints have to differ in their names.
-        reserved: Names that only the ground may have.
-        meshes: Suffixes of the mesh files that it takes, which have to be there then; none: it
-            takes any reference.
-        coupled: Most joints that one linear relation of a file can have; None: any number.
-        accepts: Whether an object in memory is of this kind; its reader then gets the object, and
-            its patcher makes another one.
-        document: ``module:class`` of the file that objects are written to where they are changed,
-            see ``regularize.adapters.objects``; None: they are changed themselves.
-    """
-
-    name: str
-    title: str
-    suffixes: tuple[str, ...] = ()
-    reader: str | None = None
-    writer: str | None = None
+    name: str  # short name, as in ``--format urdf``
+    title: str  # name of the format in full
+    suffixes: tuple[str, ...] = ()  # in lower case, with the dot; they only break ties
+    reader: str | None = None  # ``module:function`` of a path and options; None: write only
+    writer: str | None = None  # ``module:function``; None: read only
+    #: ``module:function`` that makes a changed model of its own file, called with the model, what
+    #: reads the file again, and the folder that it goes to; None: written anew.
     rewriter: str | None = None
-    patcher: str | None = None
-    sniff: Callable[[bytes], bool] | None = None
-    extra: str | None = None
-    module: str | None = None
-    closed: bool = False
-    one_namespace: bool = False
-    reserved: frozenset[str] = frozenset()
-    meshes: frozenset[str] = frozenset()
-    coupled: int | None = 2
+    patcher: str | None = None  # ``module:class`` that edits files; None: they are written anew
+    sniff: Callable[[bytes], bool] | None = None  # whether the first 4096 bytes are this format
+    extra: str | None = None  # extra of ``pin-regularize`` that brings ``module``
+    module: str | None = None  # third-party module that the format needs
+    closed: bool = False  # whether files hold assembled poses only, and no gaps of open loops
+    one_namespace: bool = False  # whether bodies and joints have to differ in their names
+    reserved: frozenset[str] = frozenset()  # names that only the ground may have
+    meshes: frozenset[str] = frozenset()  # suffixes of the meshes that it takes; none: any
+    coupled: int | None = 2  # most joints that one linear relation can have; None: any number
+    #: Whether an object in memory is of this kind: the reader gets it, the patcher makes another.
     accepts: Callable[[object], bool] | None = None
-    document: str | None = None
+    document: str | None = None  # ``module:class`` of the file that objects are changed through
 
     def __post_init__(self) -> None:
         """Check that the record is complete."""
@@ -104,17 +84,14 @@ class Adapter:
             raise UnknownFormat(self.name, [a.name for a in adapters().values() if a.writer])
         return self._load(self.writer)
 
-    def load_rewriter(self) -> Callable[..., Any] | None:
-        """Import the rewriter; None where there is none; raises ``MissingExtra``."""
-        return None if self.rewriter is None else self._load(self.rewriter)
+    def _named(self, field: str) -> Callable[..., Any] | None:
+        """Import what a field names; None where it names nothing; raises ``MissingExtra``."""
+        target = getattr(self, field)
+        return None if target is None else self._load(target)
 
-    def load_patcher(self) -> Callable[..., Any] | None:
-        """Import the patcher; None where there is none; raises ``MissingExtra``."""
-        return None if self.patcher is None else self._load(self.patcher)
-
-    def load_document(self) -> Callable[..., Any] | None:
-        """Import the class that writes objects to files; None if objects are changed in place."""
-        return None if self.document is None else self._load(self.document)
+    load_rewriter = partialmethod(_named, "rewriter")
+    load_patcher = partialmethod(_named, "patcher")
+    load_document = partialmethod(_named, "document")
 
     def _load(self, target: str) -> Callable[..., Any]:
         if self.module is not None and self.extra is not None and not self.installed:
@@ -129,212 +106,36 @@ class Adapter:
 GUESTS = ("asmt", "freecad", "mbdyn", "onshape", "simscape")
 
 
-def _folder(
-    name: str, title: str, patcher: str | None = None, *, alone: bool = False, **more: Any
-) -> Adapter:
-    """A format of files in the folder of its name, with a reader and perhaps a patcher.
-
-    They stand in modules of their own, or alone in that of the folder itself.
-    """
-    home = f"regularize.adapters.{name}"
-    read, patch = (home, home) if alone else (f"{home}.read", f"{home}.patch")
-    patcher = patcher and f"{patch}:{patcher}"
-    return Adapter(name, title, reader=f"{read}:read", patcher=patcher, **more)
+#: Formats of files and objects of other libraries; modules and classes are named from the package
+#: ``regularize`` on, tests by their names in ``sniffers``, or by root elements and classes.
+TABLE = Path(__file__).with_name("formats.json")
 
 
-FORMATS: tuple[Adapter, ...] = (
-    _folder(
-        "urdf",
-        "URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
-        "UrdfPatcher",
-        suffixes=(".urdf",),
-        writer="regularize.adapters.urdf.write:write",
-        sniff=sniffers.has_root("robot"),
-    ),
-    Adapter(
-        name="xacro",
-        title="xacro, expanded to URDF",
-        suffixes=(".xacro",),
-        reader="regularize.adapters.urdf.xacro:read",
-        patcher="regularize.adapters.urdf.patch:XacroPatcher",
-        sniff=sniffers.is_xacro,
-        extra="xacro",
-        module="xacrodoc",
-    ),
-    Adapter(
-        name="urdf+",
-        title="URDF+, loops inside the file (read as URDF)",
-        writer="regularize.adapters.urdf.write:write_plus",
-    ),
-    Adapter(
-        name="json",
-        title="The project's own JSON, complete and lossless",
-        suffixes=(".json",),
-        reader="regularize.adapters.native:read",
-        patcher="regularize.adapters.native:NativePatcher",
-        writer="regularize.adapters.native:write",
-        sniff=sniffers.is_native,
-        coupled=None,
-    ),
-    _folder(
-        "sdf",
-        "SDF 1.0 to 1.12 (Gazebo, Drake)",
-        "SdfPatcher",
-        suffixes=(".sdf", ".world"),
-        writer="regularize.adapters.sdf.write:write",
-        rewriter="regularize.adapters.sdf.rewrite:rewritten",
-        sniff=sniffers.has_root("sdf"),
-        closed=True,
-        one_namespace=True,
-        reserved=frozenset({"world"}),
-    ),
-    _folder(
-        "mjcf",
-        "MJCF (MuJoCo)",
-        "MjcfPatcher",
-        suffixes=(".xml", ".mjcf"),
-        writer="regularize.adapters.mjcf.write:write",
-        rewriter="regularize.adapters.mjcf.rewrite:rewritten",
-        sniff=sniffers.has_root("mujoco"),
-        extra="mujoco",
-        module="mujoco",
-        reserved=frozenset({"world"}),
-        meshes=frozenset({".stl", ".obj", ".msh"}),
-        coupled=None,
-    ),
-    _folder(
-        "usd",
-        "USD Physics (Isaac Sim, Newton)",
-        "UsdPatcher",
-        suffixes=(".usd", ".usda", ".usdc", ".usdz"),
-        writer="regularize.adapters.usd.write:write",
-        sniff=sniffers.is_usd,
-        extra="usd",
-        module="pxr",
-        meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
-    ),
-    _folder(
-        "freecad",
-        "FreeCAD assembly (1.0 and later)",
-        "FreecadPatcher",
-        suffixes=(".fcstd",),
-        sniff=sniffers.is_freecad,
-    ),
-    _folder(
-        "asmt",
-        "ASMT, the assemblies of FreeCAD's solver",
-        "AsmtPatcher",
-        alone=True,
-        suffixes=(".asmt",),
-        sniff=sniffers.is_asmt,
-    ),
-    _folder(
-        "mbdyn",
-        "MBDyn model, as the solver of FreeCAD reads them",
-        suffixes=(".mbd",),
-        sniff=sniffers.is_mbdyn,
-    ),
-    _folder("onshape", "Onshape assembly definition (JSON)", alone=True, sniff=sniffers.is_onshape),
-    _folder(
-        "simscape",
-        "Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)",
-        alone=True,
-        sniff=sniffers.has_root("SimscapeMultibodyImportXML"),
-    ),
-)
-
-#: Objects of other libraries, which are there where somebody has one.
-OBJECTS: tuple[Adapter, ...] = (
-    Adapter(
-        name="text",
-        title="text or bytes of a model file",
-        accepts=sniffers.is_text,
-        reader="regularize.adapters.objects:read_text",
-        document="regularize.adapters.objects:TextDocument",
-    ),
-    Adapter(
-        name="lxml",
-        title="lxml element or tree",
-        accepts=sniffers.is_a("lxml._Element", "lxml._ElementTree"),
-        reader="regularize.adapters.objects:read_tree",
-        document="regularize.adapters.objects:TreeDocument",
-    ),
-    Adapter(
-        name="mjspec",
-        title="mujoco.MjSpec",
-        module="mujoco",
-        accepts=sniffers.is_a("mujoco.MjSpec"),
-        reader="regularize.adapters.objects:read_spec",
-        document="regularize.adapters.objects:SpecDocument",
-    ),
-    Adapter(
-        name="mjmodel",
-        title="mujoco.MjModel",
-        module="mujoco",
-        accepts=sniffers.is_a("mujoco.MjModel"),
-        reader="regularize.adapters.mjcf.read:read_model",
-    ),
-    Adapter(
-        name="stage",
-        title="pxr.Usd.Stage",
-        module="pxr",
-        accepts=sniffers.is_a("pxr.Stage"),
-        reader="regularize.adapters.usd.read:read_stage",
-        document="regularize.adapters.usd.read:StageDocument",
-    ),
-    Adapter(
-        name="pinocchio",
-        title="pinocchio.Model, alone or as (model, [constraint models])",
-        module="pinocchio",
-        accepts=sniffers.is_pinocchio,
-        reader="regularize.dynamics.pinocchio.pair:read",
-        patcher="regularize.dynamics.pinocchio.pair:PairPatcher",
-    ),
-    Adapter(
-        name="newton",
-        title="newton.ModelBuilder",
-        module="newton",
-        accepts=sniffers.is_a("newton.ModelBuilder"),
-        reader="regularize.adapters.objects.newton_builder:read",
-        patcher="regularize.adapters.objects.newton_builder:BuilderPatcher",
-    ),
-    Adapter(
-        name="drake",
-        title="pydrake MultibodyPlant; files for its parser (MJCF whose loops are connects)",
-        module="pydrake",
-        accepts=sniffers.is_a("pydrake.MultibodyPlant"),
-        reader="regularize.adapters.objects.drake_plant:read",
-        writer="regularize.adapters.mjcf.write:write_for_drake",
-        reserved=frozenset({"world"}),
-        meshes=frozenset({".obj"}),
-        closed=True,
-    ),
-    Adapter(
-        name="urdf-object",
-        title="URDF object of yourdfpy, urchin or urdfpy",
-        accepts=sniffers.is_urdf_object,
-        reader="regularize.adapters.urdf.objects:from_urdf_object",
-        patcher="regularize.adapters.urdf.objects:ObjectPatcher",
-    ),
-)
+def _record(stated: dict[str, Any]) -> Adapter:
+    """Return the record of a format from its entry in the table."""
+    for key, value in stated.items():
+        if key in ("reader", "writer", "rewriter", "patcher", "document"):
+            stated[key] = f"regularize.{value}"
+        elif key in ("sniff", "accepts"):
+            test = sniffers.has_root if key == "sniff" else sniffers.is_a
+            stated[key] = test(*value) if isinstance(value, list) else getattr(sniffers, value)
+        elif isinstance(value, list):
+            stated[key] = tuple(value) if key == "suffixes" else frozenset(value)
+    return Adapter(**stated)
 
 
 def _present(adapter: Adapter) -> bool:
     """Say whether the folders of a format are installed; some formats are optional."""
-    here = Path(__file__).parent
-    return adapter.name not in GUESTS or all((here / n).is_dir() for n in (adapter.name, "cad"))
+    folders = (TABLE.with_name(folder) for folder in (adapter.name, "cad"))
+    return adapter.name not in GUESTS or all(folder.is_dir() for folder in folders)
 
 
-BUILTIN = tuple(filter(_present, FORMATS)) + OBJECTS
+BUILTIN = tuple(filter(_present, map(_record, json.loads(TABLE.read_text(encoding="utf-8")))))
 
 
 @cache
 def adapters() -> Mapping[str, Adapter]:
-    """All formats by name: the built-in ones, then those of installed packages.
-
-    Raises:
-        RegularizeError: Two adapters have the same name.
-    """
+    """All formats by name; raises ``RegularizeError`` where two have the same."""
     named: dict[str, Adapter] = {}
     for adapter in (*BUILTIN, *_installed_adapters()):
         if adapter.name in named:

@@ -69,7 +69,7 @@ class Report(Analysis):
         """Say in a few sentences what is redundant and what moves, as the report begins."""
         from regularize.report.view import counts, verdict  # for who looks at it
 
-        return f"{verdict(self)[1]} {counts(self)}"
+        return f"{verdict(self)[1]} {counts(self)}".rstrip()
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a table of verdict and findings, and the page."""
@@ -144,29 +144,21 @@ def check(
         parts = parts if branch is None else on_branch(parts, branch)
         reduction = reduce(parts, progress=portion(progress, 0.0, 0.7), **options)
     report = Report.of(
-        reduction,
-        near=near,
-        began=began,
-        tolerance=tolerance,
-        stiffness=stiffness,
-        engine=engine,
+        reduction, near=near, began=began, tolerance=tolerance, stiffness=stiffness, engine=engine
     )
+    found = [*report.diagnostics]
     if elastic := has_elastic(mechanism):
-        found = tuple(by_severity([*report.diagnostics, _determined(mechanism, elastic, report)]))
-        report = replace(report, diagnostics=found)
+        found.append(_determined(mechanism, elastic, report))
     if load_limit is not None:
-        found = tuple(
-            by_severity([*report.diagnostics, binding(report.reduction, report.fit, load_limit)])
-        )
-        report = replace(report, diagnostics=found)
+        found.append(binding(reduction, report.fit, load_limit))
+    report = replace(report, diagnostics=tuple(by_severity(found)))
     if trials:
         from regularize.repair.fix.advice import tried_all  # what writes files
 
         if progress is not None:
             progress(0.8)
-        report = replace(
-            report, trials=tried_all(report.reduction, report.cures, report.fit, engine)
-        )
+        tried = tried_all(report.reduction, report.cures, report.fit, engine)
+        report = replace(report, trials=tried)
     return report
 
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, redirect_stdout
 from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
-from regularize.adapters.common.progress import working
+from regularize.adapters.common.console import working
 from regularize.commands import browser, check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, with_commas, wrapped
@@ -251,20 +251,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def first_steps() -> Iterator[str]:
     """Yield lines that fit the terminal: the first steps, then all verbs with descriptions."""
-    yield wrapped("regularize finds, explains and removes redundant constraints of loops.")
-    yield ""
-    yield wrapped("What people do first, with any MODEL (URDF, SDF, MJCF, USD, FreeCAD …):")
-    yield ""
-    for words, line in STEPS:
-        yield f"  {line}"
-        yield f"      {words}"
-    yield ""
-    yield "In Python:"
-    yield "  import regularize as rg"
-    yield "  print(rg.check('MODEL'))"
-    yield ""
-    yield "Verbs; `regularize VERB --help` has their options:"
-    yield ""
+    yield wrapped("regularize finds, explains and removes redundant constraints of loops.\n")
+    yield wrapped("What people do first, with any MODEL (URDF, SDF, MJCF, USD, FreeCAD …):\n")
+    yield from (f"  {line}\n      {words}" for words, line in STEPS)
+    yield "\nIn Python:\n  import regularize as rg\n  print(rg.check('MODEL'))\n"
+    yield "Verbs; `regularize VERB --help` has their options:\n"
     verbs = [(f"  {name}", verb.words) for name, verb in VERBS.items()]
     yield from listed_in_columns(verbs[:FRONT])
     rest = ", ".join(name for name, _ in verbs[FRONT:]).replace("  ", "")

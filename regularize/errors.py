@@ -42,7 +42,6 @@ class ReadError(RegularizeError):
     def __init__(
         self, path: str, reason: str, *, line: int | None = None, element: str | None = None
     ) -> None:
-
         self.path, self.line, self.element, self.reason = path, line, element, reason
         place = path if line is None else f"{path}:{line}"
         super().__init__(": ".join(displayed(part) for part in (place, element, reason) if part))
@@ -177,7 +176,6 @@ class SingularInputs(SingularConfiguration):
         stopped: Sequence[float],
         joints: Sequence[str],
     ) -> None:
-
         self.inputs = tuple(inputs)
         self.wanted = tuple(float(value) for value in wanted)
         self.stopped = tuple(float(value) for value in stopped)

@@ -29,10 +29,7 @@ def displayed(text: str) -> str:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text in which bytes that the locale had no characters for are read as UTF-8.
-
-    Where the locale is C, names of files and arguments with accents are made of such bytes.
-    """
+    """Return a text in which bytes that the locale had no characters for are read as UTF-8."""
     return _BYTES.sub(
         lambda found: (
             found[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")

@@ -96,11 +96,7 @@ def load(
 
 @validated(path=PATH, format=TEXT, engine=TEXT)
 def save(
-    model: Model,
-    path: str | PathLike[str],
-    *,
-    format: str | None = None,
-    engine: str | None = None,
+    model: Model, path: str | PathLike[str], *, format: str | None = None, engine: str | None = None
 ) -> tuple[Diagnostic, ...]:
     """Write a mechanism; it is read back, compared, and only then put in its place.
 

@@ -59,8 +59,7 @@ def _axis_words(data: bytes) -> str:
         return "XYZ"[leading]
     if tilt < SLIGHT:
         return f"{'XYZ'[leading]} tilted by {tilt * 1e3:.2g} mrad"
-    if unit[leading] < 0:
-        unit = -unit
+    unit = unit * np.sign(unit[leading])
     return "(" + ", ".join(f"{x + 0.0:.3g}" for x in np.round(unit, 3)) + ")"
 
 
@@ -216,12 +215,7 @@ def noise_words(tolerances: Tolerances) -> str:
 
 
 def nearness_words(distance: float) -> str:
-    """Say how near joints must be to those of a model; ``exactly`` within rounding.
-
-    Example:
-        >>> nearness_words(3e-9), nearness_words(2e-16)
-        ('within 3e-09 of these', 'exactly as these')
-    """
+    """Return ``within 3e-09 of these``, or within rounding ``exactly as these``, of joints."""
     return f"within {distance:.0e} of these" if distance >= NEGLIGIBLE else "exactly as these"
 
 

@@ -32,29 +32,25 @@ from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
 
-#: Pair (a key of ``pairs.PAIRS``) of each joint type, and the line that its value stands under.
-JOINTS: dict[str, tuple[str, str | None]] = {
-    "FixedJoint": ("fixed", None),
-    "RevoluteJoint": ("revolute", None),
-    "CylindricalJoint": ("cylindrical", None),
-    "TranslationalJoint": ("prismatic", None),
-    "SphericalJoint": ("spherical", None),
-    "AtPointJoint": ("spherical", None),
-    "UniversalJoint": ("universal", None),
-    "ConstantVelocityJoint": ("constant_velocity", None),
-    "NoRotationJoint": ("no_rotation", None),
-    "ParallelAxesJoint": ("parallel", None),
-    "PerpendicularJoint": ("perpendicular", None),
-    "AngleJoint": ("angle", "theIzJz"),
-    "PointInLineJoint": ("point_on_line", None),
-    "InLineJoint": ("point_on_line", None),
-    "PlanarJoint": ("planar", "offset"),
-    "PointInPlaneJoint": ("point_in_plane", "offset"),
-    "LineInPlaneJoint": ("line_in_plane", "offset"),
-    "SphSphJoint": ("sphere_sphere", "distanceIJ"),
-    "CylSphJoint": ("cylinder_sphere", "distanceIJ"),
-    "RevCylJoint": ("revolute_cylinder", "distanceIJ"),
-    "RevRevJoint": ("revolute_revolute", "distanceIJ"),
+#: Pair (a key of ``pairs.PAIRS``) of each joint type.
+JOINTS = {
+    **{"FixedJoint": "fixed", "RevoluteJoint": "revolute", "CylindricalJoint": "cylindrical"},
+    **{"TranslationalJoint": "prismatic", "SphericalJoint": "spherical"},
+    **{"AtPointJoint": "spherical", "UniversalJoint": "universal"},
+    **{"ConstantVelocityJoint": "constant_velocity", "NoRotationJoint": "no_rotation"},
+    **{"ParallelAxesJoint": "parallel", "PerpendicularJoint": "perpendicular"},
+    **{"AngleJoint": "angle", "PointInLineJoint": "point_on_line", "InLineJoint": "point_on_line"},
+    **{"PlanarJoint": "planar", "PointInPlaneJoint": "point_in_plane"},
+    **{"LineInPlaneJoint": "line_in_plane", "SphSphJoint": "sphere_sphere"},
+    **{"CylSphJoint": "cylinder_sphere", "RevCylJoint": "revolute_cylinder"},
+    "RevRevJoint": "revolute_revolute",
+}
+#: The line that the value of a pair stands under.
+VALUES = {
+    "angle": "theIzJz",
+    **dict.fromkeys(("planar", "point_in_plane", "line_in_plane"), "offset"),
+    **dict.fromkeys(("sphere_sphere", "cylinder_sphere"), "distanceIJ"),
+    **dict.fromkeys(("revolute_cylinder", "revolute_revolute"), "distanceIJ"),
 }
 #: Kind of relation of each joint type that couples two joints, and the lines of its values.
 RELATIONS = {
@@ -189,10 +185,11 @@ class _Reader:
             values = tuple(item.number(tag) * self.scale for tag in tags)
             self.draft.relations.append(Relation(title, relation, first, second, values, source))
             return
-        pair, tag = JOINTS[kind]
+        pair = JOINTS[kind]
+        tag = VALUES.get(pair)
         value = 0.0 if tag is None else item.number(tag, 0.0)
         value *= 1.0 if pair == "angle" else self.scale
-        if pair.startswith(("sphere_", "cylinder_", "revolute_")) and value < 0.0:
+        if tag == "distanceIJ" and value < 0.0:
             raise item.error("distanceIJ is negative; a distance is not")
         if pair == "angle" and abs(math.sin(value)) <= PARALLEL:
             self.draft.skip(
@@ -268,6 +265,17 @@ class AsmtLine(Located):
     def source(self) -> Source:
         """File, line and text of the item."""
         return Source(self.path, self.line, self.text[:60])
+
+    @property
+    def last(self) -> int:
+        """Number of the last line below the item, its own where there is none."""
+        return self.children[-1].last if self.children else self.line
+
+    def walk(self) -> Iterator[AsmtLine]:
+        """Yield the item and all below it, in file order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
 
     @property
     def type(self) -> str:
@@ -350,7 +358,7 @@ def asmt_tree(path: str) -> AsmtLine:
 
 #: Joint type to write for a joint kind: the first one in ``JOINTS``.
 TYPES = {
-    kind: next(word for word, (pair, _) in JOINTS.items() if pair == kind)
+    kind: next(word for word, pair in JOINTS.items() if pair == kind)
     for kind in (
         *("revolute", "prismatic", "cylindrical", "spherical", "universal"),
         *("planar", "fixed", "point_on_line", "parallel"),
@@ -364,8 +372,6 @@ GAINS = {
     "spherical": (),
     "fixed": (),
 }
-#: Lines under which values of joints stand.
-VALUES = {tag for _, tag in JOINTS.values() if tag is not None}
 
 
 class AsmtPatcher(Patcher):
@@ -375,6 +381,9 @@ class AsmtPatcher(Patcher):
         super().__init__(mechanism)
         self._text = self.text(self.path)
         self._lines = LineIndex(self._text.text)
+        self._items: dict[int | None, AsmtLine] = {
+            item.line: item for item in asmt_tree(self.path).walk()
+        }
 
     def text(self, path: str) -> EditedText:
         """Return the text of a file, one character a byte."""
@@ -394,38 +403,25 @@ class AsmtPatcher(Patcher):
             patch.edits += self._edits(line, change)
         return patch
 
-    def _type_line(self, joint: Joint) -> int | None:
-        """Return the number of the line with the type of a joint; None where there is none."""
-        line = None if joint.source is None else joint.source.line
-        if line is None:
-            return None
-        start, end = self._lines.span(line)
-        return line if CUT.get(name := self._text.text[start:end].strip(), name) in JOINTS else None
+    def _type_line(self, joint: Joint) -> AsmtLine | None:
+        """Return the line with the type of a joint; None where there is none."""
+        item = None if joint.source is None else self._items.get(joint.source.line)
+        return item if item is not None and item.type in JOINTS else None
 
-    def _edits(self, line: int, wanted: WantedKind) -> Iterator[Edit]:
+    def _edits(self, item: AsmtLine, wanted: WantedKind) -> Iterator[Edit]:
         """Yield edits of the type in a line, and of the value that stands below it."""
-        text, path = self._text.text, self.path
-        start, end = self._lines.span(line)
-        written = text[start:end]
+        start, end = self._lines.span(item.line)
+        written = self._text.text[start:end]
         depth = len(written) - len(written.lstrip("\t"))
-        first = start + depth
-        yield Edit(path, first, first + len(written.strip()), TYPES[wanted.kind])
-        needed = JOINTS[TYPES[wanted.kind]][1]
-        last, has_value = end, False
-        below = line + 1
-        while below <= len(self._lines.starts):
-            a, b = self._lines.span(below)
-            item = text[a:b]
-            level = len(item) - len(item.lstrip("\t"))
-            if item.strip() and level <= depth:
-                break
-            if level == depth + 1 and item.strip() in VALUES:
-                end_value = self._lines.span(below + 1)[1]
-                if item.strip() == needed:
-                    has_value = True
-                else:
-                    yield Edit(path, a, end_value, "")
-            last, below = b, below + 1
-        if needed is not None and not has_value:
+        kind = TYPES[wanted.kind]
+        yield Edit(self.path, start + depth, start + depth + len(item.text), kind)
+        needed = VALUES.get(JOINTS[kind])
+        values = [child for child in item.children if child.text in VALUES.values()]
+        for value in values:
+            if value.text != needed:
+                begin = self._lines.span(value.line)[0]
+                yield Edit(self.path, begin, self._lines.span(value.last)[1], "")
+        if needed is not None and all(value.text != needed for value in values):
+            end = self._lines.span(item.last)[1]
             newline, tabs = self._text.newline, "\t" * (depth + 1)
-            yield Edit(path, last, last, f"{tabs}{needed}{newline}{tabs}\t0.0{newline}")
+            yield Edit(self.path, end, end, f"{tabs}{needed}{newline}{tabs}\t0.0{newline}")

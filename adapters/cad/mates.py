@@ -5,9 +5,8 @@ Where all freedoms of a mate form a group, the mates together leave the intersec
 groups, and its algebra is the intersection of their algebras. Mates that form no group (a point in
 a plane, a distance, a tangent) stay joints of their own beside the merged one.
 
-Gears, racks and screws relate two *bodies*; a coupling relates joint coordinates. So the joints
-that lead from one body to the other are looked up, and the relation becomes a coupling where it is
-linear in their coordinates at all configurations.
+Gears, racks and screws relate two *bodies*: a relation becomes a coupling where it is linear in the
+coordinates of the joints between them at all configurations.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ from regularize.mechanism.joint_kinds import joint_screws, perpendiculars
 
 #: Tolerance of geometric relations between mates: radians, and lengths relative to their spread.
 RTOL = 1e-6
+#: Kinds of joints for motions that have other names.
+KINDS = {"immobile": "fixed", "translation": "prismatic", "full": "free"}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
@@ -134,23 +135,20 @@ def _joint_of(
     x, y, z = np.eye(3)
     direction = z if motions.direction is None else motions.direction
     pitch = 0.0 if motions.pitch is None else motions.pitch * length
-    kind, screws = {
-        "immobile": ("fixed", joint_screws("fixed")),
-        "revolute": ("revolute", joint_screws("revolute")),
-        "helical": ("helical", joint_screws("helical", pitch=pitch)),
-        "translation": ("prismatic", joint_screws("prismatic")),
-        "cylindrical": ("cylindrical", joint_screws("cylindrical")),
-        "spherical": ("spherical", joint_screws("spherical")),
-        "planar": ("planar", np.column_stack([prismatic(x), prismatic(y), revolute(z)])),
-        "planar with pitch": (
-            "composite",
-            np.column_stack([prismatic(x), prismatic(y), screw.helical(z, np.zeros(3), pitch)]),
-        ),
-        "translations in a plane": ("composite", np.column_stack([prismatic(x), prismatic(y)])),
-        "spatial translations": ("composite", np.column_stack([*map(prismatic, (x, y, z))])),
-        "Schoenflies": ("composite", np.column_stack([*map(prismatic, (x, y, z)), revolute(z)])),
-        "full": ("free", joint_screws("free")),
-    }[motions.name]
+    slides, turn = [*map(prismatic, (x, y, z))], revolute(z)
+    columns = {
+        "planar": [*slides[:2], turn],
+        "planar with pitch": [*slides[:2], screw.helical(z, np.zeros(3), pitch)],
+        "translations in a plane": slides[:2],
+        "spatial translations": slides,
+        "Schoenflies": [*slides, turn],
+    }.get(motions.name)
+    if columns is None:
+        kind = KINDS.get(motions.name, motions.name)
+        screws = joint_screws(kind, pitch=pitch)
+    else:
+        kind = "planar" if motions.name == "planar" else "composite"
+        screws = np.column_stack(columns)
     first, second = perpendiculars(direction)
     point = np.zeros(3) if motions.point is None else motions.point * length
     frame = transform(np.column_stack([first, second, direction]), center + point)
@@ -174,21 +172,14 @@ def _finding(joint: Joint, members: Sequence[Joint]) -> Diagnostic:
     what = f"{joint.freedoms}-freedom joint" if joint.kind == "composite" else f"{joint.kind} joint"
     count = NUMBERS[len(members)] if len(members) < len(NUMBERS) else str(len(members))
     names = ", ".join(f"`{member.name}`" for member in members)
-    message = (
-        f"the {count} mates {names} between `{joint.parent}` and `{joint.child}` "
-        f"amount to one {what}"
-    )
-    if spare:
-        verb = "is" if spare == 1 else "are"
-        message += f": {spare} of their {rows} equations {verb} written twice"
-    return Diagnostic(
-        "REG212",
-        "warning" if spare else "note",
-        message,
-        joints=(joint.name,),
-        source=joint.source,
-        help=(f"replace the mates by one {what}",) if spare else (),
-    )
+    message = f"the {count} mates {names} between `{joint.parent}` and `{joint.child}` "
+    message += f"amount to one {what}"
+    at = (joint.name,), joint.source
+    if not spare:
+        return Diagnostic("REG212", "note", message, None, *at)
+    message += f": {spare} of their {rows} equations {'is' if spare == 1 else 'are'} written twice"
+    help = (f"replace the mates by one {what}",)
+    return Diagnostic("REG212", "warning", message, None, *at, help)
 
 
 #: Most joints in a chain between the two bodies of a relation.

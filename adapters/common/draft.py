@@ -6,7 +6,7 @@ a model on the way derive from it: CAD assemblies its saved placements, MJCF wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partialmethod
 from typing import Any, TypeAlias
@@ -65,11 +65,7 @@ class Draft:
         severity: Severity = "note",
         unread: bool = False,
     ) -> None:
-        """Add a finding, about the whole file unless a place in it is given.
-
-        The message is one sentence, starting in lower case, without a full stop; ``help`` says what
-        to do, one entry per way out.
-        """
+        """Add a finding, about the whole file without a place; ``help`` names the ways out."""
         where = source or (None if self.path is None else Source(self.path))
         self.findings.append(
             Diagnostic(code, severity, message, None, tuple(joints), where, help, unread)
@@ -100,20 +96,12 @@ class Draft:
 
     def add_body(self, body: Body, at: Located) -> None:
         """Add a body; raises ``ReadError`` for a repeated name."""
-        if body.name in self.bodies:
-            raise at.error(
-                f"the link name `{body.name}` is taken{_line(self.bodies[body.name].source)}; "
-                "give every link its own name"
-            )
+        _require_free("link", body.name, self.bodies, at)
         self.bodies[body.name] = body
 
     def add_joint(self, joint: Joint, at: Located) -> None:
         """Add a joint; raises ``ReadError`` for a repeated name or a joint on one body."""
-        if joint.name in self.joints:
-            raise at.error(
-                f"the joint name `{joint.name}` is taken{_line(self.joints[joint.name].source)}; "
-                "give every joint its own name"
-            )
+        _require_free("joint", joint.name, self.joints, at)
         if joint.parent == joint.child:
             raise at.error(f"connects link `{joint.child}` to itself; name two different links")
         self.joints[joint.name] = joint
@@ -177,11 +165,9 @@ class Draft:
 
     def free(self, name: str, base: str, T_ground_base: ArrayLike = IDENTITY) -> Joint:
         """Add a joint by which a body moves freely from its place."""
-        name, T = self.joint_name(name), np.asarray(T_ground_base)
-        joint = Joint(
-            name, self.ground, base, "free", np.eye(6), T, source=self.bodies[base].source
-        )
-        self.joints[name] = joint
+        name, source = self.joint_name(name), self.bodies[base].source
+        ends = (self.ground, np.asarray(T_ground_base)), (base, IDENTITY)
+        joint = self.joints[name] = joint_between(name, "free", *ends, source=source)
         return joint
 
     def let_float(self) -> None:
@@ -206,19 +192,12 @@ class Draft:
         bases: Iterable[str] = (),
         usual: bool = False,
     ) -> None:
-        """Join each part without a path to the ground to it by a free joint (REG103).
-
-        The free joint moves the first of ``bases`` that the part has, else its first body that is
-        no child of a joint of the tree, else its first body. It is a note where that is ``usual``.
-        """
+        """Join parts without a path to the ground to it by free joints (REG103)."""
         children = {joint.child for joint in self.joints.values() if not joint.closure}
         order = [*bases, *(name for name in self.bodies if name not in children), *self.bodies]
         first = {name: k for k, name in reversed([*enumerate(order)])}
-        parts = {}
         for members in self.connected().groups():
             part = [name for name in members if name in self.bodies]
-            parts[part[0]] = part
-        for part in [parts[name] for name in self.bodies if name in parts]:
             if self.ground in part:
                 continue
             base = min(part, key=first.__getitem__)
@@ -278,5 +257,11 @@ def joint_between(
     return Joint(name, parent, child, kind, freedoms, T_parent, T_child, **more)
 
 
-def _line(source: Source | None) -> str:
-    return "" if source is None or source.line is None else f" by line {source.line}"
+def _require_free(
+    what: str, name: str, named: Mapping[str, Body] | Mapping[str, Joint], at: Located
+) -> None:
+    """Raise ``ReadError`` for a name that a body or a joint has already."""
+    if name in named:
+        source = named[name].source
+        line = "" if source is None or source.line is None else f" by line {source.line}"
+        raise at.error(f"the {what} name `{name}` is taken{line}; give every {what} its own name")

@@ -28,11 +28,8 @@ from regularize.mechanism.joint import Joint
 
 #: Code of the finding about what a joint loses, by what the file calls it.
 LOST = {
-    "<limit>": "REG324",
-    "range": "REG324",
-    "<dynamics>": "REG325",
-    "drive": "REG326",
-    "<mimic>": "REG327",
+    **{"<limit>": "REG324", "range": "REG324", "<dynamics>": "REG325"},
+    **{"drive": "REG326", "<mimic>": "REG327"},
 }
 _LINE = re.compile(r"\r\n|\r|\n")
 
@@ -105,16 +102,10 @@ class Patch:
     def lose(self, joint: Joint, kind: str, tags: Iterable[str]) -> None:
         """Report elements of a joint that mean nothing to its new kind (REG324 to REG327)."""
         for tag in tags:
-            self.findings.append(
-                Diagnostic(
-                    LOST[tag],
-                    "warning",
-                    f"{tag} of joint `{joint.name}` means nothing to a {kind.replace('_', ' ')} "
-                    "joint: it stays in the file without effect",
-                    joints=(joint.name,),
-                    source=joint.source,
-                )
-            )
+            words = f"{tag} of joint `{joint.name}` means nothing to a {kind.replace('_', ' ')} "
+            words += "joint: it stays in the file without effect"
+            lost = Diagnostic(LOST[tag], "warning", words, None, (joint.name,), joint.source)
+            self.findings.append(lost)
 
 
 @dataclass(frozen=True)

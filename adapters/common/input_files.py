@@ -145,11 +145,7 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 @dataclass(eq=False)
 class Packages:
-    """Finder of ROS packages by name: near a file first, then where the environment says.
-
-    A workspace is searched from the file upwards: its folder's package, the folder of that, the
-    ``src`` and the workspace that it stands in, the repository that holds it. Nothing above is.
-    """
+    """Finder of ROS packages by name: in a file's workspace, then where the environment says."""
 
     start: Path
     whole: Path | None = None  # searched after the folders around ``start``, such as a clone

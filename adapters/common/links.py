@@ -46,11 +46,7 @@ def read_shapes(
     density: Callable[[Node], float | None] = lambda node: None,
     friction: Callable[[Node], float | None] = lambda node: None,
 ) -> tuple[Geometry, ...]:
-    """Read the visual and collision shapes of a link; unknown ones are ignored.
-
-    Densities are in kg/m³; densities and frictions are None where none is stated. A visual that is
-    named after a collision (``SEEN``) and has its shape and place is that collision, with a colour.
-    """
+    """Read a link's shapes; a visual named after a collision (``SEEN``) is its colour alone."""
     shapes: list[Geometry] = []
     named: dict[str, int] = {}
     for node in link.children("visual", "collision"):

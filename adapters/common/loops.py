@@ -53,11 +53,7 @@ NONE: Marks = {}
 
 
 class MarkedFrames:
-    """The frames of a model that may mark loops.
-
-    A frame is a body without mass that is fixed to another one and carries nothing, or a mark that
-    the format has on bodies, such as a site.
-    """
+    """Frames that may mark loops: marks, and bodies at ends of branches, fixed and without mass."""
 
     def __init__(self, draft: Draft, pose: Callable[[str], Transform], marks: Marks) -> None:
         """Take a model whose bodies ``pose`` places where all coordinates are as the file says."""
@@ -161,10 +157,7 @@ class MarkedFrames:
 def report_loop_candidates(
     draft: Draft, pose: Callable[[str], Transform], lines: Lines, marks: Marks = NONE
 ) -> None:
-    """Offer (REG019) to close loops at coincident frames, those of one name pattern together.
-
-    ``lines`` says what to write for a pair.
-    """
+    """Offer (REG019) to close loops at coincident frames by the elements of ``lines``."""
     frames = MarkedFrames(draft, pose, marks)
     if not 2 <= len(frames.places) <= MOST:
         return
@@ -235,10 +228,7 @@ def pattern_of(one: str, other: str) -> str | None:
 def close_named(
     draft: Draft, pose: Callable[[str], Transform], asked: str, marks: Marks = NONE
 ) -> list[Joint]:
-    """Close loops between frames that a text names: ``*_1=*_2:hinge``, ``:ball``, ``:weld``.
-
-    ``{body}`` stands for the name of a frame's own body. The closing joints are returned.
-    """
+    """Close loops between frames that a text names, as ``*_1=*_2:hinge``; return their joints."""
     pattern, _, kind = asked.rpartition(":")
     if not pattern or pattern.endswith(":"):  # names of nested models have :: in them
         pattern, kind = asked, ""
@@ -294,10 +284,7 @@ def read_drake(
     between: Callable[[str, str, Node], Array],
     attribute: str | None,
 ) -> None:
-    """Add the closing joint of an element of ``DRAKE``, whose numbers are an attribute or text.
-
-    ``between`` sees the second of two bodies from the first one in the pose of the file.
-    """
+    """Add the closing joint of an element of ``DRAKE``, whose numbers are an attribute or text."""
     if node.tag == DRAKE[1]:
         first, second = (named(_end(node, tag)) for tag in ("parent", "child"))
         draft.close(node, node.get("name"), "fixed", first, second)
@@ -361,7 +348,11 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Weld the two links, each by its likeliest full name, as a closure where need be."""
+        """Weld two links: the first name of ``first`` and of ``second`` that the draft has.
+
+        ``between`` gives the pose of the second seen from the first. The weld is a closure where
+        they are connected already. Where a link is missing, that is reported and none is added.
+        """
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

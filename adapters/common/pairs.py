@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -243,31 +242,29 @@ def _constant_velocity(T_i_j: Transform, value: float) -> Pair:
 
 
 #: Every pair by name.
-PAIRS: Mapping[str, Callable[[Transform, float], Pair]] = MappingProxyType(
-    {
-        "fixed": SlidesThenTurns("fixed", turns=""),
-        "revolute": _revolute,
-        "cylindrical": _cylindrical,
-        "prismatic": SlidesThenTurns("prismatic", "z", turns=""),
-        "spherical": _spherical,
-        "universal": _universal,
-        "planar": SlidesThenTurns("planar", "xy", lifted=True),
-        "free": lambda T_i_j, value: Pair("free", np.eye(6), T_i_j, np.eye(4), np.zeros(6)),
-        "parallel": _parallel,
-        "perpendicular": lambda T_i_j, value: _angle(T_i_j, math.pi / 2),
-        "angle": _angle,
-        "no_rotation": SlidesThenTurns("composite", "xyz", turns=""),
-        "point_on_line": _point_on_line,
-        "point_in_plane": SlidesThenTurns("composite", "xy", turns="xyz", lifted=True),
-        "line_in_plane": _line_in_plane,
-        "sphere_sphere": _sphere_sphere,
-        "cylinder_sphere": _cylinder_sphere,
-        "revolute_cylinder": _revolute_cylinder,
-        "revolute_revolute": _revolute_revolute,
-        "constant_velocity": _constant_velocity,
-        "pin_slot": SlidesThenTurns("composite", "x"),
-    }
-)
+PAIRS: Mapping[str, Callable[[Transform, float], Pair]] = {
+    "fixed": SlidesThenTurns("fixed", turns=""),
+    "revolute": _revolute,
+    "cylindrical": _cylindrical,
+    "prismatic": SlidesThenTurns("prismatic", "z", turns=""),
+    "spherical": _spherical,
+    "universal": _universal,
+    "planar": SlidesThenTurns("planar", "xy", lifted=True),
+    "free": lambda T_i_j, value: Pair("free", np.eye(6), T_i_j, np.eye(4), np.zeros(6)),
+    "parallel": _parallel,
+    "perpendicular": lambda T_i_j, value: _angle(T_i_j, math.pi / 2),
+    "angle": _angle,
+    "no_rotation": SlidesThenTurns("composite", "xyz", turns=""),
+    "point_on_line": _point_on_line,
+    "point_in_plane": SlidesThenTurns("composite", "xy", turns="xyz", lifted=True),
+    "line_in_plane": _line_in_plane,
+    "sphere_sphere": _sphere_sphere,
+    "cylinder_sphere": _cylinder_sphere,
+    "revolute_cylinder": _revolute_cylinder,
+    "revolute_revolute": _revolute_revolute,
+    "constant_velocity": _constant_velocity,
+    "pin_slot": SlidesThenTurns("composite", "x"),
+}
 
 
 def distance_joint(
@@ -280,10 +277,7 @@ def distance_joint(
     *,
     closure: bool = True,
 ) -> Joint:
-    """Make the joint that keeps the origins of two frames at a distance, as a rod with balls.
-
-    ``T_first_second`` is where the coordinates are zero; the length need not hold there.
-    """
+    """Make the joint, zero at ``T_first_second``, that keeps two origins at a distance: a rod."""
     (parent, T_parent), (child, T_child) = first, second
     rod = _sphere_sphere(inverse(T_parent) @ T_first_second @ T_child, length)
     sides = (parent, T_parent @ rod.T_i_joint), (child, T_child @ rod.T_j_joint)

@@ -46,11 +46,7 @@ GapOf: TypeAlias = Callable[[Sequence[Edit]], "float | None"]
 
 
 class Patcher(ABC):
-    """Edits the files of one model.
-
-    Attributes:
-        mechanism: The model as it was read.
-    """
+    """Edits the files of one model."""
 
     #: Whether references in included files are relative to the model's own folder.
     central = True
@@ -86,11 +82,7 @@ class Patcher(ABC):
         return False, False
 
     def moved(self, moves: Sequence[MovedJoint]) -> list[Edit]:
-        """Return the edits that move the frames of joints on their bodies.
-
-        Raises:
-            UnsupportedExport: The file does not say where one of them is, or not in one place.
-        """
+        """Return edits that move joints' frames; ``UnsupportedExport`` where none is stated."""
         for move in moves:
             if not self.holds(move):
                 raise self.unplaced(move)
@@ -241,10 +233,7 @@ def led_back(
     new: Path,
     places: Mapping[Path, Path] | None = None,
 ) -> list[Edit]:
-    """Return edits that rewrite relative references for another folder of the model.
-
-    Files that move as well are told with their new places.
-    """
+    """Return edits of relative references for a new folder; ``places`` of files that move too."""
     edits, (old, new) = [], (old.resolve(), new.resolve())
     for start, end, reference in references:
         aim = (old / reference).resolve()

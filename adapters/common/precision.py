@@ -49,6 +49,8 @@ _XML = {
     **dict.fromkeys(("quat", "quat_xyzw"), "quat"),
     **dict.fromkeys(("axis", "zaxis", "xyaxes", "axisangle", "relpose"), "axis"),
 }
+#: Group of a key or attribute with a word in its name.
+_WORDS = {"rpy": "rpy", "quat": "quat", "orient": "quat", "localrot": "quat", "axis": "axis"}
 _KEYED = re.compile(
     r"(?m)[\"']?\b(\w*(?:xyz|rpy|axis|point|position|translation|rotation|quat|frame|screws"
     r"|transform|orientation|T_\w+)\w*)[\"']?\s*:\s*(\[[-+\d.eE\s,\[\]]*\])"
@@ -163,31 +165,23 @@ def _numbers_of(text: str) -> Iterator[_Written]:
         return
     if text.startswith("#usda"):
         pattern = _USD
-    elif re.match(r"\s*(OndselSolver|freeCAD|MbD)", text):
-        pattern = _ASMT
     else:
-        pattern = _KEYED
+        pattern = _ASMT if re.match(r"\s*(OndselSolver|freeCAD|MbD)", text) else _KEYED
     for match in pattern.finditer(text):
-        yield from _in(match[2], match.start(2), lambda k, name=match[1]: _kind(name))
+        yield from _in(match[2], match.start(2), _kind(match[1]))
 
 
 def _kind(name: str) -> str:
     """Return the group of a key or attribute."""
-    lower = name.lower()
-    for word, group in (
-        *(("rpy", "rpy"), ("quat", "quat"), ("orient", "quat"), ("localrot", "quat")),
-        ("axis", "axis"),
-    ):
-        if word in lower:
-            return group
-    return name.rstrip("01")
+    groups = (group for word, group in _WORDS.items() if word in name.lower())
+    return next(groups, name.rstrip("01"))
 
 
-def _in(text: str, start: int, group: object) -> Iterator[_Written]:
-    """Yield the numbers of a piece of text; the group is a function of their places in it."""
-    assert callable(group)
+def _in(text: str, start: int, group: str, later: str | None = None) -> Iterator[_Written]:
+    """Yield the numbers of a piece of text; those after the third may have a group of their own."""
     for k, match in enumerate(_NUMBER.finditer(text)):
-        yield _Written(start + match.start(), start + match.end(), group(k), match[0])
+        name = group if k < 3 else later or group
+        yield _Written(start + match.start(), start + match.end(), name, match[0])
 
 
 def _of_xml(text: str) -> Iterator[_Written]:
@@ -199,14 +193,10 @@ def _of_xml(text: str) -> Iterator[_Written]:
         for match in _ATTRIBUTE.finditer(text, tag.start(2), tag.end(2)):
             group = "axis" if name.startswith("axis") and match[1] == "xyz" else _XML.get(match[1])
             if group:
-                yield from _in(match[2], match.start(2), lambda k, group=group: group)
+                yield from _in(match[2], match.start(2), group)
     for match in _TEXT.finditer(text):
-        pose = match[1] == "pose"
-        yield from _in(
-            match[2],
-            match.start(2),
-            lambda k, pose=pose: ("xyz" if k < 3 else "rpy") if pose else "axis",
-        )
+        groups = ("xyz", "rpy") if match[1] == "pose" else ("axis",)
+        yield from _in(match[2], match.start(2), *groups)
 
 
 def _telling(numbers: Sequence[_Written]) -> list[_Written]:
@@ -308,10 +298,7 @@ def _numbers_in(path: str) -> FileNumbers | None:
 
 
 def with_levels(mechanism: Mechanism, path: str, again: Callable[[], Mechanism]) -> Mechanism:
-    """The mechanism with how its numbers are written, and by how much its joints may be off.
-
-    ``again`` reads the files once more; that is done where there are loops and rounded numbers.
-    """
+    """Return the mechanism with how numbers are written, and errors of joints, read ``again``."""
     ends = [(joint.parent, joint.child) for joint in mechanism.joints]
     if len(ends) == sum(len(group) - 1 for group in joined(ends)):
         return replace(mechanism, reading=Reading())
@@ -351,10 +338,7 @@ def _frames(mechanism: Mechanism) -> dict[str, Frames]:
 
 
 def _spread(center: Frames, samples: Sequence[Mapping[str, Frames]], name: str) -> Level:
-    """Return how far a joint's frames are off, as boxes that spread alike: see ``Level``.
-
-    What moves a frame along the joint's own freedoms changes no geometry.
-    """
+    """Return how far a joint's frames are off across its freedoms, as boxes: see ``Level``."""
     *frames, screws = center
     across = np.eye(6) - screws @ np.linalg.pinv(screws)
     others = [other[name] for other in samples if name in other]

@@ -1,13 +1,6 @@
 """Joints as formats have them: their kinds in a table, and hinges, slides and screws in a row.
 
-A new kind of a format is one more row of the table that its reader, writer and patcher share::
-
-    KINDS = KindTable(
-        JointKind("revolute", ("revolute", "continuous"), axes=1, becomes=("universal",)),
-        JointKind("fixed", ("fixed",)),
-    )
-    KINDS.read["continuous"]    # "revolute"
-    KINDS.written["revolute"]   # "revolute"
+A new kind of a format is one more row of the table that its reader, writer and patcher share.
 """
 
 from __future__ import annotations
@@ -19,7 +12,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from regularize.lie import screw
 from regularize.lie.arrays import Direction, Space
 from regularize.lie.screw import IDENTITY, axis_of, helical, prismatic, revolute, transform
 from regularize.mechanism.joint import Joint, JointDynamics, joint_position, motion
@@ -28,23 +20,14 @@ from regularize.mechanism.joint_kinds import joint_screws
 
 @dataclass(frozen=True)
 class JointKind:
-    """One row of a format's table of joint kinds.
+    """One row of a format's table of joint kinds."""
 
-    Attributes:
-        kind: One of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``.
-        words: What files call it: all are read, and the first is written.
-        axes: Number of axes that its element names.
-        places: Where it may stand, in words of the format such as ``tree`` and ``loop``.
-        becomes: Kinds that an edit can make of it in the tree.
-        closing_becomes: Kinds that an edit can make of it where it closes a loop.
-    """
-
-    kind: str
-    words: tuple[str, ...] = ()
-    axes: int = 0
-    places: tuple[str, ...] = ()
-    becomes: tuple[str, ...] = ()
-    closing_becomes: tuple[str, ...] = ()
+    kind: str  # one of ``joint.KINDS`` or ``joint.HIGHER_PAIRS``
+    words: tuple[str, ...] = ()  # what files call it: all are read, and the first is written
+    axes: int = 0  # number of axes that its element names
+    places: tuple[str, ...] = ()  # where it may stand, such as ``tree`` and ``loop``
+    becomes: tuple[str, ...] = ()  # kinds that an edit can make of it in the tree
+    closing_becomes: tuple[str, ...] = ()  # and where it closes a loop
 
 
 Row = TypeVar("Row", bound=JointKind)
@@ -81,11 +64,7 @@ GENERIC = tuple(f"trans{a}" for a in AXES) + tuple(f"rot{a}" for a in AXES)
 
 
 def serial(joint: Joint) -> list[Joint]:
-    """Split a joint into hinges, slides and screws in series, each about an axis of its own frame.
-
-    The bodies between them are called ``<joint>/1`` and so on. A ball or free joint gets the
-    order of its own screws; its coordinates change then, which the position follows.
-    """
+    """Split a joint into hinges, slides and screws over bodies ``<joint>/1`` and so on."""
     if joint.freedoms == 0:
         return [joint]
     q = joint.position
@@ -107,22 +86,16 @@ def serial(joint: Joint) -> list[Joint]:
         else:
             kind, screw = "helical", helical(direction, np.zeros(3), pitch)
         child = joint.child if last else f"{joint.name}/{k + 1}"
-        parts.append(
-            Joint(
-                joint.name if joint.freedoms == 1 else f"{joint.name}_{k + 1}",
-                parent,
-                child,
-                kind,
-                screw * size,
-                T @ place,
-                (joint.T_child_joint if last else np.eye(4)) @ place,
-                q[k : k + 1],
-                joint.actuated,
-                limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
-                source=joint.source,
-                dynamics=joint.dynamics.taken([k]),
-            )
+        part = Joint(
+            joint.name if joint.freedoms == 1 else f"{joint.name}_{k + 1}",
+            *(parent, child, kind, screw * size, T @ place),
+            (joint.T_child_joint if last else np.eye(4)) @ place,
+            *(q[k : k + 1], joint.actuated),
+            limits=None if joint.limits is None or joint.group else joint.limits.taken([k]),
+            source=joint.source,
+            dynamics=joint.dynamics.taken([k]),
         )
+        parts.append(part)
         parent, T = child, np.eye(4)
     return parts
 
@@ -169,11 +142,8 @@ def joint_of_freedoms(free: Sequence[str]) -> tuple[str, Space]:
     kind = _kind(free)
     if kind in ("spherical", "fixed", "free"):
         return kind, joint_screws(kind)
-    columns = []
-    for name in free:
-        axis = np.eye(3)[AXES.index(name[-1])]
-        columns.append(screw.prismatic(axis) if name.startswith("trans") else screw.revolute(axis))
-    return kind, np.column_stack(columns)
+    made = {"trans": prismatic, "rot": revolute}
+    return kind, np.column_stack([made[n[:-1]](np.eye(3)[AXES.index(n[-1])]) for n in free])
 
 
 def _kind(free: Sequence[str]) -> str:
@@ -197,10 +167,7 @@ def axis_letter(direction: Direction) -> str | None:
 
 
 def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
-    """Split a joint into hinges, slides and ball, planar or free joints in series.
-
-    The second result has, for the slide of each screw, its hinge and the pitch in m/rad.
-    """
+    """Split a joint into a row without screws; return hinge and pitch of each slide of one, too."""
     if joint.kind in ("fixed", "free", "spherical"):
         return [joint], {}
     if joint.kind == "planar":
@@ -216,9 +183,8 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
         # A screw is a hinge and a slide along it that mimics the hinge.
         between = f"{part.name}/slide"
         hinge, slide = (joint_screws(k, axis_in_frame(part)) for k in ("revolute", "prismatic"))
-        result.append(
-            replace(part, child=between, kind="revolute", screws=hinge, T_child_joint=IDENTITY)
-        )
+        turning = replace(part, child=between, kind="revolute", T_child_joint=IDENTITY)
+        result.append(replace(turning, screws=hinge))
         slides[slide_name(part.name)] = (part.name, pitch_of(part))
         result.append(
             replace(

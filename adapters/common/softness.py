@@ -68,10 +68,7 @@ def least_open(
     before: float,
     everywhere: bool = False,
 ) -> Patch:
-    """Return the patch after which loops open no wider than before, or as little as they can.
-
-    The softness of the file is left alone where it makes no difference (REG341 tells of it else).
-    """
+    """Return the patch after which loops open no wider than before, or as little as they can."""
     plain = best = patched(None)
     stiffest = Stiffening(1.0, 1.0)
     bare = least = gap_of(plain.edits)
@@ -98,12 +95,6 @@ def least_open(
         f"({1e3 * before:.3g} before, {1e3 * bare:.3g} with the rows alone)"
     )
     joints = tuple(closures or [each.joint.name for each in wanted])
-    best.findings.append(
-        Diagnostic(
-            *("REG341", "note", message),
-            joints=joints,
-            source=wanted[0].joint.source,
-            help=("leave the softness alone: --as-is",),
-        )
-    )
+    help, source = ("leave the softness alone: --as-is",), wanted[0].joint.source
+    best.findings.append(Diagnostic("REG341", "note", message, None, joints, source, help))
     return best

@@ -30,10 +30,7 @@ FLAT = 0.01
 
 
 def validated(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with displayable names and findings on doubtful numbers.
-
-    Numbers that are not finite or beyond ``LARGEST_NUMBER`` raise ``ReadError``.
-    """
+    """Return the mechanism with shown names and findings on doubtful numbers, none absurd."""
     for named, source, numbers in _numbers(mechanism):
         if not np.all(np.abs(numbers) <= LARGEST_NUMBER):
             raise ReadError(
@@ -44,19 +41,6 @@ def validated(mechanism: Mechanism) -> Mechanism:
                 element=source.element if source else None,
             )
     mechanism = _with_displayed_names(mechanism)
-    impossible = [body for body in mechanism.bodies if body.inertia and is_impossible(body.inertia)]
-    if impossible:
-        finding = Diagnostic(
-            "REG014",
-            "warning",
-            "negative mass, or an inertia that is not positive definite: "
-            + listed(body.name for body in impossible),
-            source=impossible[0].source,
-            help=(
-                "correct the mass properties before you simulate; the loops do not depend on them",
-            ),
-        )
-        mechanism = _noted(mechanism, finding)
     for finding in _impossible_values(mechanism):
         mechanism = _noted(mechanism, finding)
     return with_doubtful_bounds(mechanism)
@@ -64,6 +48,12 @@ def validated(mechanism: Mechanism) -> Mechanism:
 
 def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
     """Yield findings on inertias and on values of joints that no machine has."""
+    wrong_bodies = [b for b in mechanism.bodies if b.inertia and is_impossible(b.inertia)]
+    if wrong_bodies:
+        message = "negative mass, or an inertia that is not positive definite: "
+        message += listed(body.name for body in wrong_bodies)
+        help = ("correct the mass properties before you simulate; the loops do not depend on them",)
+        yield Diagnostic("REG014", "warning", message, source=wrong_bodies[0].source, help=help)
     flat = [b for b in mechanism.bodies if b.inertia and is_flatter_than_flat(b.inertia, FLAT)]
     if flat:
         message = "a principal moment of inertia exceeds the sum of the others: "
@@ -173,9 +163,7 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         if doubtful:
             joints = tuple(joint.name for joint in doubtful)
             message, source = words.format(listed(joints)), doubtful[0].source
-            note = Diagnostic(
-                "REG013", "note", message, joints=joints, source=source, help=(advice,)
-            )
+            note = Diagnostic("REG013", "note", message, None, joints, source, (advice,))
             mechanism = _noted(mechanism, note)
     return mechanism
 
@@ -192,14 +180,10 @@ def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechan
     away = [name for name, place in files.items() if place and not _inside(place, folder)]
     if not away:
         return mechanism
-    finding = Diagnostic(
-        "REG021",
-        "note",
-        f"{'files' if len(away) > 1 else 'a file'} outside of the model's folder "
-        f"belong{'s' if len(away) == 1 else ''} to the model: {listed(away)}",
-        source=Source(mechanism.path),
-        help=("make sure that you mean them, and pass them on with the model",),
-    )
+    words = f"{'files' if len(away) > 1 else 'a file'} outside of the model's folder "
+    words += f"belong{'s' if len(away) == 1 else ''} to the model: {listed(away)}"
+    help = ("make sure that you mean them, and pass them on with the model",)
+    finding = Diagnostic("REG021", "note", words, source=Source(mechanism.path), help=help)
     return _noted(mechanism, finding)
 
 

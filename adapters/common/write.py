@@ -2,13 +2,7 @@
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
-said here: ``regularize.repair.verification`` reads the file back and finds it::
-
-    writing = Writing("SDF", mechanism, etree.Element("sdf", version="1.11"))
-    link = add(writing.root, "link", name="arm")
-    add(link, "mass", 2.5)  # <mass>2.5</mass>
-    writing.lose("has no universal joints: `J` becomes two hinges in a row", "note")
-    return writing.save(path)
+said here: ``regularize.repair.verification`` reads the file back and finds it.
 """
 
 from __future__ import annotations
@@ -162,11 +156,7 @@ class Spanning:
 
 
 def spanning(mechanism: Mechanism) -> Spanning:
-    """Choose tree joints: unmarked before marked closures, fixed and counted ones first.
-
-    Motors and couplings count coordinates, which closures of most formats do not have. Among the
-    others, those that every engine can close by points or frames are left for cuts.
-    """
+    """Choose tree joints: no closures first, then fixed ones, then driven and coupled ones."""
     joined = DisjointSets(body.name for body in mechanism.bodies)
     chosen: dict[str, list[Joint]] = {body.name: [] for body in mechanism.bodies}
     cuts = set()

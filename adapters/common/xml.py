@@ -199,10 +199,7 @@ class Node(Located):
         *,
         finite: bool = True,
     ) -> Array:
-        """Read numbers separated by spaces, shape (count,), of an attribute or, with None, text.
-
-        Where an attribute is absent, the default counts; infinite ones pass unless ``finite``.
-        """
+        """Read numbers, shape (count,), of an attribute, else the default, or of the text."""
         if default is not None and attribute is not None and self.get(attribute) is None:
             return np.asarray(default, dtype=np.float64)
         text = self.text(attribute)

@@ -205,11 +205,7 @@ class Library:
 
 
 def load(path: str) -> Document:
-    """Read the objects of a document.
-
-    Raises:
-        ReadError: The file is no FreeCAD document, is damaged, or is too large.
-    """
+    """Read the objects of a document; raises ``ReadError`` if it is none, damaged or too large."""
     where = f"{path}/{MEMBER}"
     root = XmlDocument(decode(member(path, MEMBER), where)).root.of_tag("Document")
     document = Document(path)

@@ -261,29 +261,18 @@ class PartShapes:
 
     def findings(self, body: str) -> Iterator[Diagnostic]:
         """Yield findings on shapes and materials that are missing for the part's mass."""
+        source = self.part.source
         if self.unknown:
-            yield Diagnostic(
-                "REG014",
-                "warning",
-                f"the shape and the mass of `{body}` are missing: {'; '.join(self.unknown)}",
-                source=self.part.source,
-                help=(
-                    "put the file where the assembly looks for it; the joints are read as saved",
-                ),
-            )
+            words = f"the shape and the mass of `{body}` are missing: {'; '.join(self.unknown)}"
+            help = "put the file where the assembly looks for it; the joints are read as saved"
+            yield Diagnostic("REG014", "warning", words, source=source, help=(help,))
         if self.cards:
             label, card = next(iter(self.cards.items()))
-            yield Diagnostic(
-                "REG014",
-                "note",
-                f"`{body}` is of a material of which the document holds the card's number alone: "
-                f"{card} (of `{label}`)",
-                source=self.part.source,
-                help=(
-                    "put the .FCMat card of that number beside the document, or give its density: "
-                    f"--density '{body}=7850'",
-                ),
-            )
+            words = f"`{body}` is of a material of which the document holds the card's number alone"
+            words += f": {card} (of `{label}`)"
+            help = "put the .FCMat card of that number beside the document, or give its density: "
+            help += f"--density '{body}=7850'"
+            yield Diagnostic("REG014", "note", words, source=source, help=(help,))
 
 
 def shapes_of(parts: Parts, part: Object) -> PartShapes:

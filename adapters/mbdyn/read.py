@@ -135,8 +135,8 @@ class _Reader:
 
     def read(self) -> Mechanism:
         """Return the mechanism of the file."""
-        block, elements = "", []
-        for statement in statements(str(self.draft.path)):
+        block, elements, path = "", [], str(self.draft.path)
+        for statement in statements(path):
             if statement.head == "begin":
                 block = statement.word().lower()
             elif statement.head == "end":
@@ -152,11 +152,9 @@ class _Reader:
             elif block in ("nodes", "elements") and statement.head not in QUIET:
                 self.draft.ignore(statement.head, statement)
         if block:
-            raise ReadError(str(self.draft.path), f"ends inside the block `{block}`: it is cut off")
+            raise ReadError(path, f"ends inside the block `{block}`: it is cut off")
         if len(self.draft.bodies) < 2:
-            raise ReadError(
-                str(self.draft.path), "has no structural node; there is nothing to read"
-            )
+            raise ReadError(path, "has no structural node; there is nothing to read")
         for statement in elements:
             getattr(self, "_beam" if statement.head in BEAMS else f"_{statement.head}")(statement)
         self.draft.report_ignored()
@@ -196,9 +194,8 @@ class _Reader:
         statement.word()
         name, T_node = self._named(statement)
         if statement.take("condense"):
-            self.draft.warn(
-                "REG013", "a body of several masses is not read: no mass", statement.source
-            )
+            message = "a body of several masses is not read: no mass"
+            self.draft.warn("REG013", message, statement.source)
             return
         mass, center = statement.number(), statement.place(T_node)[:3, 3]
         matrix = statement.matrix(3)

@@ -8,7 +8,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,14 @@ from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, transform, unit
 from regularize.mechanism.diagnostic import Source
 
-OPERATORS: Mapping[type, Callable[[float, float], float]] = MappingProxyType(
-    {
-        **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul},
-        **{ast.Div: operator.truediv, ast.Pow: operator.pow},
-    }
-)
-FUNCTIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
-    {
-        name: getattr(math, name)
-        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "exp", "log")
-    }
-)
+OPERATORS: Mapping[type, Callable[[float, float], float]] = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul},
+    **{ast.Div: operator.truediv, ast.Pow: operator.pow},
+}
+FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    name: getattr(math, name)
+    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "exp", "log")
+}
 TEXT = re.compile(r"#[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|;|[^#;\"/]+|/", re.S)
 
 

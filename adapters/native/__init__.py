@@ -61,9 +61,7 @@ SILENT: Mapping[type, tuple[str, ...]] = {
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
 #: Entries of a joint that change with its kind.
-ENTRIES = (
-    *("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics"),
-)
+ENTRIES = ("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics")
 
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
@@ -74,23 +72,16 @@ def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
 
 def as_dict(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism as dictionaries, lists, numbers and strings."""
+    parts = ["gravity", "bodies", "joints", "couplings", "actuators", "findings"]
+    if mechanism.motions:
+        parts.insert(4, "motions")
     return {
         "format": MARK,
         "version": VERSION,
         "name": mechanism.name,
         "ground": mechanism.ground,
-        "gravity": plain(mechanism.gravity),
-        "bodies": plain(mechanism.bodies),
-        "joints": plain(mechanism.joints),
-        "couplings": plain(mechanism.couplings),
-        **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
-        "actuators": plain(mechanism.actuators),
-        "findings": plain(mechanism.findings),
-        "origin": {
-            "path": mechanism.path,
-            "format": mechanism.format,
-            "files": [*mechanism.files],
-        },
+        **{part: plain(getattr(mechanism, part)) for part in parts},
+        "origin": {"path": mechanism.path, "format": mechanism.format, "files": [*mechanism.files]},
     }
 
 

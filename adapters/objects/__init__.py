@@ -60,10 +60,6 @@ class ObjectDocument(ABC):
         """Return the source in the object that corresponds to a source in the written file."""
         return source and Source(self.label, self.line(source.line), source.element)
 
-    def placed(self, mechanism: Mechanism) -> Mechanism:
-        """Return the mechanism with sources in the object instead of in the written file."""
-        return placed(mechanism, self.source)
-
     @contextmanager
     def written(self) -> Iterator[Path]:
         """Write the object to a temporary file; errors within this context name the object."""
@@ -81,7 +77,7 @@ class ObjectDocument(ABC):
     def read(self, **options: Any) -> Mechanism:
         """Read the mechanism that the object describes."""
         with self.written() as path:
-            return self.placed(read(path, format=self.format, **options))
+            return placed(read(path, format=self.format, **options), self.source)
 
 
 def read_text(text: str | bytes, *, format: str | None = None, **options: Any) -> Mechanism:

@@ -27,15 +27,9 @@ from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism
 LABEL = "<MultibodyPlant>"
 #: Joint kind of this project for each joint type of Drake.
 KINDS = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "ball_rpy": "spherical",
-    "universal": "universal",
-    "planar": "planar",
-    "screw": "helical",
-    "weld": "fixed",
-    "quaternion_floating": "free",
-    "rpy_floating": "free",
+    **{"revolute": "revolute", "prismatic": "prismatic", "ball_rpy": "spherical"},
+    **{"universal": "universal", "planar": "planar", "screw": "helical", "weld": "fixed"},
+    **{"quaternion_floating": "free", "rpy_floating": "free"},
 }
 #: Kinds whose coordinates are those of Drake.
 COORDINATES = ("revolute", "prismatic", "helical", "universal", "planar")
@@ -139,13 +133,7 @@ class _Reading(Draft):
         motors = self._motors.get(int(joint.index()), [])
         name = self._joint_names[int(joint.index())] = self.joint_name(joint.name())
         made = Joint(
-            name,
-            parent,
-            child,
-            kind,
-            screws,
-            T_parent,
-            T_child,
+            *(name, parent, child, kind, screws, T_parent, T_child),
             position=q,
             limits=self._limits(joint, kind, motors, where),
             dynamics=self._dynamics(joint, kind, motors),
@@ -163,18 +151,11 @@ class _Reading(Draft):
         """Return bounds, rates and the efforts of the motors; report those that are not read."""
         ends = [np.array(x) for x in (joint.position_lower_limits(), joint.position_upper_limits())]
         rate = _both(joint.velocity_lower_limits(), joint.velocity_upper_limits())
-        odd = [
-            f"{noun} limits"
-            for noun, bounds in (
-                (
-                    "acceleration",
-                    [joint.acceleration_lower_limits(), joint.acceleration_upper_limits()],
-                ),
-                ("position", ends if kind not in COORDINATES else []),
-                ("velocity", [rate] if kind not in COORDINATES else []),
-            )
-            if np.isfinite(np.array(bounds)).any()
-        ]
+        accelerations = [joint.acceleration_lower_limits(), joint.acceleration_upper_limits()]
+        unread: dict[str, list[Any]] = {"acceleration": accelerations}
+        if kind not in COORDINATES:
+            unread |= {"position": ends, "velocity": [rate]}
+        odd = [f"{k} limits" for k, bounds in unread.items() if np.isfinite(np.array(bounds)).any()]
         if odd:
             self.skip(f"{listed(odd)} of joint `{joint.name()}` are not read", where.source)
         if kind not in COORDINATES:
@@ -207,16 +188,14 @@ class _Reading(Draft):
         if motor.has_controller():
             pd = motor.get_controller_gains()
             gains = ActuatorGains(float(pd.p), float(pd.p), float(pd.d))
-        self.actuators.append(
-            Actuator(
-                unique(motor.name(), {actuator.name for actuator in self.actuators}),
-                joint,
-                kind="motor" if gains is None else "position",
-                force_range=(-effort, effort) if np.isfinite(effort) else None,
-                gains=gains,
-                source=self.place("actuator", motor).source,
-            )
+        made = Actuator(
+            unique(motor.name(), {actuator.name for actuator in self.actuators}),
+            *(joint, 0, "motor" if gains is None else "position"),
+            force_range=(-effort, effort) if np.isfinite(effort) else None,
+            gains=gains,
+            source=self.place("actuator", motor).source,
         )
+        self.actuators.append(made)
 
     def report_unread(self) -> None:
         """Report shapes, deformable bodies and models without gravity, which are not read."""

@@ -29,11 +29,8 @@ from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism
 
 #: Joint kind for each joint type of Newton but ``D6``, whose kind follows from its axes.
 KINDS = {
-    "BALL": "spherical",
-    "FIXED": "fixed",
-    "FREE": "free",
-    "REVOLUTE": "revolute",
-    "PRISMATIC": "prismatic",
+    **{"BALL": "spherical", "FIXED": "fixed", "FREE": "free"},
+    **{"REVOLUTE": "revolute", "PRISMATIC": "prismatic"},
 }
 #: Kinds that a closing joint can become: those whose axes meet in one point, as in ``D6``.
 HELD = (
@@ -134,19 +131,18 @@ class _Reading(Draft):
         unread = [self.joint_names[j] for j in range(b.joint_count) if not self._join(j)]
         if unread:
             self.unread(f"joints of types that are not read: {listed(unread)}")
-        for j in range(b.joint_count):
-            if b.joint_mimic_joint[j] >= 0:
-                offset, factor = (float(x) for x in b.joint_mimic_coeffs[j])
-                pair = self.joint_names[j], self.joint_names[b.joint_mimic_joint[j]]
-                terms = ((pair[0], 0, 1.0), (pair[1], 0, -factor))
-                self.couple(f"mimic {pair[0]}", "mimic", terms, offset, None)
+        mimics = [
+            (j, b.joint_mimic_joint[j], b.joint_mimic_coeffs[j]) for j in range(b.joint_count)
+        ]
         for k, enabled in enumerate(b.constraint_mimic_enabled):
-            one, two = b.constraint_mimic_joint0[k], b.constraint_mimic_joint1[k]
-            pair = self.joint_names[one], self.joint_names[two]
-            terms = ((pair[0], 0, 1.0), (pair[1], 0, -float(b.constraint_mimic_coef1[k])))
-            offset = float(b.constraint_mimic_coef0[k])
-            if enabled and all(name in self.joints for name in pair):
-                self.couple(f"mimic {pair[0]}", "mimic", terms, offset, None)
+            leader = b.constraint_mimic_joint1[k] if enabled else -1
+            numbers = b.constraint_mimic_coef0[k], b.constraint_mimic_coef1[k]
+            mimics.append((b.constraint_mimic_joint0[k], leader, numbers))
+        for follower, leader, (offset, factor) in mimics:
+            one, other = self.joint_names[follower], self.joint_names[leader]
+            if leader >= 0 and {one, other} <= self.joints.keys():
+                terms = ((one, 0, 1.0), (other, 0, -float(factor)))
+                self.couple(f"mimic {one}", "mimic", terms, float(offset), None)
         closing = sum(joint.closure for joint in self.joints.values()) + len(self.couplings)
         equal = getattr(b, "_equality_constraint_count", 0)
         if equal > closing:  # what Newton makes joints of is kept beside them
@@ -189,13 +185,9 @@ class _Reading(Draft):
                 continue
             name, size = SHAPES[kind]
             touched = bool(flags & ShapeFlags.COLLIDE_SHAPES)
-            yield Geometry(
-                name,
-                size(np.array(b.shape_scale[i], dtype=np.float64)),
-                _pose(b.shape_transform[i]),
-                collision=touched,
-                friction=float(b.shape_material_mu[i]) if touched else None,
-            )
+            extent, T = size(np.array(b.shape_scale[i], float)), _pose(b.shape_transform[i])
+            friction = float(b.shape_material_mu[i]) if touched else None
+            yield Geometry(name, extent, T, collision=touched, friction=friction)
         if unread:
             self.skip(f"shapes of `{self.body_names[body]}` are not read: {listed(unread)}")
 
@@ -287,9 +279,8 @@ class _Reading(Draft):
         """Return the limits of freedoms, without bounds of position unless ``bounded``."""
         b = self.builder
         rated = {k: np.array(getattr(b, name)[freedoms], float) for k, name in RATED.items()}
-        rated = {
-            k: np.where(v < UNRATED, v, np.inf) for k, v in rated.items() if np.any(v < UNRATED)
-        }
+        rated = {k: np.where(v < UNRATED, v, np.inf) for k, v in rated.items()}
+        rated = {k: v for k, v in rated.items() if np.isfinite(v).any()}
         lower = np.array(b.joint_limit_lower[freedoms], dtype=np.float64)
         upper = np.array(b.joint_limit_upper[freedoms], dtype=np.float64)
         lower[(lower < -UNLIMITED) | (not bounded)] = -np.inf

@@ -23,14 +23,9 @@ from regularize.mechanism.mechanism import Mechanism
 
 #: Pair (a key of ``pairs.PAIRS``) of each type of mate.
 PAIRS = {
-    "FASTENED": "fixed",
-    "REVOLUTE": "revolute",
-    "SLIDER": "prismatic",
-    "CYLINDRICAL": "cylindrical",
-    "PIN_SLOT": "pin_slot",
-    "PLANAR": "planar",
-    "BALL": "spherical",
-    "PARALLEL": "parallel",
+    **{"FASTENED": "fixed", "REVOLUTE": "revolute", "SLIDER": "prismatic"},
+    **{"CYLINDRICAL": "cylindrical", "PIN_SLOT": "pin_slot", "PLANAR": "planar"},
+    **{"BALL": "spherical", "PARALLEL": "parallel"},
 }
 #: Kind of the coupling of each relation, and whether its two coordinates turn.
 RELATIONS = {

@@ -29,11 +29,7 @@ class Scope:
 
     def full(self, name: str) -> str:
         """Return the full name of a frame that is called ``name`` in this scope."""
-        if name == WORLD:
-            return WORLD
-        if name == MODEL:
-            return self.frame
-        return self.prefix + name
+        return {WORLD: WORLD, MODEL: self.frame}.get(name, self.prefix + name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.draft import WORLD
+from regularize.adapters.common.draft import WORLD, joint_between
 from regularize.adapters.common.serial import JointKind, KindTable
 from regularize.adapters.common.xml import Node
 from regularize.adapters.sdf.draft import JointElement, SdfDraft
@@ -94,7 +94,7 @@ def _ends(element: JointElement, draft: SdfDraft) -> list[str]:
 
 def _joint(element: JointElement, draft: SdfDraft) -> Joint:
     node, frames = element.node, draft.frames
-    parent, child = _ends(element, draft)
+    first, second = ((body, frames.relative(body, element.name)) for body in _ends(element, draft))
     kind = KINDS.read[node.text("type")]
     bounds = limits(node, kind)
     if kind == "revolute" and bounds is not None and not np.any(bounds):
@@ -105,14 +105,9 @@ def _joint(element: JointElement, draft: SdfDraft) -> Joint:
             joints=(element.name,),
         )
         kind, bounds = "fixed", None
-    joint = Joint(
-        element.name,
-        parent,
-        child,
-        kind,
+    joint = joint_between(
+        *(element.name, kind, first, second),
         screws(node, kind, lambda tag: axis(element, tag, draft)),
-        frames.relative(parent, element.name),
-        frames.relative(child, element.name),
         limits=bounds,
         source=node.source,
         dynamics=dynamics(node, kind),
@@ -121,11 +116,7 @@ def _joint(element: JointElement, draft: SdfDraft) -> Joint:
 
 
 def _opened(joint: Joint, element: JointElement, draft: SdfDraft) -> Joint:
-    """Move the joint's frame on its parent to a frame named by <parent> that lies elsewhere.
-
-    By the letter of SDF the file's pose is assembled and ``<parent>`` names a body only. Drake also
-    writes models with every link at the origin, in which the two named frames are joined.
-    """
+    """Move the joint's frame on its parent to a frame elsewhere that <parent> names (Drake)."""
     node, frames = element.node, draft.frames
     name = element.scope.full(node.need("parent").text())
     if node.child("pose") is not None or name == WORLD or frames.entries[name].node.tag != "frame":
@@ -197,11 +188,7 @@ def _couple(
 
 
 def _gearbox(element: JointElement, draft: SdfDraft) -> None:
-    r"""Add a gearbox as the equation :math:`\theta_2 = -r\,\theta_1` between angles.
-
-    They lead from the reference body to the parent about ``<axis>`` and to the child about
-    ``<axis2>``; the hinges are joints of their own.
-    """
+    """Add a gearbox: seen from its reference body the child turns by -ratio of the parent."""
     node = element.node
     named = node.child("gearbox_reference_body")
     if named is None or not named.content:

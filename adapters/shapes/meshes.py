@@ -73,17 +73,14 @@ def _mass_unit(data: bytes) -> float | None:
 
 
 def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
-    """Return every part of a document at its placements, with the density of its material.
-
-    OpenCASCADE converts the unit of length in a density to millimetres and leaves that of mass.
-    """
+    """Return every part of a document at its placements, with the density of its material."""
     tools = ocp("XCAFDoc")
     shapes = tools.XCAFDoc_ShapeTool
     parts: list[Any] = []
     densities: list[float | None] = []
 
     def labels(method: Any, *arguments: Any) -> list[Any]:
-        sequence = _label_sequence()
+        sequence = solids.collection("TDF", "LabelSequence", "Sequence_TDF_Label")
         method(*arguments, sequence)
         return [sequence.Value(k + 1) for k in range(sequence.Length())]
 
@@ -108,14 +105,6 @@ def _collected(document: Any, path: str, mass_unit: float | None) -> CadShape:
     return CadShape(tuple(parts), tuple(densities))
 
 
-def _label_sequence() -> Any:
-    """Return an empty sequence of labels; its class has other names in versions 7 and 8."""
-    tools = ocp("TDF")
-    if hasattr(tools, "TDF_LabelSequence"):
-        return tools.TDF_LabelSequence()
-    return ocp("collections").Sequence_TDF_Label()
-
-
 #: Module that a mesh format needs, and the extra of this project that installs it.
 EXTRAS = {".dae": ("collada", "meshes"), ".zae": ("collada", "meshes")}
 #: Suffixes of USD stages, whose meshes are prims.
@@ -127,11 +116,7 @@ INSIDE = "#"
 
 
 def cad_shape(uri: str, path: str | None) -> CadShape | None:
-    """Return the CAD shape that a URI refers to; None where it refers to a mesh.
-
-    The URI is a file as the model names it, ``archive.FCStd#member`` for a shape that FreeCAD
-    stores, or ``#member`` for one in the file of the model.
-    """
+    """Return the CAD shape of a URI, as ``archive.FCStd#member``; None where it is a mesh's."""
     archive, inside, member = uri.partition(INSIDE)
     if inside and member.lower().endswith(solids.STORED):
         file = find_mesh(archive, path) if archive or path is None else Path(path)

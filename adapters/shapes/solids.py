@@ -205,7 +205,8 @@ def _element(adaptor: Any) -> ShapeElement:
 
 def _every(shape: Any, what: str) -> list[Any]:
     """Return the distinct elements of a type such as ``FACE``, in OpenCASCADE's order."""
-    shapes, kinds = _shape_map(), ocp("TopAbs").TopAbs_ShapeEnum
+    names = "IndexedMapOfShape", "IndexedMap_TopoDS_Shape_TopTools_ShapeMapHasher"
+    shapes, kinds = collection("TopTools", *names), ocp("TopAbs").TopAbs_ShapeEnum
     ocp("TopExp").TopExp.MapShapes_s(shape, getattr(kinds, f"TopAbs_{what}"), shapes)
     return [shapes.FindKey(k + 1) for k in range(shapes.Extent())]
 
@@ -224,32 +225,23 @@ def _cast(kind: str, shape: Any) -> Any:
     return (getattr(casts, f"{kind}_s", None) or getattr(casts, kind))(shape)
 
 
-def _shape_map() -> Any:
-    """Return an empty map of shapes; its class has other names in versions 7 and 8."""
-    tools = ocp("TopTools")
-    if hasattr(tools, "TopTools_IndexedMapOfShape"):
-        return tools.TopTools_IndexedMapOfShape()
-    return ocp("collections").IndexedMap_TopoDS_Shape_TopTools_ShapeMapHasher()
+def collection(module: str, old: str, new: str) -> Any:
+    """Return an empty collection, whose class has other names in versions 7 and 8."""
+    kind = getattr(ocp(module), f"{module}_{old}", None)
+    return (kind or getattr(ocp("collections"), new))()
 
 
 #: Largest distance of the two ends of a mate, in metres.
 APART = 1e-6
 #: Kind of each class of joints in build123d; of two joints the one that is not rigid counts.
 KINDS = {
-    "RigidJoint": "fixed",
-    "RevoluteJoint": "revolute",
-    "LinearJoint": "prismatic",
-    "CylindricalJoint": "cylindrical",
-    "BallJoint": "spherical",
+    **{"RigidJoint": "fixed", "RevoluteJoint": "revolute", "LinearJoint": "prismatic"},
+    **{"CylindricalJoint": "cylindrical", "BallJoint": "spherical"},
 }
 
 
 def inertia_of(name: str, part: Any, density: float) -> Inertia:
-    """Return mass properties of a part at its place, in SI units along the world's axes.
-
-    A part is a shape of build123d or CadQuery, a CadQuery ``Workplane`` or ``Assembly``, or
-    OpenCASCADE's own ``TopoDS_Shape``, in millimetres.
-    """
+    """Return mass properties, SI in the world, of a shape of build123d, CadQuery or OCP."""
     if hasattr(part, "toCompound"):
         part = part.toCompound()
     shapes = [*part.vals()] if hasattr(part, "vals") else [part]
@@ -267,10 +259,7 @@ def inertia_of(name: str, part: Any, density: float) -> Inertia:
 
 
 def mate_of(name: str, first: Any, second: Any) -> tuple[str, Transform]:
-    """Return kind and frame in the world, with axis Z, of the mate of two build123d joints.
-
-    Their kinds have to fit each other, and their places to coincide.
-    """
+    """Return kind and frame in the world, with axis Z, of the mate of two build123d joints."""
     kinds = [KINDS.get(type(each).__name__) for each in (first, second)]
     if None in kinds:
         raise ModelError(f"mate {name!r} takes two joints of build123d parts, one of each part")

@@ -36,21 +36,11 @@ from regularize.mechanism.mechanism import Mechanism
 
 #: Pair of each joint element, in lower case.
 JOINTS = {
-    "weld": "fixed",
-    "fixed": "fixed",
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "cylindrical": "cylindrical",
-    "spherical": "spherical",
-    "universal": "universal",
-    "planar": "planar",
-    "pinslot": "pin_slot",
-    "cartesian": "no_rotation",
-    "bearing": "point_on_line",
-    "sixdof": "free",
-    "bushing": "free",
-    "constantvelocity": "constant_velocity",
-    "distance": "sphere_sphere",
+    **{"weld": "fixed", "fixed": "fixed", "revolute": "revolute", "prismatic": "prismatic"},
+    **{"cylindrical": "cylindrical", "spherical": "spherical", "universal": "universal"},
+    **{"planar": "planar", "pinslot": "pin_slot", "cartesian": "no_rotation"},
+    **{"bearing": "point_on_line", "sixdof": "free", "bushing": "free"},
+    **{"constantvelocity": "constant_velocity", "distance": "sphere_sphere"},
 }
 #: Units of length in metres: symbols as most plug-ins write them, words as Onshape's exporter does.
 LENGTHS = {
@@ -67,19 +57,10 @@ MASSES = {
 }
 #: Role of each type of geometry in a mate: as a point, as an axis or plane, or as a circle: both.
 ROLES = {
-    "point": "point",
-    "vertex": "point",
-    "sphere": "point",
-    "origin": "point",
-    "line": "axis",
-    "axis": "axis",
-    "edge": "axis",
-    "cylinder": "axis",
-    "cone": "axis",
-    "circle": "circle",
-    "arc": "circle",
-    "plane": "plane",
-    "face": "plane",
+    **dict.fromkeys(("point", "vertex", "sphere", "origin"), "point"),
+    **dict.fromkeys(("line", "axis", "edge", "cylinder", "cone"), "axis"),
+    **dict.fromkeys(("circle", "arc"), "circle"),
+    **dict.fromkeys(("plane", "face"), "plane"),
 }
 RANKED = ("plane", "axis", "point")
 #: Pair (a key of ``pairs.PAIRS``) of two geometries at a distance, by their roles as in RANKED.
@@ -226,13 +207,7 @@ class _Reader:
         if pair.pair == "fixed":  # of these frames the X axis is no part of the geometry
             second = second[0], self.draft.between((second[0], np.eye(4)), first)
         self.draft.join(
-            scope.title + name,
-            pair.pair,
-            first,
-            second,
-            pair.value,
-            mate=True,
-            source=node.source,
+            scope.title + name, pair.pair, first, second, pair.value, mate=True, source=node.source
         )
 
     def _geometry_frame(self, node: Node) -> Array:

@@ -33,11 +33,9 @@ the older name of ``UJOINT_XY``; ``FIXED`` locks the joint at zero.
         axis: [1.0, 0.0, 0.0]                # in the child link
         limits: {lower: -0.01, upper: 0.02}
 
-All of it holds where the coordinates of the tree are zero, so the point of the joint in the child
-link follows from the tree. Axes are rounded to four decimals, which would keep parallel axes from
-being parallel: one that is parallel to an axis on its loop within that rounding is read as such.
-The exporter knows four types only: a cylindrical joint or a pin in a slot is written as a hinge, a
-planar or a ball joint as a fixed one.
+All of it holds where the coordinates of the tree are zero. Axes are rounded to four decimals: one
+that is parallel to an axis on its loop within that rounding is read as such. The exporter writes a
+cylindrical joint or a pin in a slot as a hinge, a planar or a ball joint as a fixed one.
 
 ``loop_closures.yaml`` has two layouts. ``closures`` lists two links with a point and an axis of
 their hinge, both in the frame of the root link where all coordinates are zero. ``ball_loops`` and
@@ -52,7 +50,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,6 +69,8 @@ from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws
 
 CLOSURES = {word: kind for kind, word in GEPETTO.items()}
 UNIVERSAL = tuple(f"UJOINT_{a}{b}" for a in "XYZ" for b in "XYZ" if a != b)
+#: A file of closing joints; whether the one beside a model is read; None: if there is one.
+Loops: TypeAlias = str | os.PathLike[str] | bool | None
 TYPES = ("SPHERICAL", "FIXED", "CARDAN", *UNIVERSAL)
 
 
@@ -173,7 +173,6 @@ def _frame(entry: Value, draft: UrdfDraft) -> Side:
     return joint.child, joint.T_child_joint
 
 
-#: Types of closing joints: those of the exporter, and those that it lacks.
 DATA = KINDS.at("data")
 #: A larger angle between the child link in this file and in the URDF file is reported, in radians.
 MISFIT = 1e-3
@@ -341,12 +340,8 @@ class LoopFile:
     close: Callable[[UrdfDraft], None]
 
 
-def find(path: str, loops: str | os.PathLike[str] | bool | None) -> list[LoopFile]:
-    """Return the files that describe the loops of a URDF file; only the first one is read.
-
-    With None or True, the package's files of named layouts are looked for, and a Gepetto file
-    beside the model: of its name, or ``robot.yaml`` where there is no ``robot.urdf``.
-    """
+def find(path: str, loops: Loops) -> list[LoopFile]:
+    """Return the files of loops, of which the first is read; by default those beside the model."""
     if loops is False:
         return []
     if loops is not None and not isinstance(loops, bool):
@@ -375,7 +370,6 @@ def _has(path: str, key: re.Pattern[bytes]) -> bool:
 
 
 def _named(layout: str, path: str) -> LoopFile:
-
     return LoopFile(path, lambda draft: None, lambda draft: LAYOUTS[layout][1](path, draft))
 
 

@@ -1,4 +1,4 @@
-r"""Loops in URDF, by the dialects of its descendants and of simulators.
+r"""Loops in URDF, by the dialects of its descendants and of simulators, Gazebo's included.
 
 Most describe a closing joint by two frames:
 
@@ -18,10 +18,9 @@ The two frames of a closing joint coincide up to its motion. The axis is given i
 where the second one has an axis of its own, the joint turns the two axes into one another.
 
 The reference implementation of URDF+ closes the *positions* of the two origins and never reads
-the orientation of the successor's. So where a file is assembled as it stands (the origins
-coincide at zero coordinates) and only the orientations disagree by more than the joint allows, it
-is the pose of the file that counts: the successor's frame is turned to agree with it, and a note
-says so. Where the origins are apart too, the model is stored open and both frames are kept.
+the orientation of the successor's. So where the origins coincide at zero coordinates and only the
+orientations disagree, the successor's frame is turned to agree. Where the origins are apart too,
+the model is stored open and both frames are kept.
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from regularize.adapters.common.draft import Side, joint_between
+from regularize.adapters.common.draft import WORLD, Side, joint_between
 from regularize.adapters.common.edits import tidy
-from regularize.adapters.common.loops import DRAKE, Marks, read_drake
+from regularize.adapters.common.loops import DRAKE, Attachment, Marks, read_drake
 from regularize.adapters.common.quantities import rotation_between
 from regularize.adapters.common.write import numbers, rpy
 from regularize.adapters.common.xml import Node
@@ -48,7 +48,6 @@ from regularize.adapters.urdf.draft import (
     limits,
     pose,
 )
-from regularize.adapters.urdf.gazebo import read_gazebo
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, inverse, log_rotation, transform
 from regularize.mechanism.joint import Joint
@@ -195,10 +194,7 @@ def read_drake_constraint(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
-    r"""Add a ``<coupling>``: :math:`ratio \sum_{predecessor} q - \sum_{successor} q = 0`.
-
-    The sums go over the chains from the nearest common ancestor down to the two links.
-    """
+    r"""Add a ``<coupling>`` over the chains from the nearest common ancestor to the two links."""
     ratio = node.need("ratio").number("value")
     kind = node.one_of(node.get("type") or "gear", COUPLINGS)
     ends = [node.need("predecessor"), node.need("successor")]
@@ -229,9 +225,7 @@ def _branches(
             f"links `{predecessor}` and `{successor}` hang on different roots "
             f"`{root}` and `{second_root}`; couple links of one tree"
         )
-    shared = 0
-    while shared < min(len(one), len(other)) and one[shared] is other[shared]:
-        shared += 1
+    shared = sum(a is b for a, b in zip(one, other, strict=False))  # from the root on
     return one[shared:], other[shared:]
 
 
@@ -259,10 +253,7 @@ def read_bushing(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_closing_frames(draft: UrdfDraft) -> None:
-    """Close the pairs of links ``closing_<name>_1`` and ``closing_<name>_2`` of onshape-to-robot.
-
-    Their kind is not said; that the two origins meet holds for all kinds, and is what is read.
-    """
+    """Close the pairs of links ``closing_<name>_1`` and ``_2`` of onshape-to-robot by balls."""
     for first in [*draft.bodies]:
         match = CLOSING.fullmatch(first)
         second = None if match is None else f"closing_{match[1]}_2"
@@ -307,6 +298,73 @@ def closing_lines(marks: Marks, first: str, second: str, axis: bool) -> tuple[st
         f"{ends('link1', 'link2')}</loop_joint>"
     )
     return (hinge, ball) if axis else (ball,)
+
+
+def read_gazebo(node: Node, draft: UrdfDraft) -> None:
+    """Add the joints and welds of all ``<gazebo>`` elements, where the first one stands."""
+    blocks = draft.root.children("gazebo")
+    if node is not blocks[0]:
+        return
+    if any(block.child("joint") for block in blocks):
+        _read_joints(blocks, draft)
+    for plugin in (plugin for block in blocks for plugin in block.children("plugin")):
+        if _is_mimic(plugin, draft):
+            continue
+        attachment = Attachment.of(plugin, draft)
+        if attachment is not None:
+            between = partial(draft.between, at=plugin)
+            attachment.close(draft, [attachment.first], [attachment.second], between)
+
+
+def _is_mimic(node: Node, draft: UrdfDraft) -> bool:
+    """Whether a plugin lets one joint follow another, which is added unless <mimic> says it."""
+    ends = (node.filled(tag) for tag in ("mimicJoint", "joint"))
+    follower, leader = (None if end is None else draft.joints.get(end.content) for end in ends)
+    if follower is None or leader is None or follower.freedoms != 1 or leader.freedoms != 1:
+        return False
+    own = (j for j in draft.root.children("joint") if j.get("name") == follower.name)
+    if not any(joint.child("mimic") for joint in own):
+        factor, offset = node.value("multiplier", 1.0), node.value("offset", 0.0)
+        terms = ((follower.name, 0, 1.0), (leader.name, 0, -factor))
+        draft.couple(follower.name, "mimic", terms, offset, node.source)
+    return True
+
+
+def _read_joints(blocks: list[Node], draft: UrdfDraft) -> None:
+    """Add closing joints as an SDF model has them whose links stand at zero coordinates."""
+    # Loaded where there is SDF in a URDF file.
+    from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft
+    from regularize.adapters.sdf.joint import read_joints
+
+    joints = [joint for block in blocks for joint in block.children("joint")]
+    for end in (end for joint in joints for end in joint.children("parent", "child")):
+        if end.content == WORLD:
+            draft.link(WORLD, end)
+    # Axes in the frame of the model are written as before version 1.7 or as since then.
+    model, scope = SdfDraft(draft.path, version=(1, 6)), Scope("", MODEL)
+    model.bodies, model.joints, model.couplings = draft.bodies, draft.joints, draft.couplings
+    model.findings, frames = draft.findings, model.frames
+    frames.entries[MODEL] = Frame(IDENTITY, None, None, draft.root)
+    for placed in draft.joints.values():
+        if not placed.closure:
+            frames.entries[placed.name] = Frame(
+                placed.T_child_joint, placed.child, placed.child, draft.root
+            )
+    for name in draft.bodies:
+        frames.entries[name] = Frame(draft.rest_pose(name)[1], None, None, draft.root)
+    if WORLD in draft.bodies:
+        frames.poses[WORLD] = draft.rest_pose(WORLD)[1]
+    for frame in (frame for block in blocks for frame in block.children("frame")):
+        model.add_frame(frame, scope)
+    for joint in joints:
+        model.declare(joint, scope)
+    read_joints(model)
+    for element in model.elements:
+        added = draft.joints.get(element.name)
+        if added is not None:
+            if not draft.implicit_world:  # which stands at the origin of the model
+                draft.rest_poses(added.parent, added.child, element.node)
+            draft.joints[added.name] = replace(added, closure=True)
 
 
 #: What each element under ``<robot>`` is read by; further dialects are further entries.

@@ -32,11 +32,7 @@ HELD = {"revolute": ("cylindrical", "spherical"), "prismatic": ("cylindrical",)}
 
 
 def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
-    """Read a ``URDF`` object of urdfpy, urchin or yourdfpy.
-
-    These parsers invent a mass of 1 kg and the identity as inertia for links that state none; such
-    links are without mass properties here.
-    """
+    """Read a ``URDF`` object; mass properties that such parsers invent are left out."""
     robot = getattr(source, "robot", source)
     root = etree.Element("robot", name=str(robot.name or "robot"))
     for link in robot.links:
@@ -52,13 +48,10 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
     except ReadError as error:
         raise ModelError(f"{error.element}: {error.reason}") from None
     if invented:
-        note = Diagnostic(
-            "REG014",
-            "note",
-            "a mass of 1 kg with the identity as inertia is what parsers put where a link "
-            f"states nothing: {listed(invented)} read as without mass properties",
-            help=("load the file itself if these values are meant",),
-        )
+        words = "a mass of 1 kg with the identity as inertia is what parsers put where a link "
+        words += f"states nothing: {listed(invented)} read as without mass properties"
+        help = ("load the file itself if these values are meant",)
+        note = Diagnostic("REG014", "note", words, help=help)
         model = replace(model, findings=(note, *model.findings))
     label = f"<URDF {robot.name or 'robot'}>"
     return placed(model, lambda at: at and Source(label, None, (at.element or "")[len("robot/") :]))

@@ -314,10 +314,7 @@ class XacroPatcher(UrdfPatcher):
     """Edits the xacro file itself; elements from macros or included files are refused."""
 
     def element(self, joint: Joint) -> Node | None:
-        """Return a joint's element if the file has it once and without expressions.
-
-        Lines of the joint are those of the expanded text, so that its tag and name count.
-        """
+        """Return a joint's element, found by tag and name, if it is there once and plain."""
         step = "" if joint.source is None else (joint.source.element or "").rsplit("/", 1)[-1]
         tag = step.partition("[")[0]
         places = [

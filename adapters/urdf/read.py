@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from regularize.adapters.urdf.draft import (
     read_joints,
     read_mimics,
 )
-from regularize.adapters.urdf.loop_files import add_tolerances
+from regularize.adapters.urdf.loop_files import Loops, add_tolerances
 from regularize.adapters.urdf.loops import DIALECTS, closing_lines, read_closing_frames
 from regularize.escape import listed
 from regularize.mechanism.body import Body, Inertia
@@ -42,29 +41,15 @@ UNREAD = frozenset({"drake:tendon_constraint"})
 
 
 def read(
-    path: str,
-    *,
-    floating: bool = False,
-    loops: str | os.PathLike[str] | bool | None = None,
-    close: str | None = None,
+    path: str, *, floating: bool = False, loops: Loops = None, close: str | None = None
 ) -> Mechanism:
-    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``.
-
-    The ground is the link without a parent; where there are several, the first one, and every
-    part without a path to it gets a free joint. Mass properties are never invented.
-    """
+    """Read a URDF file; see ``loop_files.find`` for ``loops`` and ``close_named`` for ``close``."""
     root = parse(path)
     return read_root(root, path, format="urdf", floating=floating, loops=loops, close=close)
 
 
 def read_root(
-    root: Node,
-    path: str,
-    *,
-    format: str,
-    floating: bool,
-    loops: str | os.PathLike[str] | bool | None,
-    close: str | None = None,
+    root: Node, path: str, *, format: str, floating: bool, loops: Loops, close: str | None = None
 ) -> Mechanism:
     """Read the root element of a URDF model; see ``read``."""
     for node in root.of_tag("robot").walk():

@@ -58,10 +58,7 @@ def edits(change: WantedKind, text: EditedText) -> Iterator[Edit]:
 
 
 def hung(joint: Joint, text: EditedText, old: str, new: str, last: Point) -> Iterator[Edit]:
-    """Yield the edits that rename a link in a joint's entry and move the joint's place by ``last``.
-
-    Entries that give points in the frame of the root do not mind where that origin is.
-    """
+    """Yield edits that rename a link in a joint's entry and move its point there by ``-last``."""
     key, entry = _place(joint)
     node = _member(_composed(text), key)[1].value[entry] if key in OF_LINKS else None
     members = {} if node is None else {name.value: value for name, value in node.value}

@@ -162,14 +162,9 @@ class _UrdfWriter(Writing):
     def _joint(self, joint: Joint) -> Any:
         limits = joint.limits
         hinge = limits is not None and (limits.bounded or limits.lower is None)
-        kind = {
-            "fixed": "fixed",
-            "free": "floating",
-            "planar": "planar",
-            "prismatic": "prismatic",
-            "revolute": "revolute" if hinge else "continuous",
-            "spherical": "spherical" if self.plus else "continuous",
-        }[joint.kind]
+        kind = KINDS.written[joint.kind]
+        if (kind == "revolute" and not hinge) or (kind == "spherical" and not self.plus):
+            kind = "continuous"
         element = self.joints[joint.name] = add(self.root, "joint", name=joint.name, type=kind)
         if self.plus and joint.actuated is not None:
             element.set("independent", "true" if joint.actuated else "false")
@@ -297,19 +292,14 @@ def add_shape(link: Any, shape: Geometry) -> None:
 
 
 def add_limit(element: Any, joint: Joint) -> None:
-    """Add the bounds of a joint of one freedom, if it has any.
-
-    URDF wants effort and velocity along with lower and upper, and its own parser refuses inf: an
-    open bound becomes the largest number there is.
-    """
+    """Add bounds of a joint of one freedom; URDF has no inf: open ones are the largest number."""
     limits = joint.limits or JointLimits.of([-np.inf, np.inf])
+    endless = element.get("type") == "continuous"
+    if endless and limits.effort is None and limits.velocity is None:
+        return
     bounds: dict[str, Any] = {}
-    if limits.lower is not None:
+    if limits.lower is not None and not endless:
         bounds = {"lower": limits.lower, "upper": limits.upper}
-    if element.get("type") == "continuous":
-        if limits.effort is None and limits.velocity is None:
-            return
-        bounds = {}
     for what in ("effort", "velocity"):
         stated = getattr(limits, what)
         bounds[what] = [np.inf] if stated is None else stated

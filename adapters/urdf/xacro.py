@@ -23,6 +23,7 @@ from regularize.adapters.common.edits import EditedText
 from regularize.adapters.common.input_files import Packages, folders_below
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import Node, XmlDocument, parse
+from regularize.adapters.urdf.loop_files import Loops
 from regularize.adapters.urdf.read import read_root
 from regularize.errors import ReadError
 from regularize.escape import listed
@@ -137,7 +138,7 @@ def read(
     *,
     arguments: Mapping[str, str] | None = None,
     floating: bool = False,
-    loops: str | os.PathLike[str] | bool | None = None,
+    loops: Loops = None,
     close: str | None = None,
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Mechanism:

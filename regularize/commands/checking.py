@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regularize.adapters.common.console import write_json
-from regularize.adapters.common.progress import delayed_progress
+from regularize.adapters.common.console import delayed_progress, write_json
 from regularize.checking import Report, check
 from regularize.commands.files import WouldBeLost, load_model
 from regularize.commands.verify import write_proof
@@ -42,6 +41,7 @@ ANALYSIS = (
     *("tolerance", "stiffness", "load_limit", "engine"),
 )
 TOOL = {"name": "regularize", "version": __version__}
+FORMS = {"concise": listing.concise, "github": listing.github}
 #: Libraries for linear algebra that would start threads of their own in every process.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -123,7 +123,7 @@ class Checking:
         inside = any(path in folder.models for folder in self.folders)  # found there, not named
         line = SummaryLine(displayed(path), displayed(str(error)))
         finding = listing.unreadable(path, error)
-        form = {"concise": listing.concise, "github": listing.github}.get(self.arguments.output)
+        form = FORMS.get(self.arguments.output)
         body = form([finding], path) if form else ""
         tool, summary = TOOL, {"error": 1, "warning": 0, "note": 0}
         data = {
@@ -160,15 +160,8 @@ class Checking:
         body, data = self._render(report)
         status = report.exit_status(self.arguments.fail_on or agreed.fail_on)
         line, files = listing.line_of(path, report), (path, *report.mechanism.files)
-        return Outcome(
-            line,
-            status,
-            None,
-            body,
-            data,
-            baseline_entries(report.mechanism.name, report.diagnostics),
-            files,
-        )
+        known = baseline_entries(report.mechanism.name, report.diagnostics)
+        return Outcome(line, status, None, body, data, known, files)
 
     def _loaded(self, path: str) -> Mechanism:
         """Read a model, with the packages that its folder holds."""
@@ -189,12 +182,10 @@ class Checking:
         output = self.arguments.output
         if output in ("json", "jsonl", "sarif"):
             return "", listing.as_sarif([report]) if output == "sarif" else report.as_dict()
-        if output in ("concise", "github"):
-            form = listing.concise if output == "concise" else listing.github
+        if form := FORMS.get(output):
             return form(report.diagnostics, report.mechanism.path or report.mechanism.name), {}
         if output == "html":
-            page = guest("page.html").render(report, meshes=not self.arguments.no_meshes)
-            return page, {}
+            return guest("page.html").render(report, meshes=not self.arguments.no_meshes), {}
         if not self._shows_text:
             return "", {}
         verbosity = int(self.arguments.verbose and self.single) - int(self.arguments.quiet)
@@ -233,14 +224,11 @@ class Checking:
             for folder in self.folders
             for fragment in folder.fragments
         ]
-        failed = [
-            {"path": outcome.line.path, "reason": outcome.line.error}
-            for outcome in outcomes
-            if outcome.line.error is not None
-        ]
-        return ({"fragments": fragments} if self.folders else {}) | (
-            {"unreadable": failed} if self.folders or failed else {}
-        )
+        lines = [outcome.line for outcome in outcomes if outcome.line.error is not None]
+        failed = [{"path": line.path, "reason": line.error} for line in lines]
+        if self.folders:
+            return {"fragments": fragments, "unreadable": failed}
+        return {"unreadable": failed} if failed else {}
 
     def _pages(self, read: Sequence[Outcome], folder: Path) -> dict[Path | None, str]:
         """Return one page per model and one with the table of all."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.adapters.common.progress import delayed_progress
 from regularize.commands.files import BRANCH, add_model, load_model
 from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
 from regularize.errors import ModelError, RegularizeError
@@ -99,9 +99,9 @@ def table(path: Path) -> tuple[list[float], list[float]]:
             try:
                 values = [float(entry) for entry in row[:2]]
             except ValueError:
-                if number == 0:
-                    continue
-                raise
+                if number:
+                    raise
+                continue
             if len(values) < 2:
                 raise ValueError(f"row {number + 1} has one column")
             for column, value in zip(columns, values, strict=True):
@@ -143,8 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = stepped(arguments)
     options["drive"] = driven
     options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
-    with delayed_progress(f"simulating {duration:g} s") as progress:
-        options["progress"] = progress
+    with delayed_progress(f"simulating {duration:g} s") as options["progress"]:
         motion = simulate(
             mechanism,
             duration=duration,

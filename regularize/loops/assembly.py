@@ -249,11 +249,7 @@ def _held_columns(
 
 
 class Search:
-    """The search for a closed configuration of one cell, from its coordinates with chords fitted.
-
-    ``stored`` are the stored coordinates of all joints, ``q`` the same with the fixed ones at the
-    values asked for; ``free`` tells which may move. Continuation is tried after some random starts.
-    """
+    """Search for a closed configuration of a cell; ``q`` is ``stored`` with the fixed values."""
 
     def __init__(
         self,
@@ -331,10 +327,7 @@ class Search:
         yield q
 
     def _continued(self) -> Coordinates:
-        """Move the fixed coordinates to their wanted values, from a configuration that is closed.
-
-        Where the loops cannot follow, the last closed configuration is kept.
-        """
+        """Move the fixed coordinates to their wanted values, as far as closed loops follow."""
         loops, held = self.loops, np.flatnonzero(~self.free)
         stored = chords_fitted(loops, self.stored[loops.columns], self.free)
         start = project(loops, stored[None], damped=True).q

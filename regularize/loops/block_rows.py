@@ -68,11 +68,7 @@ class BlockRows:
         return result
 
     def orthonormal(self) -> tuple[BlockRows, list[Array], Mask]:
-        """Make the rows of every loop orthonormal among themselves.
-
-        Also returned are the triangular matrices (N, G, r, r) of each block, whose transposes give
-        the old rows again, and at which configurations all of them are well conditioned.
-        """
+        """Return rows orthonormal by loop, triangles of the blocks, and where all are clear."""
         blocks, triangles = [], []
         good = np.ones(self.configurations, dtype=bool)
         for b in self.blocks:

@@ -96,10 +96,7 @@ def within(tangent: BranchTangent, larger: Sequence[BranchTangent], bent: float 
 
 
 class BranchPoint:
-    """The branches that meet at one configuration (n,) of loops whose closure has this rank there.
-
-    ``ranks`` gives the ranks of the closure equations at other configurations (N, n).
-    """
+    """The branches that meet at one configuration (n,); ``ranks`` gives the rank at others."""
 
     def __init__(
         self,
@@ -119,19 +116,12 @@ class BranchPoint:
         """Infinitesimal motions on which all second-order forms vanish, in their basis, (N, k)."""
         return cone(self.here.forms, self.here.level, self.rng)
 
-    def branches(
-        self, radius: float = 1.0, halves: int = 6
-    ) -> tuple[tuple[LocalBranch, ...], bool]:
-        """Find the branches, those of higher mobility first, and say whether these are all.
-
-        The search begins at the scaled distance ``radius``. Branches are told apart near the branch
-        point, after halving the distance has led to the same branch several times; those that touch
-        by the series of the closure along their tangent.
-        """
+    def branches(self) -> tuple[tuple[LocalBranch, ...], bool]:
+        """Find the branches, those of higher mobility first, and say whether these are all."""
         touching = self._touching()
         if touching is not None:
             return touching, True
-        groups = self._distinct(grouped(self._clear(*self._followed(self.cone, radius, halves))))
+        groups = self._distinct(grouped(self._clear(*self._followed(self.cone, 6))))
         candidates = [(members, self._best(members)) for members in groups]
         branches, ways = [], []
         for members, local in candidates:
@@ -182,12 +172,7 @@ class BranchPoint:
         return tuple(branches)
 
     def _are_all(self, freedoms: Sequence[int | None], ways: Sequence[Rates]) -> bool:
-        """Return whether terms of second order leave no room for branches other than these.
-
-        That holds if the forms vanish on linear spaces only, with multiplicity one, and each space
-        is the tangent of one branch. All branches may share directions on which every form is zero,
-        if motions follow all of these and the rank does not change along them.
-        """
+        """Return whether forms vanish on linear spaces only, each tangent to one branch."""
         kernel, across, forms = self._across()
         d = kernel.shape[1]
         if d and not self._same_rank_near(kernel):
@@ -220,7 +205,7 @@ class BranchPoint:
         # Ranks that rise slowly are seen far away.
         directions = self.rng.normal(size=(2 * d, d)) @ kernel.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return self._followed(directions, 1.0, 3)[0]
+        return self._followed(directions, 3)[0]
 
     def _same_rank_near(self, kernel: Array) -> bool:
         """Return whether the rank near here, along the kernel's directions, is the one here."""
@@ -259,11 +244,7 @@ class BranchPoint:
         return [*apart, *curved.values()]
 
     def _clear(self, q: Coordinates, ways: Rates) -> list[BranchTangent]:
-        """Return one tangent for each followed motion, taken near the branch point.
-
-        It is taken as near as its rank and its freedoms can be decided there. Configurations and
-        scaled displacements to them have the shape (h, N, n), the farthest first.
-        """
+        """Return a tangent of each followed motion, as near the branch point as it is decided."""
         # Forms of second order tell what moves from what is shaky all along a branch. They fade on
         # the way back, those of branches that part at a high order first.
         h, count = q.shape[:2]
@@ -305,11 +286,9 @@ class BranchPoint:
         return min(answers, key=lambda local: EVIDENCE.index(local.evidence))
 
     def single(self, mobility: int | None) -> bool:
-        """Return whether only one component passes through here, with the same rank all along it.
-
-        Where a self-stress forbids all velocities but ``mobility`` of them, another component would
-        have to begin along these, and the rank would rise there.
-        """
+        """Return whether only one component passes through here, with the same rank along it."""
+        # Where a self-stress forbids all velocities but these, others would begin along them, and
+        # the rank would rise there.
         kernel, _, forms = self._across()
         if kernel.shape[1] != mobility or definite(forms, self.here.level) is None:
             return False
@@ -329,19 +308,15 @@ class BranchPoint:
         ended = [order for order in orders if order is not None]
         if not orders or len(ended) < len(orders):
             return None
-        evidence = next(text for text in EVIDENCE if text == f"order {max(ended)}")
+        evidence = EVIDENCE[EVIDENCE.index("order 3") - 3 + max(ended)]
         return LocalMobility(0, evidence, self.q, nothing, self.here.motions)
 
-    def _followed(self, motions: Array, radius: float, halves: int) -> tuple[Coordinates, Rates]:
-        """Follow infinitesimal motions (N, k) and their opposites up to a scaled radius.
-
-        Where that fails the radius is halved. Returned are configurations and the scaled
-        displacements to them, shape (halves + 1, motions that were followed, n).
-        """
+    def _followed(self, motions: Array, halves: int) -> tuple[Coordinates, Rates]:
+        """Follow motions (N, k) and their opposites, nearer where that fails; (h, M, n)."""
         # Exactly along the tangent of a cusp no correction leads to either side.
         beside = motions + 0.02 * self.rng.normal(size=motions.shape)
         directions = beside @ self.here.motions.T
-        seeds = radius * np.vstack([directions, -directions])
+        seeds = np.vstack([directions, -directions])
         parts = []
         for _ in range(5):
             *reached, good = self._drawn_back(seeds, halves)
@@ -353,10 +328,7 @@ class BranchPoint:
         return q, ways
 
     def _drawn_back(self, steps: Rates, halves: int) -> tuple[Coordinates, Rates, Mask]:
-        """Take scaled steps (N, n) and halve them repeatedly; return those that stay on one branch.
-
-        A step stays on one branch if half of it always ends near half of its displacement.
-        """
+        """Take scaled steps (N, n), halve them repeatedly; return those that stay on a branch."""
         good = np.ones(len(steps), dtype=bool)
         q, ways = np.zeros((2, halves + 1, *steps.shape))
         for i in range(halves + 1):

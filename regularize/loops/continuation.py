@@ -58,10 +58,7 @@ class Continuation:
     """Steps along the solutions of a constraint set; the velocities in ``held`` stay zero."""
 
     def __init__(
-        self,
-        constraints: ConstraintSet,
-        tolerances: Tolerances = EXACT,
-        held: Mask | None = None,
+        self, constraints: ConstraintSet, tolerances: Tolerances = EXACT, held: Mask | None = None
     ) -> None:
         self.constraints, self.tolerances = constraints, tolerances
         self.held = np.zeros(len(constraints.units), dtype=bool) if held is None else held
@@ -98,10 +95,7 @@ class Continuation:
         return reached
 
     def departed(self, q: Coordinates, step: Rates) -> Stepped:
-        """Step away from a branch point along scaled tangents (N, n); project by all equations.
-
-        A step is good if two half steps lead to the same end.
-        """
+        """Step away from branch points by all equations; good is where two half steps agree."""
         result = self.corrected(step, moved(self.constraints, q, step), self.held)
         half = self.corrected(0.5 * step, moved(self.constraints, q, 0.5 * step), self.held)
         length = np.max(np.abs(step), axis=1, initial=0.0)[:, None]
@@ -155,11 +149,7 @@ class Continuation:
 
 
 def same_side(before: Jacobian, after: Jacobian, singular: float) -> Mask:
-    """Return whether a determinant keeps its sign between neighbours: no singularity is passed.
-
-    Derivatives by the dependent coordinates are (N, m, d). Where these coordinates are not
-    determined in the first place, the answer is yes.
-    """
+    """Return whether determinants of (N, m, d) keep their sign, or were not determined before."""
     m, d = before.shape[1:]
     if m < d or d == 0:
         return np.ones(len(before), dtype=bool)
@@ -179,14 +169,10 @@ def random_walks(
     walkers: int,
     steps: int,
     rng: np.random.Generator,
-    stride: float = 0.4,
+    stride: float = 0.4,  # largest change of a coordinate, radians or lengths
     shortest: float = 1e-2,
 ) -> Coordinates:
-    """Make random walks from a configuration (nq,); return configurations after each step.
-
-    The result has the shape (steps, walkers, nq). Strides are the largest change of a coordinate
-    in radians or lengths; a walker that cannot step stays.
-    """
+    """Return configurations after each step of random walks from one, (steps, walkers, nq)."""
     q = np.repeat(start[None], walkers, axis=0)
     shape = (walkers, len(continuation.constraints.units))
     # With one freedom there are two directions, and equal strides would lead to the same places.
@@ -207,11 +193,9 @@ def random_walks(
             short = continuation.step(q[few], 0.1 * stride * heading[few], ranks[few])
             departing = not short.good.any()
         while len(again):
-            at, step = q[again], strides[again] * heading[again]
-            if departing:
-                reached = continuation.departed(at, step)
-            else:
-                reached = continuation.step(at, step, ranks[again])
+            way = q[again], strides[again] * heading[again]
+            departed = continuation.departed
+            reached = departed(*way) if departing else continuation.step(*way, ranks[again])
             stepped, good = again[reached.good], reached.good
             q[stepped] = reached.q[good]
             ranks[stepped] = continuation.ranks(q[stepped]) if departing else ranks[stepped]
@@ -240,13 +224,9 @@ def drive(
     target: Coordinates,
     *,
     stride: float = 0.25,
-    shortest: float = 1e-7,
+    shortest: float = 1e-7,  # steps that get shorter meet a singularity, or loops that open
 ) -> Arrived:
-    """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow.
-
-    Where steps get shorter than ``shortest``, a singularity was met, or the loops cannot be closed
-    any further.
-    """
+    """Move coordinates of configurations (N, n) straight to targets, as far as the loops follow."""
     q, columns = np.array(q, dtype=np.float64), list(columns)
     units = continuation.constraints.units[columns]
     origin = q[:, columns]

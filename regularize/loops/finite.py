@@ -68,11 +68,7 @@ def finite_mobility(
     tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> LocalMobility:
-    """Find the finite mobility at a closed configuration (n,) where closure has this rank.
-
-    It is proved where motions follow all velocities on which the second-order forms vanish, and on
-    the other velocities a combination of the forms is definite, or they never vanish together.
-    """
+    """Find the finite mobility at a closed configuration (n,) where closure has this rank."""
     tangent = second_order(loops, q, rank, tolerances.rank)
     kernel = tangent.kernel
     d = kernel.shape[1]
@@ -126,10 +122,7 @@ def _edge_wrenches(loops: LoopKinematics, stress: Residual) -> Wrench:
 def followed_velocities(
     loops: LoopKinematics, q: Coordinates, headings: Rates, held: Mask | None = None
 ) -> Array:
-    """Return a basis (k, n) of the velocities that finite motions follow, from random velocities.
-
-    Small steps along them are projected onto the loops, which takes back what no motion follows.
-    """
+    """Return a basis (k, n) of what projection leaves of small steps along random velocities."""
     ways, reached = _ways(loops, q, headings, held)
     return _basis(ways[reached])
 

@@ -169,11 +169,7 @@ class LoopKinematics(LoopTree):
         return State(q, T_world, screws, T_chord, T_target)
 
     def poses(self, q: Coordinates) -> tuple[Transform, Transform | None]:
-        """Return motions of edges, (N, edges, 4, 4), and frames of coordinates, (N, n, 4, 4).
-
-        The latter are the frames in which the coordinates' screws are constant; None where each
-        edge has one coordinate, whose frame is that of the edge.
-        """
+        """Return motions of edges (N, E, 4, 4), and the screws' frames if these are others."""
         if self._alone:
             return self._screws[0].motions(q), None
         moved = np.zeros((len(q), len(self.edges), 4, 4))
@@ -275,11 +271,8 @@ class LoopKinematics(LoopTree):
         return self._with_couplings(np.swapaxes(rows, -1, -2), state.q)
 
     def jacobian(self, state: State, incidence: Array | None = None) -> Jacobian:
-        """Return the twists around each loop, about ``center``, lengths scaled; then couplings.
-
-        Other independent loops than those of the chords may be given by the signs of coordinates
-        in them, (L, n): short loops are better conditioned.
-        """
+        """Return the twists around each loop, about ``center``, lengths scaled; then couplings."""
+        # Other loops, by signs (L, n) of coordinates in them, may be better conditioned.
         signs = self.incidence if incidence is None else incidence
         rows = signs[:, None] * np.swapaxes(self.scaled(state.screws), -1, -2)[:, None]
         return self._with_couplings(rows, state.q)
@@ -348,11 +341,7 @@ def _rotation_error(state: State) -> Array:
 def center_and_length(
     loops: LoopKinematics, q: Coordinates | State, edges: Iterable[EdgeId] | None = None
 ) -> tuple[Point, float]:
-    """Return the centre of the joint frames of some edges and their largest distance from it.
-
-    Axes that meet in one point have no lengths between them but errors: where frames are no further
-    apart, the size is that of the bodies, or 1 m where nothing tells it.
-    """
+    """Return the centre of joint frames and their largest distance from it, or the bodies' size."""
     edges = loops.edges if edges is None else list(edges)
     places = [loops._place[e] for e in edges]
     state = q if isinstance(q, State) else loops.state(q)
@@ -396,11 +385,7 @@ def sized_loops(
     *,
     length: float | None = None,
 ) -> LoopKinematics:
-    """Return kinematics with lengths by the size of the edges at q (or ``length``) and its centre.
-
-    By default all edges take part with the graph's own tree; q are the coordinates of all joints or
-    of the edges alone.
-    """
+    """Return kinematics sized at q, of all joints or the edges: by these, or with ``length``."""
     every = tuple(graph.every_edge if edges is None else edges)
     preferred = frozenset(graph.tree if tree is None else tree)
     kept = every, tuple(e for e in every if e in preferred)

@@ -138,30 +138,15 @@ def project(
     constraints: ConstraintSet,
     q: Coordinates,
     *,
-    held: Mask | None = None,
-    damped: bool = False,
+    held: Mask | None = None,  # velocities that stay zero
+    damped: bool = False,  # whether the configurations may be far away
     tolerances: Tolerances = EXACT,
-    until: float | None = None,
-    nearby: Array | None = None,
-    ranks: Indices | None = None,
-    steps: int = 40,
+    until: float | None = None,  # errors at which no further step is made
+    nearby: Array | None = None,  # first corrections beyond which another solution is meant
+    ranks: Indices | None = None,  # how many equations are solved, the clearest; else all
+    steps: int = 40,  # near a double root each only halves the distance
 ) -> Projected:
-    """Bring configurations onto the manifold, those far away by damped steps at first.
-
-    Args:
-        constraints: The equations.
-        q: Configurations, shape (N, nq).
-        held: Velocities that stay zero.
-        damped: Whether the configurations may be far away.
-        tolerances: What counts as closed, and which singular values are noise.
-        until: Errors at which no further step is made; by default a tenth of what counts as closed
-            where numbers are exact.
-        nearby: Lengths of the first corrections, scaled, beyond which a projection is given up as
-            one to another solution; so are those that do not contract. By default none is.
-        ranks: Number of equations that are solved at each, the clearest ones. By default all that
-            are independent.
-        steps: Largest number of Newton steps: near a double root each only halves the distance.
-    """
+    """Bring configurations (N, nq) onto the manifold, those far away by damped steps at first."""
     q = np.array(q, dtype=np.float64)
     if damped:
         q = approach(constraints, q, held=held, tolerances=tolerances)
@@ -220,7 +205,6 @@ def approach(
     *,
     held: Mask | None = None,
     tolerances: Tolerances = EXACT,
-    steps: int = 100,
 ) -> Coordinates:
     """Bring configurations (N, nq) near the manifold by damped steps of least squares."""
     q = np.array(q, dtype=np.float64)
@@ -236,7 +220,7 @@ def approach(
         return q
     jacobian = (constraints.residual_jacobian(state) * constraints.units)[..., free]
     identity = np.eye(int(free.sum()))
-    for _ in range(steps):
+    for _ in range(100):
         # Newton's method takes over where the errors are small against their square root.
         active = active[(square[active] > tolerances.closed) & (damping[active] < 1e10)]
         if not len(active):
@@ -271,10 +255,7 @@ def moved(constraints: ConstraintSet, q: Coordinates, step: Rates) -> Coordinate
 def retracted(
     loops: LoopKinematics, q: Coordinates, steps: Rates, held: Mask | None = None
 ) -> tuple[Coordinates, Rates, Mask]:
-    """Project the ends of scaled steps (N, n) from a closed configuration (n,) onto the loops.
-
-    Returned are the configurations, the scaled displacements to them, and which are closed.
-    """
+    """Project scaled steps (N, n) from one place; return ends, ways, and which are closed."""
     start = np.repeat(q[None], len(steps), axis=0)
     rows = loops.jacobian(loops.state(q)) * loops.units
     ranks = np.repeat(ranks_of(rows, EXACT.rank, held), len(steps))
@@ -317,12 +298,9 @@ def least_norm(
     held: Mask | None = None,
     ranks: Indices | None = None,
 ) -> Array:
-    """Return the shortest solutions (N, n) of equations (N, m, n), least squares where none is.
-
-    Right-hand sides are (N, m), or (N, m, k) for k solutions each. Singular values below the
-    fraction ``singular`` of the largest, or beyond the number ``ranks``, are not divided by;
-    unknowns that are held stay zero. Well-conditioned systems are solved without decomposition.
-    """
+    """Return the shortest solutions (N, n) of equations (N, m, n), least squares where none is."""
+    # Singular values below the fraction ``singular`` of the largest, or beyond the number
+    # ``ranks``, are not divided by. Right-hand sides may be (N, m, k), for k solutions each.
     if not isinstance(matrices, np.ndarray):
         rank = matrices.shape[0]
         if values.ndim == 2 and not (held is not None and held.any()):

@@ -94,14 +94,12 @@ def _independent(motions: Array, stresses: Array, H: Array, rtol: float) -> Seco
 
 
 def definite(forms: Forms, level: float) -> Array | None:
-    """Return unit weights of a positive definite combination of forms, or None if none was found.
-
-    One exists exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
-    unit vectors t, and then the point of the hull nearest to zero is one.
-    """
-    # It is approached from within: among the points so far it is a problem of least squares without
-    # negative unknowns (Lawson and Hanson 1974, chapter 23), and the next point is that of the
-    # eigenvector in which its combination is smallest (Gilbert 1966).
+    """Return unit weights of a positive definite combination of forms, None if none was found."""
+    # One exists exactly where zero is outside the convex hull of the points (t' A_i t)_i of all
+    # unit vectors t: the point nearest to zero. It is approached from within: among the points so
+    # far it is a problem of least squares without negative unknowns (Lawson and Hanson 1974,
+    # chapter 23), and the next point is that of the eigenvector in which its combination is
+    # smallest (Gilbert 1966).
     p, k = forms.shape[:2]
     if p == 0 or k == 0:
         return None
@@ -154,12 +152,7 @@ def _not_negative(A: Array, b: Array) -> Array:
 def never_together(
     forms: Forms, level: float, except_in: Sequence[Array] = (), most: int = 5000
 ) -> bool:
-    """Return whether all forms vanish together only in given spaces, proved by excluding boxes.
-
-    Every direction meets a face of a cube. A box on a face is excluded if the combination of forms
-    that is largest at its middle has no zero in it; else it is halved in all
-    directions, until more than ``most`` boxes remain.
-    """
+    """Return whether all forms vanish together only in given spaces, by halving boxes on a cube."""
     # Across a space in which all forms vanish, two vectors w ± e/2 have values that differ by
     # 2 w' A_i e. A box near it is left out where these rows have full rank for every w between
     # both: no two values across the space are equal there, terms of higher order that are off by as
@@ -197,11 +190,7 @@ def never_together(
 
 
 def cone(forms: Forms, level: float, rng: np.random.Generator) -> Array:
-    """Find unit vectors (N, k) far from each other on which all forms vanish, opposite ones once.
-
-    Gauss and Newton's method starts from random vectors; of a cone of dimension two and more it
-    finds many.
-    """
+    """Find unit vectors (N, k) far from each other on which all forms vanish, up to sign."""
     k = forms.shape[1]
     t = rng.normal(size=(100 * k, k))
     for _ in range(60):
@@ -218,10 +207,7 @@ def cone(forms: Forms, level: float, rng: np.random.Generator) -> Array:
 
 
 def vanishing_spaces(forms: Forms, level: float, directions: Array) -> list[Array] | None:
-    """Return bases (k, d) of the linear spaces on which all forms vanish, from unit vectors there.
-
-    None where the forms may vanish elsewhere, with a higher multiplicity, or in spaces that meet.
-    """
+    """Return bases (k, d) of the linear spaces where all forms vanish; None if others may be."""
     spaces: list[Array] = []
     for t in directions:
         if any(np.linalg.norm(t - V @ (V.T @ t)) < math.sqrt(level) for V in spaces):
@@ -283,11 +269,7 @@ class Jets:
         return np.concatenate([rows.ravel(), coupled])
 
     def ends_at(self, direction: Array, tolerance: float, highest: int = 6) -> int | None:
-        """Return the order at which no power series continues an infinitesimal motion.
-
-        The direction is a unit vector (k,), an isolated zero of all forms. None where the series
-        goes on, or where others may begin along the same motion.
-        """
+        """Return the order at which no series continues an isolated zero (k,) of all forms."""
         motions, stresses = self.here.motions, self.here.states
         series = [motions @ direction]
         for order in range(3, highest + 1):
@@ -297,12 +279,8 @@ class Jets:
             remainder = self.remainder(series)
             error = stresses.T @ remainder
             size = 1.0 + float(np.max(np.abs(remainder), initial=0.0))
-            effect = np.array(
-                [
-                    stresses.T @ self.remainder([*series[:-1], series[-1] + motion]) - error
-                    for motion in motions.T
-                ]
-            ).T
+            others = [[*series[:-1], series[-1] + motion] for motion in motions.T]
+            effect = np.array([stresses.T @ self.remainder(other) - error for other in others]).T
             u, s, vt = np.linalg.svd(effect, full_matrices=False)
             felt = int(np.sum(s > self.here.level))
             if felt < len(direction) - 1:

@@ -148,19 +148,14 @@ class TangentCurve:
                 break
             value = felt @ stress
             same = value * values[1] > 0.0  # this end is left where it is, and weighs half
-            ends[0], values[0] = (
-                np.where(same, ends[0], ends[1]),
-                np.where(same, 0.5, 1.0) * (np.where(same, values[0], values[1])),
-            )
+            ends[0] = np.where(same, ends[0], ends[1])
+            values[0] = np.where(same, 0.5 * values[0], values[1])
             ends[1], values[1] = middle, value
         return np.asarray(q[closed])
 
 
 def _paired(halves: dict[float, list[HalfBranch]]) -> list[tuple[HalfBranch, HalfBranch]] | None:
-    """Join half branches: s = u^d for the exponent n / d goes on to the other sign of u.
-
-    None where a half has no other one.
-    """
+    """Join half branches, s = u^d for the exponent n / d; None where a half has no other one."""
     pairs, waiting = [], [*halves[1.0], *halves[-1.0]]
     while waiting:
         first = waiting.pop(0)

@@ -61,11 +61,9 @@ def walk(graph: Graph, edges: Sequence[EdgeId]) -> Cycle:
 def candidate_cycles(
     graph: Graph, block: Sequence[EdgeId], longest: int | None = None, *, through_hubs: bool = True
 ) -> list[Cycle]:
-    """Return shortest-path cycles of a biconnected part, shortest first, ties by joint order.
-
-    Where paths do not lead on through hubs, bodies with more neighbours than the one where they
-    start, only long cycles are lost: a short one is found from its fullest body as well.
-    """
+    """Return shortest-path cycles of a biconnected part, shortest first, ties by joint order."""
+    # Where paths end at hubs, bodies with more neighbours than the one where they start, only long
+    # cycles are lost: a short one is found from its fullest body as well.
     longest = len(block) if longest is None else longest
     chains = contract(graph, block)
     branch = {n for start, end, _ in chains for n in (start, end)}
@@ -74,10 +72,7 @@ def candidate_cycles(
         incident[start].append(i)
         if end != start:
             incident[end].append(i)
-    cycles: set[frozenset[EdgeId]] = set()
-    for start, end, edges in chains:
-        if start == end and len(edges) <= longest:
-            cycles.add(frozenset(edges))
+    cycles = {frozenset(c) for start, end, c in chains if start == end and len(c) <= longest}
     for root in sorted(branch):
         most = len(block) if through_hubs else len(incident[root])
         paths = _shortest_paths(root, chains, incident, (longest + 1) // 2, most)
@@ -134,11 +129,8 @@ def minimum_cycle_basis(graph: Graph, block: Sequence[EdgeId]) -> list[Cycle]:
 
 
 def summed_cycles(graph: Graph, basis: Sequence[Cycle], candidates: Sequence[Cycle]) -> list[Cycle]:
-    """Return candidates and simple cycles that are sums of two of the basis, shortest first.
-
-    Shortest paths between two bodies take one of several chains, so the loop of the other two is
-    never among the candidates; it is the sum of two that are.
-    """
+    """Return candidates and simple cycles that are sums of two of the basis, shortest first."""
+    # Shortest paths take one of several chains: the loop of the other two is such a sum.
     cycles = {frozenset(cycle.edges): cycle for cycle in candidates}
     for one, two in combinations([frozenset(cycle.edges) for cycle in basis], 2):
         both = one ^ two
@@ -187,10 +179,7 @@ def _shortest_paths(
     radius: int,
     most: int,
 ) -> dict[NodeId, tuple[int, tuple[int, ...]]]:
-    """Return length and chains of one shortest path from the root to each branch node in reach.
-
-    Paths end where more chains than ``most`` meet.
-    """
+    """Return length and chains of one shortest path from the root to each node in reach."""
     paths: dict[NodeId, tuple[int, tuple[int, ...]]] = {}
     queue: list[tuple[int, tuple[int, ...], NodeId]] = [(0, (), root)]
     while queue:
@@ -315,11 +304,8 @@ class LoopTree:
 
     @cached_property
     def carriers(self) -> Array:
-        """Signs with which each coordinate moves the frame that holds each screw, (n, n).
-
-        A joint's screw moves with its parent and with the joint's own coordinates before it; the
-        screws of a group joint are fixed in the moving frame.
-        """
+        """Signs with which each coordinate moves the frame that holds each screw, (n, n)."""
+        # It moves with the joint's coordinates before it; that of a group joint with all of them.
         signs = np.zeros((self.freedoms, self.freedoms))
         for index in self.edges:
             edge, local = self.graph.edges[index], self.local(index)

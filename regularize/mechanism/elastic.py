@@ -102,11 +102,7 @@ class ModalBody:
         )
 
     def points(self, taken: Array) -> tuple[float, Array, Array]:
-        """Find equal point masses that supply the part of the mass matrix that is not ``taken``.
-
-        Returned are the mass of a point, places about the first end (p, 3), and motions by the
-        elastic coordinates (p, 3, e).
-        """
+        """Return mass, places (p, 3), motions (p, 3, e) of points for what is not ``taken``."""
         remaining = self.mass - taken
         rigid, count = _rigid("", remaining[:6, :6]), len(remaining) - 6
         second = np.trace(rigid.matrix) / 2 * np.eye(3) - rigid.matrix
@@ -207,17 +203,14 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
             kind = "composite" if screws.shape[1] else "fixed"
             springs.append(Joint(joint, name, label, kind, screws, frame, frame, actuated=False))
 
-        none = np.zeros((3, e))
-        at_end = none + 0.0
-        at_end[:, :b] = modal.screws[:3]
-        add(f"{name} segment 2", terms[0][0], modal.screws, modal.distance, light, at_end)
+        along_end = np.hstack([modal.screws[:3], np.zeros((3, e - b))])
+        add(f"{name} segment 2", terms[0][0], modal.screws, modal.distance, light, along_end)
         for k in range(b, e):
-            slides = none + 0.0
+            slides = np.zeros((3, e))
             slides[0, k] = 1.0
             label, light_mass = terms[k][0], SMALL * min(mass, modal.mass[6 + k, 6 + k])
             add(label, label, np.eye(6)[:, :1], modal.inertia.center, light_mass, slides)
-        held = iter(np.split(modal.stiffness, [b]))
-        stiff = [next(held), *next(held)[:, None]]
+        stiff = [modal.stiffness[:b], *modal.stiffness[b:, None]]
         springs = [
             replace(joint, dynamics=JointDynamics(stiffness=k, rest_position=0.0 * k))
             if len(k)
@@ -237,12 +230,11 @@ def with_modal_body(mechanism: Mechanism, body: Body, stiffest: float) -> Mechan
                     if abs(value) > NOTHING * np.abs(motions).max()
                 ]
                 couplings.append(Coupling(f"{label}[{c}]", "gear", ((label, c, 1.0), *follows)))
-    moved = []
-    for joint in mechanism.joints:
-        if e and len(joints) == 2 and joint is joints[1]:
-            side = "parent" if joint.parent == name else "child"
-            joint = replace(joint, **{side: f"{name} segment 2"})  # type: ignore[arg-type]
-        moved.append(joint)
+    moved = [*mechanism.joints]
+    if e and len(joints) == 2:
+        side = "parent" if joints[1].parent == name else "child"
+        at_end = replace(joints[1], **{side: f"{name} segment 2"})  # type: ignore[arg-type]
+        moved[moved.index(joints[1])] = at_end
     return replace(
         mechanism,
         bodies=tuple(b for old in mechanism.bodies for b in (bodies if old is body else [old])),
@@ -402,8 +394,7 @@ def _segmented(mechanism: Mechanism, body: Body) -> Mechanism:
     springs = []
     for k in range(POINTS):
         frame = screw.transform(None, [at[k], 0, 0])
-        every = k % 3 == 1
-        here = [c for c in kept if every or c > 3]
+        here = [c for c in kept if k % 3 == 1 or c > 3]
         width = np.where(np.array(here) > 3, weights[k], 3 * beam.length / POINTS)
         springs.append(
             Joint(

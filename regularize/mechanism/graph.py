@@ -201,10 +201,7 @@ class Graph:
 
     @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
-        """Edges of each biconnected part that contains a loop, in edge order.
-
-        The loops that edges close over any spanning tree are joined where they share edges.
-        """
+        """Edges of each biconnected part that contains a loop, in edge order."""
         order, level = spanning_forest(self, self.every_node)
         via, sets = {node: e for e, node in order}, DisjointSets[EdgeId]()
         for edge in self.edges:
@@ -301,10 +298,7 @@ def breadth_first(
 def spanning_forest(
     graph: Graph, nodes: Iterable[NodeId], edges: Iterable[EdgeId] | None = None
 ) -> tuple[list[tuple[EdgeId, NodeId]], dict[NodeId, int]]:
-    """Return (edge, newly reached node) breadth first, and levels of nodes; those of roots are 0.
-
-    There is a root in each connected part: the first of the nodes that is in it.
-    """
+    """Return (edge, new node) breadth first from the first node of each part, and nodes' levels."""
     order, level = list[tuple[EdgeId, NodeId]](), dict[NodeId, int]()
     for root in (node for node in nodes if node not in level):
         level[root] = 0

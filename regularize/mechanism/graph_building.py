@@ -48,12 +48,7 @@ MANY = 64
 
 
 def _near_each_other(graph: Graph) -> Graph:
-    """Slide joint frames along their axes towards each other, if that reveals the size of the loop.
-
-    Frames stay where they are no further apart along the axes than thirty times what the axes are
-    from each other, and where axes meet in one point to a few parts in ten thousand or are one
-    line.
-    """
+    """Slide joint frames along their axes towards each other, if that shows the loop's size."""
     edges = graph.edges
     if not edges:
         return graph
@@ -108,10 +103,8 @@ def _free_directions(edges: Sequence[Edge]) -> tuple[Indices, Direction]:
 
 
 def _sizes(edges: Sequence[Edge], counts: Indices, axes: Direction) -> list[float]:
-    """Return the largest distances between joints on one body, in metres.
-
-    Of axes from each other; of frames along them, with and without slides; of parallel axes.
-    """
+    """Return the largest distances in metres between joints on one body."""
+    # Of axes from each other; of frames along them, with and without slides; of parallel axes.
     rigid = {} if all(edge.freedoms for edge in edges) else _rigid(edges)
     on_body: dict[NodeId, list[int]] = {}
     frames = np.zeros((2 * len(edges), 4, 4))
@@ -239,11 +232,7 @@ def build(mechanism: Mechanism, *, as_placed: bool = False) -> Graph:
 def _merge_fixed(
     mechanism: Mechanism,
 ) -> tuple[dict[str, Transform], dict[str, NodeId], list[tuple[str, ...]], tuple[Joint, ...]]:
-    """Group bodies that fixed joints join.
-
-    Returned are each body's frame in the first body of its group, its node, the groups, and the
-    fixed joints that join bodies of one group a second time.
-    """
+    """Group bodies that fixed joints join: frames in the groups, nodes, groups, joints to spare."""
     fixed = [j for j in mechanism.joints if j.kind == "fixed" and not j.closure]
     names = [mechanism.ground, *(body.name for body in mechanism.bodies)]
     rigid: dict[str, dict[str, Joint]] = {name: {} for name in names}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Direction, Point, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_kinds import GROUP_KINDS, HIGHER_PAIRS, KINDS, joint_screws
@@ -317,10 +317,7 @@ def relative_pose(joint: Joint, q: Coordinates) -> Transform:
 def changed_joint(
     joint: Joint, kind: str, screws: Space, shift: Transform = IDENTITY, own: int | None = None
 ) -> Joint:
-    """Return a joint of another kind in the same position, its frame shifted by ``shift``.
-
-    Limits and dynamics of the old single freedom go to the new freedom ``own``, or are dropped.
-    """
+    """Return a joint of another kind in its place; its freedom ``own`` is the old single one."""
     f = screws.shape[1]
     limits = None if own is None or joint.limits is None else joint.limits.widened(f, own)
     changed = replace(
@@ -338,6 +335,13 @@ def changed_joint(
     moved = inverse(shift) @ motion(joint, joint.position) @ shift
     near = own_coordinates(f, own, joint.position)
     return replace(changed, position=joint_position(changed, moved, near))
+
+
+def axis_and_point(joint: Joint) -> tuple[Direction, Point]:
+    """Return a joint's axis, or its first slide, and a point there, in the joint's frame."""
+    turning = [column for column in joint.screws.T if np.any(column[3:])]
+    axis, point, _ = screw.axis_of((turning or [joint.screws[:, 0]])[0])
+    return axis, np.zeros(3) if point is None else point
 
 
 def own_coordinates(freedoms: int, own: int | None, value: Coordinates) -> Coordinates:
@@ -379,11 +383,7 @@ def body_jacobian(joint: Moving, q: Coordinates) -> Space:
 def joint_position(
     joint: Moving, T_parent_child: Transform, near: Coordinates | None = None
 ) -> Coordinates:
-    """Return the coordinates at which the child frame is nearest to a pose in the parent frame.
-
-    What the joint cannot do is left over; it is the closure gap. The search begins ``near`` some
-    coordinates, by default at zero.
-    """
+    """Return the coordinates, next to ``near``, that bring the child frame nearest to a pose."""
     if joint.freedoms == 0:
         return np.zeros(0)
     if joint.group:

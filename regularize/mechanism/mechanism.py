@@ -390,10 +390,7 @@ Model: TypeAlias = str | PathLike[str] | bytes | Mechanism | Any
 
 
 def as_mechanism(model: Model, format: str | None = None) -> Mechanism:
-    """Return the mechanism itself, the one that a result was made of, or the one read from a file.
-
-    Raises ``ReadError`` where it cannot be read, ``NotTaken`` where it is nothing of the kind.
-    """
+    """Return the mechanism itself, the one that a result was made of, or that of a file."""
     mechanism = model if isinstance(model, Mechanism) else getattr(model, "mechanism", None)
     if isinstance(mechanism, Mechanism):
         return mechanism

@@ -12,11 +12,7 @@ from regularize.mechanism.mechanism import Actuator, Mechanism
 
 
 def effort_of(mechanism: Mechanism, joint: Joint) -> Array:
-    """Return the largest forces of motors at a joint's freedoms in both directions, (freedoms,).
-
-    It is the least of what the joint and its actuators state, infinite where these are silent; of
-    bounds that differ by direction the smaller one.
-    """
+    """Return the largest motor forces in both directions at a joint's freedoms, or infinity."""
     actuators = [a for a in mechanism.actuators if a.joint == joint.name]
     found = np.full(joint.freedoms, np.inf)
     if joint.limits is not None and joint.limits.effort is not None:

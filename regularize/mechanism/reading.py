@@ -20,19 +20,12 @@ Move: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of one group of attributes are written.
+    """How the numbers of one group of attributes are written."""
 
-    Attributes:
-        group: What they are, such as ``xyz``.
-        convention: By decimals, by significant digits, in full, or chosen by hand.
-        digits: Decimals or significant digits; None where numbers are not rounded.
-        half_unit: Half a unit of the last place, of the largest of them.
-    """
-
-    group: str
-    convention: Convention
-    digits: int | None
-    half_unit: float
+    group: str  # what they are, such as ``xyz``
+    convention: Convention  # by decimals, by significant digits, in full, or chosen by hand
+    digits: int | None  # decimals or significant digits; None where numbers are not rounded
+    half_unit: float  # half a unit of the last place, of the largest of them
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``reading.precision`` in the JSON report."""
@@ -126,11 +119,7 @@ class Reading:
         return {
             "as": self.as_,
             "precision": [each.as_dict() for each in self.precision],
-            "moved": {
-                "translation_m": translation,
-                "rotation_rad": rotation,
-                "share": self.share,
-            },
+            "moved": {"translation_m": translation, "rotation_rad": rotation, "share": self.share},
             "letter": None if self.letter is None else dict(vars(self.letter)),
         }
 

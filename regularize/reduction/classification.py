@@ -23,11 +23,8 @@ def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> Gene
 def smallest_loops(
     graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Space], rtol: float
 ) -> tuple[list[Cycle], int]:
-    """Return short independent loops, and how many equations their own algebras make redundant.
-
-    Of loops with equally few joints those with the smallest algebras are taken, so that neither
-    these nor what rests on them depends on the order of the joints.
-    """
+    """Return short independent loops with the smallest algebras, and the rows these leave out."""
+    # Nothing that rests on these loops depends on the order of the joints.
     cycles = list(basis)
     # Formats close loops by rigid joints of their own: they make no loop a longer one.
     joints = {e: bool(graph.edges[e].freedoms) for c in basis for e in c.edges}
@@ -53,13 +50,8 @@ def topological_redundancy(
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Return the redundancy between loops that comes from the graph and the joint types alone.
-
-    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
-    stays dependent between the loops then, beyond what each loop has by itself, holds for any
-    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
-    redundancy is owed to special dimensions, so only loops of locked joints are counted.
-    """
+    """Return redundancy between loops of locked joints that comes from graph and types alone."""
+    # Generically such a structure is rigid: where joints move, it is owed to special dimensions.
     free = {e for e, own in screws.items() if own.size} - set(locked)
     rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:
@@ -70,6 +62,7 @@ def topological_redundancy(
         algebra = loop_algebra(screws, cycle, rtol).basis
         for e in cycle.edges:
             algebras[e] = subalgebra.intersection(algebras[e], algebra, rtol)
+    # What stays dependent after random motions within the loops' algebras holds for any lengths.
     columns = {}
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])

@@ -93,20 +93,7 @@ class Analysis:
         stiffness: PerJoint | Iterable[PerJoint] | None = None,
         engine: str | None = None,
     ) -> Self:
-        """Compute loops, motions, reactions, joint changes and findings from a reduction.
-
-        Args:
-            reduction: From ``reduce``.
-            near: Tolerance within which a loop is called nearly special; radians, and distances
-                relative to the size of its part.
-            began: When the work began, by ``time.perf_counter``; by default now.
-            tolerance: Of the joints; see ``misfit``.
-            stiffness: Of the joints; see ``misfit``.
-            engine: Whose kinds of joints are proposed.
-
-        Raises:
-            ModelError: ``near`` is no positive number.
-        """
+        """Return the report on a reduction; the options are those of ``check``."""
         relative("near", near)
         began = time.perf_counter() if began is None else began
         reduction = with_other_lengths(reduction)

@@ -320,8 +320,7 @@ def open_loops(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Di
             if gap.translation > 0.1 * worst[0] or gap.rotation > 0.1 * worst[1]
         ]
     for closing, joints, gap in culprits:
-        same = [loop for loop in loops if set(joints) == set(loop.joints)]
-        loop = same[0] if same else None
+        loop = next((loop for loop in loops if set(joints) == set(loop.joints)), None)
         missed = None if loop is None else _contradiction(reduction, loop)
         left = gap_words(gap.translation, gap.rotation)
         if loop is not None and missed is not None:

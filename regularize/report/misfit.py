@@ -181,10 +181,7 @@ def fit_where_asked(
     tolerance: PerJoint | Iterable[PerJoint] | None,
     stiffness: PerJoint | Iterable[PerJoint] | None,
 ) -> LackOfFit | None:
-    """Return errors and stiffnesses of all joints if tolerances are given or stated.
-
-    Stiffnesses that are not given are taken as those of a bearing.
-    """
+    """Return errors and stiffnesses, or those of a bearing, if tolerances are known."""
     if tolerance is None and stated_tolerances(reduction.mechanism):
         tolerance = OWN
     if tolerance is None or not reduction.redundant or not reduction.assembly.closed:

@@ -91,11 +91,7 @@ def _motion_words(motion: MotionType, joint: str | None, point: bool) -> str:
 
 
 def moving(reduction: Reduction, component: int | None = None) -> tuple[BodyMotion, ...]:
-    """Return the motion of every body but the ground; floating bases are held.
-
-    It is that on all components that meet at the assembled pose, or on one of them, as numbered for
-    ``Reduction.on_branch``.
-    """
+    """Return the motion of every body but the ground, on all components at the pose or on one."""
     if not reduction.assembly.closed or not reduction.graph.edges:
         return ()
     graph, loops = reduction.graph, reduction.loops
@@ -138,11 +134,7 @@ def moving(reduction: Reduction, component: int | None = None) -> tuple[BodyMoti
 def _spans(
     twists: Mapping[NodeId, Array], small: float
 ) -> dict[NodeId, tuple[Array, int, int, int]]:
-    """Return a basis of all twists of each body (6, d), its most freedoms and rotations.
-
-    At last stands at how many samples it has these numbers; 0 where they differ beyond places
-    where it has fewer freedoms.
-    """
+    """Return each body's twists (6, d), freedoms, rotations, and number of samples with them."""
     result: dict[NodeId, tuple[Array, int, int, int]] = {}
     for count in {body_twists.shape[2] for body_twists in twists.values()}:
         nodes = [node for node, body_twists in twists.items() if body_twists.shape[2] == count]
@@ -304,10 +296,7 @@ def _followed_velocities(
     samples: int,
     reduction: Reduction,
 ) -> tuple[Array, Array]:
-    """Return configurations on branches, off the assembled pose, and the velocities there.
-
-    Branches are given by the mobility at a configuration on each, and by their rank.
-    """
+    """Return configurations on branches, by mobility and rank of each, and the velocities there."""
     count = -(-samples // len(kinds))
     sets = [_along(loops, local, rank, count, reduction) for local, rank in kinds]
     chosen = [
@@ -322,10 +311,7 @@ def _followed_velocities(
 def _along(
     loops: LoopKinematics, local: LocalMobility, rank: int, count: int, reduction: Reduction
 ) -> list[tuple[Array, Array]]:
-    """Return configurations on one branch, each with the velocities that motions follow there.
-
-    Those are taken at which it is the clearest what moves, far from where branches meet.
-    """
+    """Return configurations on a branch where it is clearest what moves, with velocities."""
     found = list[tuple[float, Array, Array]]()
     rng, rtol = np.random.default_rng(reduction.seed), reduction.tolerances.rtol
     headings = rng.normal(size=(4 * count, local.followed.shape[1])) @ local.followed.T

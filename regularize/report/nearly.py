@@ -9,7 +9,7 @@ that the numbers of a file were meant to be, with the joints that bind if it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,9 +126,8 @@ def _families(
 def _distance_outside(screws: Array, family: Array) -> tuple[float, float]:
     """Return the angle and relative distance by which a joint lies outside an algebra."""
     outside = subalgebra.residual(family, screws)
-    turn = np.linalg.norm(outside[3:], axis=0)
-    shift = np.linalg.norm(outside[:3], axis=0)
-    rotates = np.linalg.norm(screws[3:], axis=0) > 0.0
+    shift, turn = np.linalg.norm(outside.reshape(2, 3, outside.shape[1]), axis=1)
+    rotates = screws[3:].any(axis=0)
     # For a translation the linear part is a direction, so what is outside is an angle.
     angle = float(np.max(np.where(rotates, turn, shift), initial=0.0))
     distance = float(np.max(np.where(rotates, shift, 0.0), initial=0.0))
@@ -137,13 +136,8 @@ def _distance_outside(screws: Array, family: Array) -> tuple[float, float]:
 
 def in_world(family: MotionType, center: Array, length: float) -> MotionType:
     """Convert a motion type from scaled coordinates of a part to metres in the world frame."""
-    return MotionType(
-        family.name,
-        family.dimension,
-        family.direction,
-        None if family.point is None else center + length * family.point,
-        None if family.pitch is None else length * family.pitch,
-    )
+    point = None if family.point is None else center + length * family.point
+    return replace(family, point=point, pitch=family.pitch and length * family.pitch)
 
 
 @dataclass(frozen=True)

@@ -69,18 +69,14 @@ class PlatformMotion:
 
 
 def platforms(reduction: Reduction, bodies: Sequence[BodyMotion]) -> tuple[PlatformMotion, ...]:
-    """Find the platforms on each component that meets at the assembled pose.
-
-    ``bodies`` move as ``moving`` says; there is no entry where configurations on a component do not
-    agree, or components are too many to be listed.
-    """
+    """Find the platforms on each component at the pose, unless these are too many to be listed."""
     count = len(reduction.components)
     if count == 1:
         return tuple(_platforms(reduction, bodies))
     found = list[PlatformMotion]()
     for component in range(1, count + 1) if bodies and count <= LISTED else ():
-        for platform in _platforms(reduction, moving(reduction, component)):
-            found.append(replace(platform, component=component, only=False))
+        there = _platforms(reduction, moving(reduction, component))
+        found += [replace(platform, component=component, only=False) for platform in there]
     return tuple(found)
 
 

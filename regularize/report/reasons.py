@@ -216,10 +216,8 @@ def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Rea
         )
         yield Reason("moves", joints, text)
         return
-    scaled = u[:, 5]
-    force = scaled[:3] / part.length
-    around = np.concatenate([scaled[3:] + np.cross(part.center, force), force])
-    small = reduction.tolerances.alike
+    force, small = u[:3, 5] / part.length, reduction.tolerances.alike
+    around = np.concatenate([u[3:, 5] + np.cross(part.center, force), force])
     around = _normalized(around, small)
     yield Reason(
         "moves",

@@ -63,11 +63,8 @@ def render(
     verbosity: int = 0,
 ) -> str:
     """Return the report as text; without ``top`` or ``verbosity`` it fits into 60 lines."""
-    if verbosity > 0:
-        return printed(blocks(report, EVERY, verbosity), width, color)
-    if top is not None:
-        return printed(blocks(report, replace(DETAILS[0], loops=top), verbosity), width, color)
-    for detail in DETAILS:
+    details = DETAILS if top is None else (replace(DETAILS[0], loops=top),)
+    for detail in (EVERY,) if verbosity > 0 else details:
         text = printed(blocks(report, detail, verbosity), width, color)
         if text.count("\n") <= LINES:
             break
@@ -297,11 +294,8 @@ def _loops(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     apart = verbosity > 0 or len(report.components) + len(alike) <= min(detail.rows, 12)
     several = len(report.components) > 1
     for component in report.components if apart else ():
-        for group in (
-            loop_view.groups(component.loops)
-            if verbosity <= 0
-            else [[loop] for loop in component.loops]
-        ):
+        single = [[loop] for loop in component.loops]
+        for group in single if verbosity > 0 else loop_view.groups(component.loops):
             _group_row(table, group, report.kinds[group[0].name])
         if several:
             values = [str(n) for n in view.equations(component.part)]

@@ -48,11 +48,8 @@ INSTEAD = {
 def headline(report: Analysis) -> tuple[str, str]:
     """Return the name of the model, and its format and counts."""
     model = model_entry(report.reduction)
-    counts = [
-        counted(model["bodies"], "body"),
-        counted(model["joints"], "joint"),
-        counted(model["loops"], "loop"),
-    ]
+    nouns = (("bodies", "body"), ("joints", "joint"), ("loops", "loop"))
+    counts = [counted(model[key], noun) for key, noun in nouns]
     if len(report.components) > 1:
         counts.append(counted(len(report.components), "component"))
     if model["couplings"]:
@@ -159,7 +156,7 @@ def counts(report: Analysis, verbosity: int = 0) -> str:
         read = "" if report.mechanism.complete else " in what was read"
         return f"{freedoms[0].upper()}{freedoms[1:]}{read}{loose}."
     if not r.assembly.closed:
-        return f"Grübler count {signed(r.gruebler)}."
+        return "" if plain(report, verbosity) else f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
     true = "True mobility" if report.mechanism.complete else "Mobility of what was read:"
     text = f"{true} {mobility_words(report)}"
@@ -288,9 +285,8 @@ def next_steps(report: Analysis) -> list[Way]:
         words = f"{noun} {listed(motors)} {verb} joints through loops: the map between them (or, "
         words += "for `map`: `twin`, the model without loops; `states`, closed poses for resets)"
         model = reading_words(mechanism)
-        steps.append(
-            Way(words, shlex.join(["regularize", "motors", "map", *model]) if model else "")
-        )
+        command = shlex.join(["regularize", "motors", "map", *model]) if model else ""
+        steps.append(Way(words, command))
     elif mechanism.couplings:
         words = counted(len(mechanism.couplings), "coupling")
         steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
@@ -308,8 +304,8 @@ def advice(report: Analysis) -> list[Way]:
             own = mechanism.format == "pinocchio"
             command = release_command(r, free[entry.changes]) if own else entry.command
             words = f"make {entry.words}, which gives mobility {entry.mobility}"
-            more = counted(entry.left, "redundant equation") if entry.left else ""
-            words += f", and leaves {more}" if more else ""
+            if entry.left:
+                words += f", and leaves {counted(entry.left, 'redundant equation')}"
             found.append(Way(words, command, entry.number))
             continue
         name = f"{entry.arrangement}: " if entry.arrangement else ""
@@ -328,7 +324,7 @@ def advice(report: Analysis) -> list[Way]:
             instead = "none of these can be written into this file without loss"
             if untried_files(r):
                 instead = "whether the file can hold these was not tried for so many equations"
-        found += [Way(instead)] if instead else []
+        found += [Way(instead)] * bool(instead)
     return found
 
 
@@ -408,21 +404,14 @@ def _limit_words(report: Analysis, word: str) -> str:
 
 def found(report: Analysis) -> str:
     """Return the number of findings in words, such as ``1 warning and 3 notes``."""
-    entries = [
-        counted(report.summary[severity], severity)
-        for severity in ("error", "warning", "note")
-        if report.summary[severity]
-    ]
+    entries = [counted(count, severity) for severity, count in report.summary.items() if count]
     return listed(entries) or "nothing to report"
 
 
 def accepted(report: Analysis) -> str:
     """Return accepted codes with reasons: ``REG201 (comment: meant so) and REG220 (…)``."""
-    entries = [
-        f"{each.finding.code} ({each.suppression.by}: {each.suppression.reason})"
-        for each in report.suppressed
-    ]
-    return listed([*dict.fromkeys(entries)])
+    entries = [(each.finding.code, each.suppression) for each in report.suppressed]
+    return listed([*dict.fromkeys(f"{code} ({by.by}: {by.reason})" for code, by in entries)])
 
 
 def merged(report: Analysis) -> list[tuple[Diagnostic, tuple[Diagnostic, ...]]]:

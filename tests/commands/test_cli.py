@@ -13,7 +13,7 @@ import pytest
 
 import regularize as rg
 from regularize.adapters import adapters
-from regularize.adapters.common import progress
+from regularize.adapters.common import console
 from regularize.cli import main
 
 BROKEN = '<?xml version="1.0"?>\n<robot name="r">\n  <joint name="j" type="revolute">\n'
@@ -157,8 +157,8 @@ def test_what_takes_long_is_shown_on_a_terminal_and_changes_no_output(
     words = [verb[0], fourbar, *(x.format(tmp_path / "out") for x in verb[1:])]
     main(words)
     piped = capsys.readouterr()
-    monkeypatch.setattr(progress, "SHOWN", -1.0)
-    monkeypatch.setattr(progress, "EVERY", 1e-3)
+    monkeypatch.setattr(console, "SHOWN", -1.0)
+    monkeypatch.setattr(console, "EVERY", 1e-3)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     main(words)
     shown = capsys.readouterr()

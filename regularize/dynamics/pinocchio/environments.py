@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from regularize.dynamics.pinocchio.tree_states import Split
+from regularize.dynamics.step.compiled import compiled
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
-from regularize.lie.arrays import Array, Indices, Mask
+from regularize.lie.arrays import Array, Mask
 from regularize.tolerances import EXACT
 from regularize.validation import numbers
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from regularize.dynamics.pinocchio.generated import Coder
     from regularize.dynamics.pinocchio.solvers import ConstrainedTree
     from regularize.dynamics.pinocchio.spanning_tree import TreeJoint
-    from regularize.dynamics.tape.jit import Code
 
 #: Errors of the rows, by the size of the mechanism, that end the way onto the loops, and that a
 #: step may leave.
@@ -54,23 +54,11 @@ class SteppedStates:
     ok: Mask
     residual: Array
 
-    def part(self, robots: Indices, begin: int, end: int | None = None) -> SteppedStates:
-        """Copy records of some robots, from ``begin`` to ``end`` inclusive."""
-        records = slice(begin, None if end is None else end + 1)
-        arrays: tuple[Any, ...] = (self.q, self.v, self.ok, self.residual)
-        return SteppedStates(*(np.ascontiguousarray(x[robots, records]) for x in arrays))
-
-    def put(self, part: SteppedStates, ok: Mask, robots: Indices, begin: int) -> None:
-        """Write copied records back."""
-        records = slice(begin, begin + part.ok.shape[1])
-        self.q[robots, records], self.v[robots, records] = part.q, part.v
-        self.residual[robots, records], self.ok[robots, records] = part.residual, ok
-
     def last(self) -> SteppedStates:
         """Return the states after the last step alone."""
-        return SteppedStates(
-            self.q[..., -1, :], self.v[..., -1, :], self.ok[..., -1], self.residual[..., -1]
-        )
+        states: tuple[Any, ...] = self.q[..., -1, :], self.v[..., -1, :]
+        arrays = (*states, self.ok[..., -1], self.residual[..., -1])
+        return SteppedStates(*(np.array(x) for x in arrays))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,16 +70,16 @@ class Environments:
     passive: bool  #: whether damping, springs and dry friction of joints act
     drives: tuple[str, ...] = ()
     coder: Coder | None = None  #: what makes code of the steps, where some is wanted
-    #: Calls so far, and the code of one step and of several side by side.
+    #: Calls so far, and whether code of one step and of several side by side was asked for.
     _calls: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
-    _codes: dict[bool, Code | None] = field(default_factory=dict, init=False, repr=False)
+    _asked: set[bool] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
     def _kernel(self) -> Any:
         """The kernel with a row for every drive; raises where a joint cannot be driven."""
         robot = self.robot
         if not self.drives:
-            return robot.kernel
+            return None if robot.kernel is None else compiled(robot.tables)
         indices = robot.velocity_indices(self.drives)
         for name in self.drives:
             freedoms = robot.mechanism.joint(name).freedoms
@@ -134,7 +122,8 @@ class Environments:
         """Options of a step in the order of ``environments.c``, its length still 0."""
         laws, closing, _ = self._laws or (np.zeros(0),) * 3
         acts, slip = laws.any() or closing.any(), self.robot.passive.joints.slip
-        return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular])
+        n = len(self.drives)
+        return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular, n])
 
     def advance(
         self,
@@ -145,19 +134,20 @@ class Environments:
         steps: int,
         threads: int,
         drive: Mapping[str, Any],
-        first: bool = True,
     ) -> SteppedStates:
-        """Return states after every step and, with ``first``, before; see ``Robot.rollout``."""
+        """Return states before the first step and after every one; see ``Robot.rollout``."""
         robot, single_state = self.robot, np.ndim(q) == np.ndim(v) == 1
         # Of a single robot, rows of joint forces are those of its steps.
         of_steps = single_state and np.ndim(tau) == 2 and steps > 1 and len(tau) == steps
         single = single_state and (np.ndim(tau) == 1 or of_steps)
         inputs = self._inputs(q, v, [tau] if of_steps else tau, steps)
         count = len(inputs[0])
-        both = count, steps + first
+        both = count, steps + 1
         states = np.empty((*both, robot.nq)), np.empty((*both, robot.nv))
-        result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.empty(both))
-        self._move(inputs, result, h, threads, self._targets(drive, count, steps, single))
+        result = SteppedStates(*states, np.empty(both, dtype=np.bool_), np.zeros(both))
+        result.q[:, 0], result.v[:, 0] = inputs[:2]
+        result.ok[:, 0] = np.isfinite(inputs[0]).all(axis=1) & np.isfinite(inputs[1]).all(axis=1)
+        self._move(inputs[2], result, h, threads, self._targets(drive, count, steps, single))
         if not single:
             return result
         return SteppedStates(result.q[0], result.v[0], result.ok[0], result.residual[0])
@@ -195,9 +185,9 @@ class Environments:
         return result
 
     def _move(
-        self, inputs: Inputs, states: SteppedStates, h: float, threads: int, targets: Array
+        self, tau: Array, states: SteppedStates, h: float, threads: int, targets: Array
     ) -> None:
-        """Fill in the states after every step, and before where there is room for these."""
+        """Fill in the states after every step, under joint forces (N, 1 or steps, nv)."""
         laws = self._laws
         if laws is None:
             if self.drives:
@@ -205,31 +195,28 @@ class Environments:
                     "steps with drives need forces in joints that the compiled kernel knows; pass "
                     "passive=False"
                 )
-            self._move_one_by_one(inputs, states, h, targets.shape[1])
+            self._move_one_by_one(tau, states, h)
             return
-        options, (q, v, tau) = self._options.copy(), inputs
+        options, (count, steps, _) = self._options.copy(), targets.shape
         options[0] = h
-        records = (states.q, states.v, states.residual, states.ok)
-        count, steps, drives = targets.shape
-        code = self._code(count, steps)
-        self._kernel.rollout(
-            *(tau, *laws, options, q, v, targets, *records, steps, drives, int(threads)),
-            *(() if code is None else (code.address, code.lanes)),
-        )
+        self._ask_for_code(count, steps)
+        records = states.q, states.v, states.residual
+        self._kernel.rollout(*records, tau, options, targets, *laws, steps, threads)
+        states.ok[:, 1:] = np.isfinite(states.residual[:, 1:])
 
-    def _code(self, count: int, steps: int) -> Code | None:
-        """Return code of so many robots' steps, made once that pays; None without any."""
+    def _ask_for_code(self, count: int, steps: int) -> None:
+        """Let the kernel make steps of so many robots by code, once that pays."""
         if self.coder is None or self.drives or not count * steps:
-            return None
+            return
         self._calls[0] += 1
         pays = count >= MANY or count * steps >= LONG or self._calls[0] > HUNDREDTH
         many = count > 1
-        if many not in self._codes and (pays or self.coder.eager):
-            self._codes[many] = None
+        if many not in self._asked and (pays or self.coder.eager):
+            self._asked.add(many)
             with suppress(UnsupportedExport):
                 programs = self.coder.programs(self._joint_values())
-                self._codes[many] = self.coder.code(programs.step, many)
-        return self._codes.get(many)
+                code = self.coder.code(programs.step, many)
+                self._kernel.use("fixed_step", code.address, code.lanes, code)
 
     def _joint_values(self) -> Array:
         """Return damping, stiffness and rest of springs (3, nv); raise where more acts."""
@@ -242,23 +229,17 @@ class Environments:
     @property
     def coded(self) -> bool:
         """Whether there is code of steps."""
-        return any(code is not None for code in self._codes.values())
+        return bool(self._asked) and self._kernel.coded()
 
-    def _move_one_by_one(self, inputs: Inputs, states: SteppedStates, h: float, steps: int) -> None:
+    def _move_one_by_one(self, tau: Array, states: SteppedStates, h: float) -> None:
         """Fill in the states after every step by dense algebra, one robot after the other."""
-        records = states.ok.shape[1]
-        for n, (q, v, forces) in enumerate(zip(*inputs, strict=True)):
-            state: tuple[Any, Any, float] = (q, v, 0.0)
-            ok = bool(np.isfinite(q).all() and np.isfinite(v).all())
-            for k in range(records):
-                step = k + steps - records
-                if step >= 0:
-                    applied = forces[min(step, len(forces) - 1)]
-                    ok = ok and bool(np.isfinite(applied).all())
-                    after = self._step(*state[:2], applied, h) if ok else None
-                    state, ok = after or (np.nan, np.nan, np.nan), after is not None
-                states.q[n, k], states.v[n, k], states.residual[n, k] = state
-                states.ok[n, k] = ok
+        for n, k in np.ndindex(len(tau), states.ok.shape[1] - 1):
+            applied = tau[n, min(k, tau.shape[1] - 1)]
+            ok = states.ok[n, k] and bool(np.isfinite(applied).all())
+            after = self._step(states.q[n, k], states.v[n, k], applied, h) if ok else None
+            state = after or (np.nan, np.nan, np.nan)
+            states.q[n, k + 1], states.v[n, k + 1], states.residual[n, k + 1] = state
+            states.ok[n, k + 1] = after is not None
 
     def _step(self, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array, float] | None:
         """Return one robot's state and errors after a step by dense algebra, if there is one."""

@@ -194,7 +194,7 @@ class Robot(GeneratedTree):
             UnsupportedExport: A driven joint is a cut, or there is no compiled kernel for drives.
         """
         stepper = self._environments(passive, tuple(drive or ()), compile)
-        return stepper.advance(q, v, tau, h, 1, threads, drive or {}, first=False).last()
+        return stepper.advance(q, v, tau, h, 1, threads, drive or {}).last()
 
     @validated(
         h=POSITIVE,

@@ -162,13 +162,22 @@ class Pattern:
         return result
 
 
+def neighbours(
+    entries: Iterable[tuple[int, int]], unknowns: Iterable[int]
+) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+    """Return the neighbours of every unknown, and the columns that each row waits for."""
+    adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
+    for one, two in entries:
+        if one != two:
+            adjacent[one].add(two)
+            adjacent[two].add(one)
+    return adjacent, {x: {y for y in near if y >= 0} for x, near in adjacent.items() if x < 0}
+
+
 def least_degree(
     adjacent: dict[int, set[int]], waiting: dict[int, set[int]], pivots: SampledPivots | None = None
 ) -> dict[int, set[int]]:
-    """Return unknowns in an order of least degree, each with the neighbours left then.
-
-    Rows wait for their columns in ``waiting``, or only until ``pivots`` are sound.
-    """
+    """Return unknowns by least degree, with the neighbours left; rows wait for columns."""
 
     def waits(x: int) -> bool:
         return bool(waiting.get(x)) and (pivots is None or not pivots.are_sound(x))

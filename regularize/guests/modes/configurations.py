@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize import validation
-from regularize.adapters.common.progress import progress_bar
+from regularize.adapters.common.console import progress_bar
 from regularize.errors import ModelError
 from regularize.guests.modes.assembly_plan import AssemblyPlan, PartialSolutions
 from regularize.guests.modes.body_pose import BodyPose, with_pose

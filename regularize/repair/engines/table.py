@@ -9,8 +9,6 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,9 +52,11 @@ class PhysicsEngine:
     @property
     def version(self) -> str | None:
         """The version that is installed, or None."""
+        from importlib import metadata  # slow to load, and for engines alone
+
         try:
-            return distribution_version(self.distribution)
-        except PackageNotFoundError:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
             return None
 
     def held(self, joint: Joint, kinds: Collection[str]) -> tuple[str, ...]:

@@ -360,10 +360,7 @@ def _weak(
 
     Noise makes a gap: in a long chain small singular values follow each other and mean nothing.
     """
-    n = loops.freedoms
-    signs = normal_incidence(loops, loops.incidence)
-    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
-    s = np.linalg.svd(rows, compute_uv=False)[:n]
+    n, s = loops.freedoms, closure_values(loops, q)
     found = [
         Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
         for i in range(1, min(len(s), n - least + 1))
@@ -372,6 +369,13 @@ def _weak(
         and (i >= len(elsewhere) or elsewhere[i] <= _noise(elsewhere, near))
     ]
     return sorted(found, key=lambda candidate: not candidate.searched)
+
+
+def closure_values(loops: LoopKinematics, q: Array) -> Array:
+    """Return the singular values of closure equations, whichever loops were chosen."""
+    signs = normal_incidence(loops, loops.incidence)
+    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
+    return np.linalg.svd(rows, compute_uv=False)[: loops.freedoms]
 
 
 def _names(loops: LoopKinematics) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from regularize.mechanism.joint import Joint, motion
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction, reduce
+from regularize.repair.statics.joint_changes import with_joints
 from regularize.tolerances import EXACT, ROUNDING, UNNOTICED
 from regularize.words import SLIGHT
 
@@ -137,8 +138,7 @@ class JointPlaces:
                 # On its own body, where it may lie off along its axis.
                 frames.append(screw.inverse(place) @ D @ place @ T)
             changed[name] = replace(joint, T_parent_joint=frames[0], T_child_joint=frames[1])
-        joints = tuple(changed.get(joint.name, joint) for joint in mechanism.joints)
-        return replace(mechanism, joints=joints)
+        return with_joints(mechanism, changed.values())
 
     def sizes(self, moves: Array) -> tuple[Array, Array]:
         """Return by how many metres and radians every joint moves."""
@@ -254,8 +254,7 @@ def nearest(
     places = JointPlaces(loops, loops.state(q), at_origins=unknowns.weights is not None)
     weights = np.ones(12 * len(places.joints)) if unknowns.weights is None else unknowns.weights
     rank = 0
-    free = np.ones(12 * len(places.joints), bool)
-    free = free if unknowns.movable is None else unknowns.movable
+    free = np.ones(len(weights), bool) if unknowns.movable is None else unknowns.movable
     start, ties = np.zeros(len(free)), list[Tie]()
     if unknowns.aligned:
         start, ties = places.aligned(*unknowns.aligned)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 from regularize.lie.arrays import Array, Coordinates
 from regularize.loops.assembly import CLOSED, assemble, largest_error
@@ -26,14 +25,9 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
 from regularize.mechanism.reading import Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
-from regularize.reduction.mobility import (
-    CellMobility,
-    cell_mobility,
-    generic_configurations,
-    normal_incidence,
-)
+from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.reduce import reduce
-from regularize.repair.nominal.idealise import off_line, places_of
+from regularize.repair.nominal.idealise import closure_values, off_line, places_of
 from regularize.repair.nominal.nearest import (
     SHOWN,
     JointPlaces,
@@ -211,10 +205,7 @@ def _candidates(loops: LoopKinematics, q: Coordinates, near: float) -> tuple[lis
 
     The second is that of loops that are open and where nothing more may move, else None.
     """
-    n = loops.freedoms
-    signs = normal_incidence(loops, loops.incidence)
-    rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
-    values = np.linalg.svd(rows, compute_uv=False)[:n]
+    n, values = loops.freedoms, closure_values(loops, q)
     s = np.append(values / max(values.max(initial=0.0), TINY), np.zeros(n + 1 - len(values)))
     hidden = [
         n - i
@@ -278,8 +269,10 @@ def _with_motions(
 
 def _share(change: Nearest, weights: Array) -> float:
     """Return half of how much larger the moves are than rounding makes them nearly always."""
+    from scipy.special import chdtri  # few models have numbers to correct
+
     size = float(np.sum((change.moves / weights) ** 2))
-    return 0.5 * float(np.sqrt(size / chi2.isf(RARE, max(change.conditions, 1))))
+    return 0.5 * float(np.sqrt(size / chdtri(max(change.conditions, 1), RARE)))
 
 
 def _places(mechanism: Mechanism, edges: tuple[EdgeId, ...], q: Coordinates) -> JointPlaces:

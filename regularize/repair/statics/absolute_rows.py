@@ -132,10 +132,8 @@ class PlacedJoints:
 
 def complement(columns: Array) -> Array:
     """Return an orthonormal basis of vectors orthogonal to all columns, shape (k, k - rank)."""
-    if not columns.size:
-        return np.eye(len(columns))
     u, s, _ = np.linalg.svd(columns)
-    return np.asarray(u[:, int(np.sum(s > VANISHING * s[0])) :] if s[0] > 0 else u)
+    return np.asarray(u[:, int(np.sum(s > VANISHING * s.max(initial=0.0))) :])
 
 
 HEAD = '''"""{name}: written for EXUDYN by pin-regularize; `mbs` is assembled, and not solved."""
@@ -220,8 +218,7 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
     if sum(cut.numerical.shape[1] for cut in reduction.cuts):
         words = "EXUDYN: rows are left out that depend on the others where the mechanism was looked"
         findings.append(Diagnostic("REG302", "note", f"{words} at, not provably everywhere"))
-    placed = PlacedJoints.of(reduction)
-    mechanism = reduction.mechanism
+    placed, mechanism = PlacedJoints.of(reduction), reduction.mechanism
     if mechanism.couplings:
         names = ", ".join(f"`{coupling.name}`" for coupling in mechanism.couplings)
         raise UnsupportedExport(f"{path}: EXUDYN's joints have no coordinates to couple: {names}")
@@ -277,8 +274,8 @@ def _joint(placed: PlacedJoints, joint: Joint) -> str:
     rest -= float(placed.reduction.q[placed.parts(joint.name)[0].columns[0]])
     # Seen from the child the joint goes the other way; so does its axis in the frame.
     z = (screw.inverse(placed.frame(joint)) @ frame)[:3, 2]
-    along = float(placed.freedoms(joint)[3:, 0] @ z if turns else placed.freedoms(joint)[:3, 0] @ z)
-    sign = -1.0 if (first == joint.parent) != (along >= 0.0) else 1.0
+    way = placed.freedoms(joint)[3:, 0] if turns else placed.freedoms(joint)[:3, 0]
+    sign = -1.0 if (first == joint.parent) != bool(way @ z >= 0.0) else 1.0
     kind = "torsion" if turns else "linear"
     return f"{kind}({call}, {stiffness!r}, {damping!r}, {float(sign * rest)!r})"
 

@@ -27,7 +27,6 @@ from regularize.tolerances import EXACT
 #: Ranks of coupled components at the assembled pose, by their joints and what these become.
 Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
-
 #: Ranks that rounding leaves in changed mechanisms, in units of what it can do to joints.
 ROUNDED = 10.0
 
@@ -117,7 +116,11 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
-    """Judge some changes by the changed mechanism at one pose."""
+    """Return whether changes cure the reduced mechanism, judged by the changed one at one pose.
+
+    Loops must close, the mobility stay but for bodies that spin idly, and no equation but idle
+    ones be redundant. What fails first is the reason.
+    """
     if left_here(reduction, mechanism) == reduction.idle_rows:  # then nothing more has to be known
         return Cure(ordered, reduction.mobility, (), reduction)
     after, finite = _analysed(reduction, mechanism), reduction.finite_mobility
@@ -150,8 +153,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
         q = np.array(reduction.q)
         for cell, places in zip(reduction.cells, telling, strict=True):
             if places:
-                columns = reduction.graph.columns(cell.edges)
-                q[columns] = places[min(which, len(places) - 1)]
+                q[reduction.graph.columns(cell.edges)] = places[min(which, len(places) - 1)]
         positions = {}
         for old in with_coordinates(reduction.mechanism, q).joints:
             positions[old.name] = old.position
@@ -163,10 +165,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
 
 
 def _telling(reduction: Reduction) -> list[list[Array]]:
-    """Return configurations of each cell that tell its rank; none where the assembled pose does.
-
-    Where the pose is singular and only one motion is there, that is where a walk came to.
-    """
+    """Return configurations of each cell that tell its rank; none where the assembled pose does."""
     ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
     return [
         [branch.local.q for branch in cell.branches if branch.rank == rank]

@@ -109,7 +109,7 @@ def freeing(
     for changes in islice(releases(reduction), tries):
         if not {change.joint for change in changes} & set(keep):
             cure = freed(reduction, changes)
-            found += [] if cure is None else [cure]
+            found += [cure] if cure else []
         if len(found) == limit:
             break
     return tuple(found)

@@ -151,12 +151,12 @@ class Equilibrium:
 
     def open_tree(self, needed: Mapping[NodeId, Wrench]) -> Array:
         """Return the wrench in every edge when the chords transmit nothing, shape (edges, 6)."""
-        position = {e: i for i, e in enumerate(self.loops.edges)}
+        row = {e: i for i, e in enumerate(self.loops.edges)}
         behind = {node: np.array(wrench) for node, wrench in needed.items()}
         result = np.zeros((len(self.loops.edges), 6))
         for index, node in reversed(self.loops.tree):
             edge = self.graph.edges[index]
-            result[position[index]] = behind[node] if node == edge.child else -behind[node]
+            result[row[index]] = behind[node] if node == edge.child else -behind[node]
             behind[edge.other(node)] += behind[node]
         return result
 

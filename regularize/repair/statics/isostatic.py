@@ -179,14 +179,19 @@ def _redundantly_coupled(reduction: Reduction, joint: str) -> bool:
 def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
     """Leave out joints within rigid bodies that nothing refers to, and rows that mates repeat."""
     mechanism = reduction.mechanism
-    needed = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
-    needed |= {actuator.joint for actuator in mechanism.actuators}
-    needed |= {motion.joint for motion in mechanism.motions}
+    needed = referred(mechanism)
     idle = [joint.name for joint in reduction.idle_joints if joint.name not in needed]
     kept = (joint for joint in mechanism.joints if joint.name not in idle)
     joints = tuple(replace(joint, repeated=0) for joint in kept)
     changes = [ClosureChange(name, "removed", "", "") for name in idle]
     return replace(mechanism, joints=joints), changes
+
+
+def referred(mechanism: Mechanism) -> set[str]:
+    """Return the names of the joints that couplings, actuators and prescribed motions refer to."""
+    names = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
+    names |= {actuator.joint for actuator in mechanism.actuators}
+    return names | {motion.joint for motion in mechanism.motions}
 
 
 def same_motion(one: Reduction, other: Reduction) -> bool:
@@ -291,8 +296,7 @@ def _carrier(reduction: Reduction, weld: Weld) -> tuple[NodeId, Transform]:
 
 def _couplings(reduction: Reduction) -> Iterator[Coupling]:
     """Return the rows that hold bodies in groups, as couplings of joint coordinates."""
-    place: dict[int, tuple[str, int]] = {}
-    first: dict[str, int] = {}
+    place, first = dict[int, tuple[str, int]](), dict[str, int]()
     for edge in reduction.graph.edges:
         for c in edge.columns:
             place[c] = (edge.joint.name, c - first.setdefault(edge.joint.name, c))
@@ -303,20 +307,18 @@ def _couplings(reduction: Reduction) -> Iterator[Coupling]:
 
 def _beyond(reduction: Reduction, coupled: int | None) -> list[Diagnostic]:
     """Return findings on group relations with more joints than an engine couples."""
-    found = []
-    for held in reduction.held:
-        for row in held.rows:
-            edges = reduction.graph.edges
-            joints = tuple(edge.name for edge in edges if {*edge.columns} & {*row.columns})
-            if coupled is None or len(joints) <= coupled:
-                continue
-            message = (
-                f"the target has no linear relation of {len(joints)} joints, so that "
-                f"{', '.join(f'`{name}`' for name in joints)} cannot be tied to hold "
-                f"`{reduction.graph.nodes[held.edge.child]}` in its group of motions: constraints "
-                "of a fixed choice of legs are removed instead"
-            )
-            found.append(Diagnostic("REG301", "warning", message, joints=joints))
+    found, edges = [], reduction.graph.edges
+    for row, held in ((row, group) for group in reduction.held for row in group.rows):
+        joints = tuple(edge.name for edge in edges if {*edge.columns} & {*row.columns})
+        if coupled is None or len(joints) <= coupled:
+            continue
+        message = (
+            f"the target has no linear relation of {len(joints)} joints, so that "
+            f"{', '.join(f'`{name}`' for name in joints)} cannot be tied to hold "
+            f"`{reduction.graph.nodes[held.edge.child]}` in its group of motions: constraints "
+            "of a fixed choice of legs are removed instead"
+        )
+        found.append(Diagnostic("REG301", "warning", message, joints=joints))
     return found
 
 

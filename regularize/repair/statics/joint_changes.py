@@ -15,6 +15,7 @@ from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, leading_component
 from regularize.mechanism.joint import (
     Joint,
+    axis_and_point,
     body_jacobian,
     changed_joint,
     joint_position,
@@ -182,17 +183,15 @@ def _looser(
         return
     if joint.kind not in ("revolute", "prismatic", "cylindrical"):
         return
-    turning = [column for column in joint.screws.T if np.any(column[3:])]
-    axis, point, _ = screw.axis_of((turning or [joint.screws[:, 0]])[0])
-    frame = IDENTITY if point is None else screw.transform(None, point)
+    axis, point = axis_and_point(joint)
+    frame = screw.transform(None, point)
     across = perpendiculars(axis)
     if joint.kind != "cylindrical":
         yield "cylindrical", joint_screws("cylindrical", axis), frame, None
     if joint.kind == "revolute":
         value = screw.exp(screw.revolute(axis) * float(joint.position[0]))[:3, :3]
         for second in across:
-            screws = joint_screws("universal", axis, second)
-            yield "universal", screws, frame, value @ second
+            yield "universal", joint_screws("universal", axis, second), frame, value @ second
         yield "spherical", joint_screws("spherical"), frame, None
         for along in across:
             screws = np.column_stack([screw.prismatic(along), screw.revolute(axis)])
@@ -200,8 +199,7 @@ def _looser(
         yield "parallel", joint_screws("parallel", axis), frame, None
     else:
         for normal in across:
-            screws = joint_screws("line_in_plane", axis, normal)
-            yield "line_in_plane", screws, frame, normal
+            yield "line_in_plane", joint_screws("line_in_plane", axis, normal), frame, normal
     if joint.kind == "prismatic":
         for normal in across:
             turn = joint_screws("planar", normal)[:, 2]

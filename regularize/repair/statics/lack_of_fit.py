@@ -18,7 +18,6 @@ from regularize.tolerances import UNNOTICED, VANISHING
 #: A length and an angle, or their stiffnesses, by the names of joints; SI units.
 Pairs = Mapping[str, tuple[float, float]]
 
-
 #: Fields with a standard deviation.
 STD = ("force_std", "moment_std")
 
@@ -59,10 +58,8 @@ def joint_loads(stressed: StressedJoints, forces: Array) -> list[LoadedJoint]:
     found = []
     for name, wrench in zip(stressed.names, stressed.wrenches, strict=True):
         parts = np.tensordot(wrench, forces, axes=1).reshape(6, -1)
-        std = [float(np.linalg.norm(part)) for part in (parts[:3], parts[3:])]
-        most = np.abs(parts).sum(axis=1)
-        worst = [float(np.linalg.norm(part)) for part in (most[:3], most[3:])]
-        found.append(LoadedJoint(name, *std, *worst))
+        halves = [half for x in (parts, np.abs(parts).sum(axis=1)) for half in (x[:3], x[3:])]
+        found.append(LoadedJoint(name, *(float(np.linalg.norm(half)) for half in halves)))
     return found
 
 
@@ -84,11 +81,7 @@ class LackOfFit:
         return cls(reduction, *(dict.fromkeys(names, pair) for pair in usual))
 
     def largest(self, changes: Iterable[JointChange] = ()) -> tuple[float, float] | None:
-        """Return the largest force and moment in joints, one standard deviation, after changes.
-
-        None where they are not known, or a joint that does not give way would take any force. What
-        is below rounding beside the other one, per metre, is none.
-        """
+        """Return the largest standard deviations of force and moment in joints; None if unknown."""
         loads = self.loads(changes)
         if loads is None:
             return None
@@ -103,14 +96,13 @@ class LackOfFit:
         added = {change.joint: change.added for change in changes}
         loads: list[LoadedJoint] = []
         for stressed in self._stressed:
-            work = [np.zeros((stressed.states, 0))]
-            for name, place, wrench in zip(
-                stressed.names, stressed.places, stressed.wrenches, strict=True
-            ):
-                if name in added:
-                    freedoms = screw.adjoint(screw.inverse(place)) @ added[name]
-                    work.append(wrench.T @ freedoms)
-            u, s, _ = np.linalg.svd(np.hstack(work))
+            joints = zip(stressed.names, stressed.places, stressed.wrenches, strict=True)
+            work = [
+                wrench.T @ (screw.adjoint(screw.inverse(place)) @ added[name])
+                for name, place, wrench in joints
+                if name in added
+            ]
+            u, s, _ = np.linalg.svd(np.hstack([np.zeros((stressed.states, 0)), *work]))
             left = stressed.mixed(u[:, np.count_nonzero(s > UNNOTICED * max([1.0, *s])) :])
             if not left.states:
                 continue

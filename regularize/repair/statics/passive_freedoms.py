@@ -47,15 +47,12 @@ def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
     common: the line of the balls of a leg S-P-S. What a joint of one freedom or a motor moves is no
     passive freedom, nor what one other body alone guides, as columns guide the ram of a press.
     """
-    if not reduction.assembly.closed:
-        return
-    for part in reduction.parts:
+    rtol = reduction.tolerances.rtol
+    for part in reduction.parts if reduction.assembly.closed else ():
         elsewhere: list[dict[EdgeId, Space]] | None = None
         known = np.zeros((0, reduction.freedoms))
-        here = spinning(reduction.graph, part.edges, part.screws, reduction.tolerances.rtol)
-        for nodes, ends, common in here:
+        for nodes, ends, common in spinning(reduction.graph, part.edges, part.screws, rtol):
             elsewhere = _elsewhere(reduction, part) if elsewhere is None else elsewhere
-            rtol = reduction.tolerances.rtol
             always = min(_common(ends, screws, rtol).shape[1] for screws in elsewhere)
             for twist in common.T[:always]:
                 rates = _rates(reduction.graph, part, nodes, ends, twist)

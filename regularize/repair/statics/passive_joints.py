@@ -84,11 +84,7 @@ class PassiveJoints:
         return np.asarray(-self.damping * rates - self.friction * slid)
 
     def springs(self, x: Coordinates) -> Array:
-        """Return forces of springs: minus the slope of their energy.
-
-        Of ball joints and free ones rates are the twist in the moving frame, by which the stretch
-        does not change as it does by its own numbers.
-        """
+        """Return forces of springs: minus the slope of their energy, of balls along twists."""
         stretch = self.stretch(x)
         force = -self.stiffness * stretch
         for edge, columns in self._sprung:

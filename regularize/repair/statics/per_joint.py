@@ -67,8 +67,7 @@ def stated_tolerances(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
 def _is_pair(values: Sequence[Any]) -> bool:
     """Say whether values are a length and an angle, not two tables or texts."""
     return len(values) == len(COLUMNS) and all(
-        isinstance(value, (int, float, np.number))
-        or (isinstance(value, str) and parts(value) is not None)
+        parts(value) is not None if isinstance(value, str) else np.isscalar(value)
         for value in values
     )
 

@@ -197,10 +197,10 @@ class JointForces(ShortRepr):
 
     def __getitem__(self, joint: str) -> JointForce:
         """The entry of that name; raises ``ModelError`` naming those there are."""
-        for entry in self.joints:
-            if entry.joint == joint:
-                return entry
-        raise ModelError(f"there is no joint {joint!r} in {[j.joint for j in self.joints]}")
+        entries = {entry.joint: entry for entry in self.joints}
+        if joint not in entries:
+            raise ModelError(f"there is no joint {joint!r} in {[*entries]}")
+        return entries[joint]
 
 
 @validated(
@@ -306,8 +306,7 @@ def _joints(
         origin = equilibrium.origin(e)[:3, 3]
         wrench = equilibrium.at_point(fields[i][:, None], origin)[:, 0]
         scaled = equilibrium.about(free[i], origin)
-        indeterminate: tuple[Direction, ...] = ()
-        determined = wrench
+        indeterminate, determined = tuple[Direction, ...](), wrench
         if np.max(np.abs(scaled), initial=0.0) > equilibrium.absent:
             indeterminate = tuple(directions(scaled))
             weights = np.repeat([loops.length, 1.0], 3)

@@ -55,8 +55,8 @@ def chosen_welds(reduction: Reduction, *, anyway: bool = True) -> list[Weld]:
     """Choose, for each cut, coordinate rows equivalent to the rows that the reduction keeps."""
     welds = [_weld(cut) for cut in reduction.cuts]
     for part in reduction.parts:
-        mine = [i for i, cut in enumerate(reduction.cuts) if cut.edge.index in part.edges]
-        shortened = [i for i in mine if _dropped(reduction.cuts[i])]
+        cuts = enumerate(reduction.cuts)
+        shortened = [i for i, cut in cuts if cut.edge.index in part.edges and _dropped(cut)]
         if not any(reduction.cuts[i].numerical.size for i in shortened):
             welds = _shortened(reduction, part, welds, shortened, reduction.q)
             continue
@@ -119,8 +119,7 @@ def _turned(weld: Weld, rng: np.random.Generator) -> Weld:
     cut, axes = weld.cut, np.linalg.qr(rng.normal(size=(3, 3)))[0]
     frame = weld.T_node_frame @ screw.transform(axes * np.sign(np.linalg.det(axes)))
     seen = seen_from(cut, screw.inverse(cut.T_node_frame) @ frame)
-    count = seen.shape[1] - 3 if weld.point else seen.shape[1]
-    rows = independent_rows(seen[:3] if weld.point else seen, count)
+    rows = independent_rows(seen[: weld.size], seen.shape[1] - 6 + weld.size)
     return replace(weld, T_node_frame=frame, rows=tuple(int(i) for i in rows))
 
 

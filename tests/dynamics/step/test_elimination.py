@@ -61,7 +61,7 @@ def assert_those_of_its_rows(
     for _ in range(2):
         v, tau = rng.normal(size=(2, model.nv))
         q = pin.integrate(model, q0, change * rng.normal(size=model.nv))
-        J, bias, wanted = kernel.jacobian(q), kernel.bias(q, v), rng.normal(size=machine.rows)
+        J, bias = kernel.jacobian(q), kernel.bias(q, v)
         M, n = mass_matrix(model, data, q), pin.nonLinearEffects(model, data, q, v)
         parts = Split.of(J, machine.rank)
         a, multipliers = kernel.constrained_dynamics(q, v, tau)
@@ -69,8 +69,8 @@ def assert_those_of_its_rows(
         forces = parts.solve_transposed(M @ expected + n - tau)
         assert a == pytest.approx(expected, rel=1e-9, abs=1e-10 * np.max(np.abs(expected)))
         assert multipliers == pytest.approx(forces, rel=1e-8, abs=1e-9 * np.max(np.abs(forces)))
-        a = kernel.stabilized_dynamics(q, v, tau, wanted)
-        expected = parts.response(M, tau - n, -bias - wanted)
+        a, rates = kernel.decaying_dynamics(q, v, tau, np.array([3.0, 9.0])), J @ v
+        expected = parts.response(M, tau - n, -bias - 3.0 * rates - 9.0 * kernel.residual(q))
         assert a == pytest.approx(expected, rel=1e-9, abs=1e-10 * np.max(np.abs(expected)))
         # What was wanted before is forgotten.
         np.testing.assert_array_equal(kernel.constrained_dynamics(q, v, tau)[1], multipliers)
@@ -215,8 +215,8 @@ def test_an_order_that_leaves_a_row_without_a_pivot_is_none() -> None:
     """A loop that holds a driven crank would leave the row of the drive nothing."""
     robot = rg.to_pinocchio(rg.reduce(weighed(n_fourbar(10))))
     q, v = robot.q0, robot.admissible_velocity(robot.q0, {robot.model.names[1]: 0.7})
-    wanted = np.append(np.zeros(robot.rows), -0.4)
-    a = robot.driven_kernel((0,)).stabilized_dynamics(q, v, np.zeros(len(v)), wanted)
+    decay = np.array([-0.4 / 0.7, 0.0])  # the rate of the drive's row is 0.7
+    a = robot.driven_kernel((0,)).decaying_dynamics(q, v, np.zeros(len(v)), decay)
     assert a[0] == pytest.approx(0.4, abs=1e-10)
     rows, bias = rows_of_pinocchio(robot, q, v)
     assert rows @ a + bias == pytest.approx(0.0, abs=1e-10)

@@ -114,4 +114,13 @@ static inline void quaternion(const double *q, double *restrict R) {
     R[6] = 2.0 * (x * z - y * w), R[7] = 2.0 * (y * z + x * w), R[8] = 1.0 - 2.0 * (x * x + y * y);
 }
 
+/* Whether all numbers are finite: zero times each is. Two sums do not wait for each other. */
+static int are_finite(const double *numbers, long count) {
+    double even = 0.0, odd = 0.0;
+    long i = 0;
+    for (; i + 1 < count; i += 2) even += 0.0 * numbers[i], odd += 0.0 * numbers[i + 1];
+    if (i < count) even += 0.0 * numbers[i];
+    return even + odd == 0.0;
+}
+
 #endif

@@ -9,13 +9,14 @@
 
 /* How steps are made: their length; the rate below which friction falls off; whether forces act within
  * joints, and within those that close loops; errors of the rows that end the way onto the loops, and
- * that are borne; pivots that are none. */
-enum { STEP_LENGTH, STEP_SLIP, STEP_FORCES, STEP_LOADED, STEP_CLOSED, STEP_BORNE, STEP_SINGULAR, STEP_OPTIONS };
+ * that are borne; pivots that are none; how many of the last rows are those of drives. */
+enum { STEP_LENGTH, STEP_SLIP, STEP_FORCES, STEP_LOADED, STEP_CLOSED, STEP_BORNE, STEP_SINGULAR, STEP_DRIVES,
+       STEP_OPTIONS };
 
 /* What the rows may move at, by the largest velocity. */
 #define SPEED_CLOSED 1e-13
 
-/* What all steps of a call have in common; how many rows are those of drives. */
+/* What steps have in common; how many rows are those of drives. */
 typedef struct {
     const Tables *t;
     const double *laws, *closing, *wrenches, *options;
@@ -111,164 +112,38 @@ static int add_forces_within(const Stepping *s, Workspace *w, const double *q, c
     return 0;
 }
 
-/* One step from q and v, which it moves on; the error of the rows that is left. 1 where there is none:
- * what is not finite among q, v and tau is so among the next q and v. */
-static int make_fixed_step(const Stepping *s, Workspace *w, const double *tau, const double *targets,
-                           double *q, double *v, double *error) {
-    const Tables *t = s->t;
-    const int nq = t->size[nq_size], nv = t->size[nv_size];
-    const double h = s->options[STEP_LENGTH];
-    const double *const in[] = {q, v, s->options[STEP_FORCES] != 0.0 ? w->drawn : tau};
-    if (add_forces_within(s, w, q, v, tau)) return 1;
+/* How many rows are those of drives, by the options. */
+static int drives_of_steps(const Tables *t, const double *options) {
+    return (int)fmin(fmax(options[STEP_DRIVES], 0.0), t->size[rows_size] - t->size[loop_rows_size]);
+}
+
+/* A step of fixed length from a state, under joint forces and with where the drives are to be, by
+ * laws as ``advance`` has them; and the error of the rows that is left. Where there is none,
+ * and where what is given is not finite, all that is written is NaN. */
+COMPUTATION(fixed_step) {
+    const int nq = t->size[nq_size], nv = t->size[nv_size], rows = t->size[rows_size];
+    const double *tau = in[2], *targets = in[4];
+    const Stepping s = {t, in[5], in[6], in[7], in[3], drives_of_steps(t, in[3])};
+    const double h = s.options[STEP_LENGTH];
+    const double *const under[] = {in[0], in[1], s.options[STEP_FORCES] != 0.0 ? w->drawn : tau};
+    double *q = out[0], *v = out[1];
+    int failed = !are_finite(in[0], nq) || !are_finite(in[1], nv) || !are_finite(tau, nv);
+    failed = failed || add_forces_within(&s, w, in[0], in[1], tau);
     w->clearness[0] = 1.0;
-    fill(0.0, t->size[rows_size], w->wanted);
-    ask_for_targets(s, w, q, v, targets);
-    if (accelerate_under(t, w, in, 0, w->begun)) return 1;
-    for (int i = 0; i < nv; ++i) {
-        v[i] += h * w->begun[i];
+    fill(0.0, rows, w->wanted);
+    ask_for_targets(&s, w, in[0], in[1], targets);
+    failed = failed || accelerate_under(t, w, under, 0, w->begun);
+    for (int i = 0; i < nq; ++i) q[i] = in[0][i];
+    for (int i = 0; i < nv && !failed; ++i) {
+        v[i] = in[1][i] + h * w->begun[i];
         w->correction[i] = h * v[i];
     }
-    integrate(t, w->correction, q);
-    if (close_step(s, w, targets, q, v, error)) return 1;
-    return !are_finite(q, nq) || !are_finite(v, nv);
-}
-
-/* The robots of a call. Each has room for so many records of its states in the arrays: where it is, its
- * velocity, the error that is left, and 1 where all is well; behind a step that is not, NaN and 0. Where
- * there is a record more than steps, the first one is of the beginning. Numbers from one step's forces
- * and one robot's to the next; code makes steps of several robots, where there is some. */
-typedef struct {
-    const Stepping *stepping;
-    const double *tau, *targets, *from_q, *from_v;
-    size_t tau_step, tau_robot;
-    double *q, *v, *error;
-    char *ok;
-    int steps, records;
-    Code code;
-} Fleet;
-
-/* Where a robot's state is before a step, and the record that is written. */
-typedef struct {
-    const double *from_q, *from_v, *tau, *targets;
-    double *q, *v, *error;
-    char *ok;
-    int good; /* whether the state before was sound */
-} Record;
-
-/* The record of a robot that step k writes; step -1 is the beginning. */
-static Record record_of(const Fleet *f, size_t robot, int k) {
-    const int begins = f->records - f->steps;
-    const size_t nq = (size_t)f->stepping->t->size[nq_size], nv = (size_t)f->stepping->t->size[nv_size];
-    const size_t at = robot * (size_t)f->records + (size_t)(k + begins), drives = (size_t)f->stepping->drives;
-    const int first = k + begins == 0;
-    Record r = {first ? f->from_q + robot * nq : f->q + (at - 1) * nq,
-                first ? f->from_v + robot * nv : f->v + (at - 1) * nv,
-                f->tau + robot * f->tau_robot, f->targets + robot * (size_t)f->steps * drives,
-                f->q + at * nq, f->v + at * nv, f->error + at, f->ok + at, 1};
-    if (k > 0) r.tau += (size_t)k * f->tau_step, r.targets += (size_t)k * drives;
-    r.good = first ? begins == 0 || (are_finite(r.from_q, (Py_ssize_t)nq) && are_finite(r.from_v, (Py_ssize_t)nv)) : r.ok[-1];
-    return r;
-}
-
-/* Write the record of a step, or of the beginning, by tables. */
-static void write_record(const Fleet *f, Workspace *w, const Record *r, int k) {
-    const int nq = f->stepping->t->size[nq_size], nv = f->stepping->t->size[nv_size];
-    int good = r->good;
-    for (int i = 0; i < nq; ++i) r->q[i] = r->from_q[i];
-    for (int i = 0; i < nv; ++i) r->v[i] = r->from_v[i];
-    *r->error = 0.0;
-    if (k >= 0) {
-        good = good && !make_fixed_step(f->stepping, w, r->tau, r->targets, r->q, r->v, r->error);
-        for (int i = 0; i < nq && !good; ++i) r->q[i] = NAN;
-        for (int i = 0; i < nv && !good; ++i) r->v[i] = NAN;
-        if (!good) *r->error = NAN;
-    }
-    *r->ok = (char)good;
-}
-
-/* Make a step of some robots by code, and by tables of those of which it is in doubt. */
-static void make_coded_step(const Fleet *f, Workspace *w, size_t robot, int64_t last, int k) {
-    const Record first = record_of(f, robot, k);
-    const int64_t nq = f->stepping->t->size[nq_size], nv = f->stepping->t->size[nv_size];
-    const int64_t wide = first.from_q == f->from_q + robot * (size_t)nq ? 1 : f->records;
-    const double *const in[] = {first.from_q, first.from_v, first.tau, f->stepping->options + STEP_LENGTH};
-    double *const out[] = {first.q, first.v, first.error};
-    const int64_t in_step[] = {wide * nq, wide * nv, (int64_t)f->tau_robot, 0};
-    const int64_t out_step[] = {f->records * nq, f->records * nv, f->records};
-    char sound[MOST_LANES];
-    f->code.run(in, in_step, out, out_step, last, sound);
-    for (int64_t lane = 0; lane <= last; ++lane) {
-        const Record r = record_of(f, robot + (size_t)lane, k);
-        if (r.good && sound[lane]) *r.ok = 1;
-        else write_record(f, w, &r, k);
-    }
-}
-
-static int run_fleet(const void *call, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
-    const Fleet *f = call;
-    const int lanes = f->code.run != NULL ? f->code.lanes : 1;
-    for (Py_ssize_t n = begin; n < end; n += lanes) {
-        const int64_t last = (end - n < lanes ? end - n : lanes) - 1;
-        for (int k = f->steps - f->records; k < f->steps; ++k) {
-            if (k >= 0 && f->code.run != NULL) {
-                make_coded_step(f, w, (size_t)n, last, k);
-                continue;
-            }
-            for (int64_t lane = 0; lane <= last; ++lane) {
-                const Record r = record_of(f, (size_t)(n + lane), k);
-                write_record(f, w, &r, k);
-            }
-        }
+    if (!failed) integrate(t, w->correction, q);
+    failed = failed || close_step(&s, w, targets, q, v, out[2]);
+    if (failed || !are_finite(q, nq) || !are_finite(v, nv)) {
+        fill(NAN, nq, q);
+        fill(NAN, nv, v);
+        *out[2] = NAN;
     }
     return 0;
-}
-
-/* Whether an object is a plain array of doubles of so many numbers. */
-static int has_length(PyObject *object, Py_ssize_t length) {
-    return is_plain(object, NPY_DOUBLE) && PyArray_SIZE((PyArrayObject *)object) == length;
-}
-
-/* rollout(tau, laws, closing, wrenches, options, q, v, targets, records of q, v, errors and ok, steps,
- * drives, threads, and address and lanes of code for steps if there is some): for N robots from q (N, nq) and v (N, nv), forces (N, 1 or steps, nv), targets
- * (N, steps, drives) of the last rows, laws as ``advance`` has them, and options (see environments.c).
- * Records (N, steps, ...) or, with the first states, (N, steps + 1, ...) are written. */
-static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
-    Kernel *self = (Kernel *)object;
-    const int *size = self->tables.size;
-    PyObject *array[12];
-    int steps, drives, threads, lanes = 0;
-    unsigned long long address = 0;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOiii|Ki", &array[0], &array[1], &array[2], &array[3],
-                          &array[4], &array[5], &array[6], &array[7], &array[8], &array[9], &array[10],
-                          &array[11], &steps, &drives, &threads, &address, &lanes)) {
-        return NULL;
-    }
-    const Py_ssize_t nq = size[nq_size], nv = size[nv_size];
-    PyArrayObject *okay = (PyArrayObject *)array[11];
-    if (!is_plain(array[11], NPY_BOOL) || PyArray_NDIM(okay) != 2 || steps < 0 || steps > INT_MAX - 1 ||
-        PyArray_DIM(okay, 1) < steps || PyArray_DIM(okay, 1) > steps + 1) {
-        return PyErr_Format(refused, "rollout: ok must have shape (N, steps) or (N, steps + 1)");
-    }
-    const Py_ssize_t N = PyArray_DIM(okay, 0), records = PyArray_DIM(okay, 1), all = N * records;
-    const int same = has_length(array[0], N * nv);
-    if (!(same || has_length(array[0], N * steps * nv)) || !has_length(array[1], LAWS * nv) ||
-        !has_length(array[2], (Py_ssize_t)CLOSING_LAWS * size[closing_freedoms_size]) ||
-        !has_length(array[3], (Py_ssize_t)WRENCH_NUMBERS * size[links_size]) ||
-        !has_length(array[4], STEP_OPTIONS) || !has_length(array[5], N * nq) ||
-        !has_length(array[6], N * nv) || drives < 0 ||
-        drives > size[rows_size] - size[loop_rows_size] || !has_length(array[7], N * steps * drives) ||
-        !has_length(array[8], all * nq) || !has_length(array[9], all * nv) || !has_length(array[10], all)) {
-        return PyErr_Format(refused, "rollout: arrays of the wrong lengths");
-    }
-    if (threads < 1 || threads > MOST_THREADS) {
-        return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
-    }
-    const Code code = {lanes > 0 && lanes <= MOST_LANES ? (Group)(uintptr_t)address : NULL, lanes};
-    double *data[11];
-    for (int i = 0; i < 11; ++i) data[i] = PyArray_DATA((PyArrayObject *)array[i]);
-    const Stepping stepping = {&self->tables, data[1], data[2], data[3], data[4], drives};
-    const Fleet fleet = {&stepping, data[0], data[7], data[5], data[6], same ? 0 : (size_t)nv,
-                         (size_t)(same ? nv : steps * nv), data[8], data[9], data[10],
-                         PyArray_DATA(okay), steps, (int)records, code};
-    return compute(self, run_fleet, &fleet, N, threads, 0) < 0 ? NULL : Py_NewRef(Py_None);
 }

@@ -34,6 +34,7 @@
 #include "minimum_norm.c"
 #include "projection.c"
 #include "motion.c"
+#include "environments.c"
 
 /* Poses of all links. */
 COMPUTATION(link_poses) {
@@ -64,9 +65,10 @@ typedef struct {
 #define BY_VELOCITY {1, nv_size, nv_size}
 #define STATES(count) {count, state_size, one_size}
 #define STATE CONFIGURATION, VELOCITY
-#define FORCES                                                                                     \
+#define LAWS_OF_FORCES                                                                             \
     {LAWS, nv_size, one_size}, {CLOSING_LAWS, closing_freedoms_size, one_size},                    \
-        {WRENCH_NUMBERS, links_size, one_size}, {0, one_size, one_size}
+        {WRENCH_NUMBERS, links_size, one_size}
+#define FORCES LAWS_OF_FORCES, {0, one_size, one_size}
 #define DERIVATIVES VELOCITY, BY_VELOCITY, BY_VELOCITY, BY_VELOCITY
 #define SHAPES(...) {__VA_ARGS__}
 
@@ -76,7 +78,6 @@ typedef struct {
     X(energies, 2, 1, SHAPES(STATE), SHAPES(SINGLE(2)))                                            \
     X(forward_dynamics, 3, 1, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY))                           \
     X(constrained_dynamics, 3, 2, SHAPES(STATE, VELOCITY), SHAPES(VELOCITY, ERRORS))               \
-    X(stabilized_dynamics, 4, 1, SHAPES(STATE, VELOCITY, ERRORS), SHAPES(VELOCITY))                \
     X(decaying_dynamics, 4, 1, SHAPES(STATE, VELOCITY, SINGLE(2)), SHAPES(VELOCITY))               \
     X(jacobian, 1, 1, SHAPES(CONFIGURATION), SHAPES(ROWS))                                         \
     X(bias, 2, 1, SHAPES(STATE), SHAPES(ERRORS))                                                   \
@@ -95,6 +96,9 @@ typedef struct {
     X(close_motion, 3, 2, SHAPES(STATE, SINGLE(3)), SHAPES(STATE))                                 \
     X(closing_coordinates, 1, 1, SHAPES(CONFIGURATION),                                            \
       SHAPES({1, closing_freedoms_size, one_size}))                                                \
+    X(fixed_step, 8, 3,                                                                            \
+      SHAPES(STATE, VELOCITY, SINGLE(STEP_OPTIONS), ERRORS, LAWS_OF_FORCES),                       \
+      SHAPES(STATE, SINGLE(1)))                                                                    \
     X(advance, 9, 6,                                                                               \
       SHAPES(STATE, SINGLE(STANDING), FORCES, SINGLE(STAGES * METHOD_ROWS), SINGLE(OPTIONS)),      \
       SHAPES(STATE, SINGLE(STANDING), CONFIGURATION, STATES(STAGES), STATES(2)))                   \

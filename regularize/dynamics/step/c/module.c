@@ -14,7 +14,6 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <limits.h>
 #include <stdint.h>
 
 #include "arrays.c"
@@ -76,6 +75,8 @@ typedef struct {
     const double *in[MOST_ARRAYS];
     double *out[MOST_ARRAYS];
     int64_t in_step[MOST_ARRAYS], out_step[MOST_ARRAYS]; /* numbers from one state to the next */
+    int64_t in_time[MOST_ARRAYS], out_time[MOST_ARRAYS]; /* and from one of its steps to the next */
+    int steps;
     Code code;
 } Call;
 
@@ -95,17 +96,26 @@ static Py_ssize_t length_of(const Tables *t, const Shape *shape) {
     return (Py_ssize_t)shape->times * t->size[shape->rows] * t->size[shape->columns];
 }
 
+/* Find the arrays of a state before a step, and of what is written. */
+static void find_arrays(const Call *call, Py_ssize_t n, int k, const double **in, double **out) {
+    for (int i = 0; i < call->entry->inputs; ++i) {
+        in[i] = call->in[i] + n * call->in_step[i] + k * call->in_time[i];
+    }
+    for (int i = 0; i < call->entry->outputs; ++i) {
+        out[i] = call->out[i] + n * call->out_step[i] + k * call->out_time[i];
+    }
+}
+
 static int run_entry(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
     const Call *call = given;
+    const double *in[MOST_ARRAYS];
+    double *out[MOST_ARRAYS];
     w->functions = call->functions, w->functions_count = call->functions_count;
     for (Py_ssize_t n = begin; n < end; ++n) {
-        const double *in[MOST_ARRAYS];
-        double *out[MOST_ARRAYS];
-        for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
-        for (int i = 0; i < call->entry->outputs; ++i) {
-            out[i] = call->out[i] + n * call->out_step[i];
+        for (int k = 0; k < call->steps; ++k) {
+            find_arrays(call, n, k, in, out);
+            if (call->entry->run(call->tables, w, in, out)) return 1;
         }
-        if (call->entry->run(call->tables, w, in, out)) return 1;
     }
     return 0;
 }
@@ -113,18 +123,21 @@ static int run_entry(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize
 /* The same by code for this tree, but for states of which that is in doubt. */
 static int run_code(const void *given, Workspace *w, Py_ssize_t begin, Py_ssize_t end) {
     const Call *call = given;
+    const int lanes = call->code.lanes;
+    const double *in[MOST_ARRAYS];
+    double *out[MOST_ARRAYS];
     char sound[MOST_LANES];
-    for (Py_ssize_t n = begin; n < end; n += call->code.lanes) {
-        const double *in[MOST_ARRAYS];
-        double *out[MOST_ARRAYS];
-        const int64_t last = (end - n < call->code.lanes ? end - n : call->code.lanes) - 1;
-        for (int i = 0; i < call->entry->inputs; ++i) in[i] = call->in[i] + n * call->in_step[i];
-        for (int i = 0; i < call->entry->outputs; ++i) {
-            out[i] = call->out[i] + n * call->out_step[i];
-        }
-        call->code.run(in, call->in_step, out, call->out_step, last, sound);
-        for (int64_t lane = 0; lane <= last; ++lane) {
-            if (!sound[lane] && run_entry(given, w, n + lane, n + lane + 1)) return 1;
+    w->functions = call->functions, w->functions_count = call->functions_count;
+    for (Py_ssize_t n = begin; n < end; n += lanes) {
+        const int64_t last = (end - n < lanes ? end - n : lanes) - 1;
+        for (int k = 0; k < call->steps; ++k) {
+            find_arrays(call, n, k, in, out);
+            call->code.run(in, call->in_step, out, call->out_step, last, sound);
+            for (int64_t lane = 0; lane <= last; ++lane) {
+                if (sound[lane]) continue;
+                find_arrays(call, n + lane, k, in, out);
+                if (call->entry->run(call->tables, w, in, out)) return 1;
+            }
         }
     }
     return 0;
@@ -211,15 +224,6 @@ static int compute(Kernel *self, Run run, const void *call, Py_ssize_t count, in
     }
     for (int i = 0; i < used; ++i) give_back(self, shares[i].w);
     return failed;
-}
-
-/* Whether all numbers are finite: zero times each is. Two sums do not wait for each other. */
-static int are_finite(const double *numbers, Py_ssize_t count) {
-    double even = 0.0, odd = 0.0;
-    Py_ssize_t i = 0;
-    for (; i + 1 < count; i += 2) even += 0.0 * numbers[i], odd += 0.0 * numbers[i + 1];
-    if (i < count) even += 0.0 * numbers[i];
-    return even + odd == 0.0;
 }
 
 /* Check the inputs' shapes, and find the number of states; -2 if one is wrong. */
@@ -315,7 +319,7 @@ static PyObject *call_entry(Kernel *self, PyObject *const *arguments, Py_ssize_t
     const Entry *entry = &entries[index];
     Numbers views[MOST_ARRAYS];
     PyObject *arrays[MOST_ARRAYS], *found = NULL;
-    Call call;
+    Call call = {.steps = 1};
     int viewed = 0, made = 0, threads = 1, failed = 1, wanted = entry->inputs;
     Function *functions = NULL;
     call.entry = entry, call.tables = &self->tables, call.functions_count = 0;
@@ -385,7 +389,55 @@ end:
 ENTRIES(METHOD)
 #undef METHOD
 
-#include "environments.c"
+/* Whether an object is a plain array of doubles of so many numbers. */
+static int has_length(PyObject *object, Py_ssize_t length) {
+    return is_plain(object, NPY_DOUBLE) && PyArray_SIZE((PyArrayObject *)object) == length;
+}
+
+/* rollout(records of q, v and errors, tau, options, targets, laws, closing, wrenches, steps, threads):
+ * steps of N robots by ``fixed_step``, from the first to the last of their records (N, steps + 1,
+ * ...), under forces (N, 1 or steps, nv), with targets (N, steps, drives). */
+static PyObject *kernel_rollout(PyObject *object, PyObject *arguments) {
+    Kernel *self = (Kernel *)object;
+    const Tables *t = &self->tables;
+    PyObject *a[9];
+    double *x[9];
+    int steps, threads, fits;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOii", &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6],
+                          &a[7], &a[8], &steps, &threads)) {
+        return NULL;
+    }
+    if (!is_plain(a[2], NPY_DOUBLE) || PyArray_NDIM((PyArrayObject *)a[2]) != 2 || steps < 0 ||
+        PyArray_DIM((PyArrayObject *)a[2], 1) != (Py_ssize_t)steps + 1 ||
+        !has_length(a[4], STEP_OPTIONS)) {
+        return PyErr_Format(refused, "rollout: errors must have shape (N, steps + 1)");
+    }
+    const Py_ssize_t N = PyArray_DIM((PyArrayObject *)a[2], 0), nq = t->size[nq_size];
+    const Py_ssize_t nv = t->size[nv_size], all = N * (steps + 1);
+    const int drives = drives_of_steps(t, PyArray_DATA((PyArrayObject *)a[4]));
+    const Py_ssize_t lengths[] = {all * nq, all * nv, all, N * nv, STEP_OPTIONS, N * steps * drives,
+                                  LAWS * nv, CLOSING_LAWS * t->size[closing_freedoms_size],
+                                  WRENCH_NUMBERS * t->size[links_size]};
+    const int same = has_length(a[3], N * nv);
+    for (int i = 0; i < 9; ++i) {
+        fits = has_length(a[i], lengths[i]) || (i == 3 && has_length(a[i], N * steps * nv));
+        if (!fits) return PyErr_Format(refused, "rollout: array %d of the wrong length", i + 1);
+        x[i] = PyArray_DATA((PyArrayObject *)a[i]);
+    }
+    if (threads < 1 || threads > MOST_THREADS) {
+        return PyErr_Format(refused, "threads must be 1 to %d", MOST_THREADS);
+    }
+    const int64_t records = steps + 1;
+    Call call = {.entry = &entries[entry_fixed_step], .tables = t, .steps = steps,
+                 .in = {x[0], x[1], x[3], x[4], x[5], x[6], x[7], x[8]},
+                 .in_step = {records * nq, records * nv, same ? nv : steps * nv, 0, (int64_t)steps * drives},
+                 .in_time = {nq, nv, same ? 0 : nv, 0, drives},
+                 .out = {x[0] + nq, x[1] + nv, x[2] + 1},
+                 .out_step = {records * nq, records * nv, records}, .out_time = {nq, nv, 1}};
+    if (choose_code(self, entry_fixed_step, N, &call.code) < 0) return NULL;
+    const Run run = call.code.run == NULL ? run_entry : run_code;
+    return compute(self, run, &call, N, threads, 0) < 0 ? NULL : Py_NewRef(Py_None);
+}
 
 #define METHOD(name, inputs, outputs, in, out)                                                     \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},

@@ -332,12 +332,6 @@ COMPUTATION(forward_dynamics) {
     return accelerate_under(t, w, in, 0, out[0]);
 }
 
-/* The same with numbers that are added to the rates of the rows. */
-COMPUTATION(stabilized_dynamics) {
-    for (int r = 0; r < t->size[rows_size]; ++r) w->wanted[r] = in[3][r];
-    return accelerate_under(t, w, in, 0, out[0]);
-}
-
 /* Multipliers of the rows (rows,), after accelerate_under(). */
 static void find_multipliers(const Tables *t, Workspace *w, double *multipliers) {
     if (w->doubt[0] == REPLACED) {

@@ -47,11 +47,7 @@ ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
 
 class Programs:
-    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots.
-
-    Margins are scaled discriminants, and pivots are divisors and squares of lengths that lose
-    digits where they are small.
-    """
+    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots."""
 
     def __init__(self, plan: Plan, coordinates: int, inputs: int) -> None:
         self._plan, self._steps = plan, len(plan.choices)
@@ -71,12 +67,7 @@ class Programs:
 
     @cached_property
     def nested(self) -> Compiled:
-        """Program of one input: all branches in loops within each other, on numbers.
-
-        A function of the inputs and the signs to try for every choice. What an earlier choice
-        settles is not computed again for a later one. It returns coordinates and margins of each
-        branch, whether it is assembled, and whether any needs a closer look.
-        """
+        """Program of one input that tries all signs in loops: coordinates, margins, state."""
         lowering, tape, signs = Lowering(careful=False), self._plan.tape, self._plan.tape.signs
         results, gaps, margins, pivots = (
             lowering.lines(tape, each)
@@ -172,11 +163,8 @@ class Evaluation:
         return LoopSystem(self._graph, unknown, length=length)
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return configurations without what rounding adds where branches meet; which close.
-
-        There the square root of a discriminant that vanishes turns errors of 1e-16 into 1e-8. What
-        a projection leaves in the direction that is singular is of second order.
-        """
+        """Return configurations without what rounding adds where branches meet; which close."""
+        # The root of a discriminant that vanishes turns errors of 1e-16 into 1e-8.
         return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:

@@ -53,11 +53,7 @@ from regularize.tolerances import EXACT, ROUNDING
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One unknown that was found: joint, letter of its motion, and what it follows from.
-
-    ``size`` is that of the discriminant's terms, ``role`` is ``elbow``, ``shoulder``, ``wrist``,
-    ``stroke`` or empty.
-    """
+    """One unknown that was found: joint, letter of its motion, and what it follows from."""
 
     joint: str
     kind: str
@@ -66,8 +62,8 @@ class Step:
     cycle: Cycle | None
     columns: tuple[int, ...]
     discriminant: Number | None = None
-    size: float = 1.0
-    role: str = ""
+    size: float = 1.0  # of the discriminant's terms
+    role: str = ""  # ``elbow``, ``shoulder``, ``wrist``, ``stroke`` or empty
 
 
 def step_of(
@@ -105,19 +101,15 @@ def step_of(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The program of a solution and the order of its steps.
-
-    ``divisors`` and ``squares`` are scaled numbers that unique slides are divided by and unique
-    angles are seen by; ``gaps`` are closure errors that not all solutions fulfil.
-    """
+    """The program of a solution and the order of its steps."""
 
     tape: Tape
     known: KnownMotions
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Number, ...]
-    squares: tuple[Number, ...]
-    gaps: list[Number]
+    divisors: tuple[Number, ...]  # scaled numbers that unique slides are divided by
+    squares: tuple[Number, ...]  # scaled numbers that unique angles are seen by
+    gaps: list[Number]  # closure errors that not all solutions fulfil
     inconsistent: bool
 
     @property
@@ -310,7 +302,11 @@ class Planner:
                 if found is not None and (
                     orientation is not rod or self._rotates_passively(loop.chain)
                 ):
-                    self._give_ball(loop.chain, *found, reason)
+                    u, turn = found
+                    item = loop.chain.items[u]
+                    self._give_rotation(item.columns, turn if item.sign > 0 else turn.T)
+                    step = Step(item.name, "S", reason, 1, loop.chain.cycle, item.columns)
+                    self.steps.append(step)
                     return True
         return False
 
@@ -332,12 +328,6 @@ class Planner:
         rest = set(graph.every_edge) - set(cut)
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
-
-    def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
-        """Return whether the orientation of the rest of a loop is found."""
-        return all(
-            i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
-        )
 
     def _by_views(self, chain: LoopChain, p: LoopProjection) -> bool:
         """Solve for the motion that carries one view of an element into the other."""
@@ -363,7 +353,11 @@ class Planner:
         size = chain.size if across else 1.0
         if vanishes([square], size**2):
             return False
-        if square.constant is None and self._all_turned_but(chain, p.unknown):
+        turned = all(
+            i == p.unknown or motion.kind == "P" or self.known.has(motion)
+            for i, motion in enumerate(chain.items)
+        )
+        if square.constant is None and turned:
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
             v = motions.constants(tape, np.eye(3)[0])
@@ -407,9 +401,3 @@ class Planner:
         """Set a spherical joint by its rotation from child to parent."""
         motion = SymbolicMotion(forward, motions.constants(self.tape, np.zeros(3)))
         self.known.give_group(columns, motion, operations.rotation_vector(self.tape, forward))
-
-    def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
-        item = chain.items[u]
-        forward = turn if item.sign > 0 else turn.T
-        self._give_rotation(item.columns, forward)
-        self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

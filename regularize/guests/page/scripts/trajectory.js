@@ -2,7 +2,6 @@
 
 class Trajectory {
   constructor(element, data, bus, motion) {
-    this.element = element;
     this.bus = bus;
     this.motion = motion;
     this.slider = element.querySelector("input");
@@ -13,15 +12,11 @@ class Trajectory {
     this.button.addEventListener("click", () => this.play(!this.playing));
     this.bus.on("select", (ref) => this.plots.querySelectorAll("[data-refs]").forEach((line) =>
       line.classList.toggle("chosen", line.dataset.refs === ref)));
-    this.load(data);
-  }
-
-  load(data) {
     this.data = data.trajectory;
-    this.element.hidden = !this.data;
+    element.hidden = !this.data;
     if (!this.data) return;
-    const { time, coordinates } = this.data, last = time[time.length - 1];
-    this.slider.max = String(last);
+    const { time, coordinates } = this.data;
+    this.slider.max = String(time[time.length - 1]);
     this.slider.min = String(time[0]);
     const { names, turns } = data.kinematics;
     const line = (k) => ({
@@ -29,7 +24,6 @@ class Trajectory {
       ref: `j${data.joints.findIndex((j) => j.name === this.motion.kinematics.jointOf(k).name)}`,
     });
     const moving = names.map((_, k) => k).filter((k) => coordinates.some((q) => q[k] !== coordinates[0][k]));
-    this.plots.replaceChildren();
     const angles = moving.filter((k) => turns[k]).slice(0, 8), ways = moving.filter((k) => !turns[k]).slice(0, 8);
     if (angles.length) this.plot("angles, °", angles.map(line));
     if (ways.length) this.plot("positions, mm", ways.map(line));
@@ -40,40 +34,33 @@ class Trajectory {
   }
 
   plot(title, lines) {
-    const { time } = this.data, wide = 320, tall = 90, svg = document.createElementNS(svgSpace, "svg");
+    const { time } = this.data, wide = 320, tall = 90;
     const low = Math.min(...lines.flatMap((l) => l.values)), high = Math.max(...lines.flatMap((l) => l.values));
     const x = (t) => ((t - time[0]) / (time[time.length - 1] - time[0])) * wide;
     const y = (v) => tall - ((v - low) / (high - low || 1)) * tall;
-    svg.setAttribute("viewBox", `-2 -2 ${wide + 4} ${tall + 4}`);
-    svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", title);
+    const svg = drawn("svg", {
+      viewBox: `-2 -2 ${wide + 4} ${tall + 4}`, preserveAspectRatio: "none", role: "img", "aria-label": title,
+    });
     lines.forEach((line, i) => {
-      const path = svg.appendChild(document.createElementNS(svgSpace, "path"));
-      path.setAttribute("d", line.values.map((v, k) => `${k ? "L" : "M"}${x(time[k]).toFixed(1)} ${y(v).toFixed(1)}`).join(""));
-      path.setAttribute("class", `line-${i % 6}`);
+      const d = line.values.map((v, k) => `${k ? "L" : "M"}${x(time[k]).toFixed(1)} ${y(v).toFixed(1)}`).join("");
+      const path = svg.appendChild(drawn("path", { d, class: `line-${i % 6}` }));
       if (line.ref) path.dataset.refs = line.ref;
     });
-    const cursor = svg.appendChild(document.createElementNS(svgSpace, "path"));
-    cursor.setAttribute("class", "cursor");
+    svg.append(drawn("path", { class: "cursor" }));
     svg.addEventListener("pointerdown", (e) => {
       const box = svg.getBoundingClientRect();
       this.play(false);
       this.to(time[0] + ((e.clientX - box.left) / box.width) * (time[time.length - 1] - time[0]));
     });
-    const figure = document.createElement("div"), words = document.createElement("p");
     const number = (v) => Number(v.toPrecision(3));
-    words.append(`${title}: ${number(low)} to ${number(high)} `);
+    const words = made("p", {}, `${title}: ${number(low)} to ${number(high)} `);
     if (lines.length > 1 || lines[0].ref)
       lines.forEach((line, i) => {
-        const name = document.createElement("span");
-        name.textContent = line.name;
-        name.className = `legend line-${i % 6}`;
+        const name = made("span", { className: `legend line-${i % 6}` }, line.name);
         name.dataset.refs = line.ref;
         words.append(name, " ");
       });
-    figure.append(words, svg);
-    this.plots.append(figure);
+    this.plots.append(made("div", {}, words, svg));
     (this.cursors = this.plots.querySelectorAll(".cursor")).forEach((c) => { c.draw = (t) =>
       c.setAttribute("d", `M${x(t).toFixed(1)} 0V${tall}`); });
   }
