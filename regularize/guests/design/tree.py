@@ -33,17 +33,14 @@ def between(lower: Array, upper: Array, fraction: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BoxTree:
-    """A bisection tree that tells which box of a workspace of s inputs a point lies in.
-
-    A child that is not negative is an inner node, which halves its box; the child -1 - i is box i,
-    and i equal to the number of boxes stands for what was left out.
-    """
+    """A bisection tree that tells which box of a workspace of s inputs a point lies in."""
 
     lower: Array  # bounds of the workspace, shape (s,)
     upper: Array
     root: int  # the topmost child
     axis: Integers  # direction in which each inner node is halved
     threshold: Array  # where; points there belong to the upper half
+    #: Inner nodes from 0 on; -1 - i is box i, and i equal to their number what was left out.
     children: Integers  # lower and upper half of each inner node, shape (nodes, 2)
     center: Array  # centres of the boxes, shape (boxes, s)
     half: Array  # half of their widths, shape (boxes, s)
