@@ -231,8 +231,8 @@ def c_name(name: str) -> str:
     """Return the name if a function in C may have it."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ModelError(
-            f"{as_utf8(str(name))!r} cannot be the name of a function in C: letters, digits and _ only, "
-            "and no digit first"
+            f"{as_utf8(str(name))!r} cannot be the name of a function in C: letters, digits and _ "
+            "only, and no digit first"
         )
     if name in C_KEYWORDS or re.match("_[A-Z_]", name) or name in C_RESERVED:
         raise ModelError(f"the name {name!r} belongs to C itself; choose another")
