@@ -95,14 +95,10 @@ def divided(
     findings: Sequence[Diagnostic], mechanism: Mechanism, suppressions: Sequence[Suppression]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:
     """Separate findings that stay from those that are accepted."""
-    stay, accepted = [], []
-    for finding in findings:
-        covering = next((s for s in suppressions if s.covers(finding, mechanism)), None)
-        if covering is None:
-            stay.append(finding)
-        else:
-            accepted.append(Suppressed(finding, covering))
-    return tuple(stay), tuple(accepted)
+    covering = [next((s for s in suppressions if s.covers(f, mechanism)), None) for f in findings]
+    pairs = [*zip(findings, covering, strict=True)]
+    stay = tuple(finding for finding, by in pairs if by is None)
+    return stay, tuple(Suppressed(finding, by) for finding, by in pairs if by is not None)
 
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:
