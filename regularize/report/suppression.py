@@ -1,23 +1,9 @@
 """Findings that somebody has looked at and accepts, with the reason that was given.
 
-They are accepted where they stand, by a comment in the model::
-
-    <!-- regularize: ignore REG201 the linkage is meant to be stiff -->   on that line or the next
-    <!-- regularize: ignore-file REG220 reactions are not used -->        anywhere in the file
-
-or in the configuration of a project, ``regularize.toml`` or a section of ``pyproject.toml``::
-
-    [tool.regularize]
-    ignore = ["REG204"]
-    fail-on = "error"
-    baseline = "regularize-baseline.json"
-
-    [[tool.regularize.suppress]]
-    codes = ["REG201"]
-    files = "robots/gripper*.urdf"
-    reason = "the linkage is meant to be stiff"
-
-or by a baseline of what was known before.
+They are accepted where they stand, by a comment ``regularize: ignore CODE why`` on that line or the
+one before, or ``ignore-file`` for all of the file; in the configuration of a project, which is
+``regularize.toml`` or the section ``tool.regularize`` of ``pyproject.toml``, in entries
+``[[suppress]]``; or by a baseline of what was known before.
 """
 
 from __future__ import annotations

@@ -194,8 +194,7 @@ def moves(report: Analysis) -> list[tuple[list[str], str]]:
     for body in report.moving:
         words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
         by_words.setdefault(words, []).append(body.body)
-    rest = by_words.pop("stays at rest", None)
-    entries = [*by_words.items(), *([("stays at rest", rest)] if rest else [])]
+    entries = sorted(by_words.items(), key=lambda entry: entry[0] == "stays at rest")
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
@@ -220,11 +219,10 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
     """Return ways to drop redundant equations: words, and the command if it was tried."""
     r, found = report.reduction, []
     if report.trials is None:
-        if r.removed:
-            in_file = report.mechanism.path and not r.numerical
-            by = "regularize reduce" if in_file else "regularize.to_pinocchio"
-            found = [(f"drop {_redundant(r.removed)} in the simulation model, by `{by}`", "")]
-        return found
+        in_file = report.mechanism.path and not r.numerical
+        by = "regularize reduce" if in_file else "regularize.to_pinocchio"
+        words = f"drop {_redundant(r.removed)} in the simulation model, by `{by}`"
+        return [(words, "")] * bool(r.removed)
     proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
         words = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
@@ -438,8 +436,7 @@ def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
 
 def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
     """Return a title, the misfit of each redundant direction, and the joints it loads."""
-    found = report.misfit
-    title = "Lack of fit in redundant directions"
+    title, found = "Lack of fit in redundant directions", report.misfit
     if found is None:
         return title, []
     total = sum(entry.energy or 0.0 for entry in found.entries) or 1.0
@@ -456,6 +453,5 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
     for load in found.loads[:3]:
         usual = f"{three_digits(load.force_std)} N and {three_digits(load.moment_std)} N m (1σ)"
         most = f"{three_digits(load.force_worst)} N and {three_digits(load.moment_worst)} N m"
-        words = f"{usual}, at most {most}"
-        pairs.append((f"joint {load.joint} then bears", words))
+        pairs.append((f"joint {load.joint} then bears", f"{usual}, at most {most}"))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs
