@@ -197,13 +197,11 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
 def figures(motion: Simulation) -> str:
     """Return steps, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
-    corrected = ""
-    if motion.correction:
-        corrected = f" (after corrections of {motion.correction:.2e} J in all)"
+    corrected = f" (after corrections of {motion.correction:.2e} J in all)"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",
-        f"energy drift  {values['energy_drift_J']:.2e} J{corrected}",
+        f"energy drift  {values['energy_drift_J']:.2e} J{corrected if motion.correction else ''}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
     if motion.h:

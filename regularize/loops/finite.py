@@ -28,7 +28,6 @@ Evidence: TypeAlias = Literal[
     "moved",
     "undecided",
 ]
-#: The same as a list.
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 

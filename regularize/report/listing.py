@@ -211,14 +211,9 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
     numbers = (r.graph.loops, r.gruebler, mobility, r.redundant, r.removed)
-    return SummaryLine(
-        displayed(path),
-        None,
-        dict(zip(COLUMNS, numbers, strict=True)),
-        worst,
-        tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
-        report.mechanism.complete,
-    )
+    named = dict(zip(COLUMNS, numbers, strict=True))
+    codes = tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst))
+    return SummaryLine(displayed(path), None, named, worst, codes, report.mechanism.complete)
 
 
 def table(

@@ -215,14 +215,14 @@ def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
     return [(joints, words) for words, joints in by_words.items()]
 
 
-def remedies(report: Analysis) -> list[tuple[str, str]]:
+def remedies(report: Analysis) -> list[Way]:
     """Return ways to drop redundant equations: words, and the command if it was tried."""
-    r, found = report.reduction, []
+    r, found = report.reduction, list[Way]()
     if report.trials is None:
         in_file = report.mechanism.path and not r.numerical
         by = "regularize reduce" if in_file else "regularize.to_pinocchio"
         words = f"drop {_redundant(r.removed)} in the simulation model, by `{by}`"
-        return [(words, "")] * bool(r.removed)
+        return [Way(words)] * bool(r.removed)
     proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
         words = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
@@ -234,15 +234,15 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
             words += ", by `regularize reduce` (which was not tried for this model)"
         elif not proved.command:
             words += ", by `regularize.to_pinocchio`"
-        found.append((words, proved.command))
+        found.append(Way(words, proved.command))
     if numerical.command:
         words = (
             "that the motion of these dimensions makes redundant"
             if sum(part.rows for part in report.special) == r.remaining
             else "on numerical evidence, for this assembly mode only"
         )
-        noun = "more equation" if r.removed else "equation"
-        found.append((f"drop {counted(numerical.dropped, noun)} {words}", numerical.command))
+        drop = f"drop {counted(numerical.dropped, 'more equation' if r.removed else 'equation')}"
+        found.append(Way(f"{drop} {words}", numerical.command))
     return found
 
 
@@ -263,7 +263,7 @@ def ways(report: Analysis) -> list[Way]:
     """Return all that can be done: joint changes, the best first, then equations to drop."""
     if report.undecided:
         return []
-    return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
+    return [*advice(report), *remedies(report)]
 
 
 def next_steps(report: Analysis) -> list[Way]:
@@ -337,7 +337,8 @@ def kinds(report: Analysis) -> str:
         return ""
     parts = report.reduction.parts
     tried = any(part.lengths_tried for part in parts)
-    proved = f"; {_proved_words(report)}" if report.special else ""
+    families, rows = listed([p.family for p in report.special]), sum(p.rows for p in report.special)
+    proved = f"; {rows} proved by family: {families}" if report.special else ""
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
@@ -351,12 +352,6 @@ def kinds(report: Analysis) -> str:
     counts = report.redundancy | {"related": report.related}
     counts["paradoxical"] -= report.needed + report.related
     return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts.get(kind))
-
-
-def _proved_words(report: Analysis) -> str:
-    """Return words such as ``3 proved by family: Bennett``."""
-    count = sum(part.rows for part in report.special)
-    return f"{count} proved by family: {listed([part.family for part in report.special])}"
 
 
 def evidence(report: Analysis) -> str:
