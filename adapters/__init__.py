@@ -1,7 +1,7 @@
 """Readers and writers of model formats, one folder per format, found through one registry.
 
 To add a format, write a module with a function ``read(path, **options) -> Mechanism`` and add one
-:class:`Adapter` to ``registry.FORMATS``. A package outside this one names its record as an entry
+entry to ``formats.json``. A package outside this one names its record as an entry
 point of the group ``regularize.adapters``. Importing this package imports no parser.
 
 What readers share lies in ``common``: values that know where they stand (``values``, ``xml``), the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,170 +106,31 @@ class Adapter:
 GUESTS = ("asmt", "freecad", "mbdyn", "onshape", "simscape")
 
 
-def _format(
-    name: str,
-    title: str,
-    suffixes: tuple[str, ...],
-    sniff: Callable[[bytes], bool],
-    patcher: str | None = None,
-    *,
-    home: str = "",
-    **more: Any,
-) -> Adapter:
-    """Return the record of a format of files, whose reader and patcher stand in its folder."""
-    read = f"{ROOM}{home or f'{name}.read'}"
-    patcher = patcher and f"{read.replace('.read', '.patch')}:{patcher}"
-    return Adapter(name, title, suffixes, f"{read}:read", patcher=patcher, sniff=sniff, **more)
+#: Formats of files and objects of other libraries; modules and classes are named from the package
+#: ``regularize`` on, tests by their names in ``sniffers``, or by root elements and classes.
+TABLE = Path(__file__).with_name("formats.json")
 
 
-def _object(
-    name: str, title: str, accepts: Callable[[object], bool], reader: str, **more: Any
-) -> Adapter:
-    """Return the record of objects, whose patcher or document is a class beside the reader."""
-    home = ROOM + reader.partition(":")[0]
-    more |= {key: f"{home}:{more[key]}" for key in ("patcher", "document") if key in more}
-    return Adapter(name, title, accepts=accepts, reader=ROOM + reader, **more)
-
-
-ROOM = "regularize.adapters."
-WORLD = frozenset({"world"})
-FORMATS: tuple[Adapter, ...] = (
-    _format(
-        "urdf",
-        "URDF, with the loops of URDF+, Isaac Sim, Drake, Gepetto YAML and CAD exporters",
-        *((".urdf",), sniffers.has_root("robot"), "UrdfPatcher"),
-        writer=f"{ROOM}urdf.write:write",
-    ),
-    Adapter(
-        *("xacro", "xacro, expanded to URDF", (".xacro",), f"{ROOM}urdf.xacro:read"),
-        patcher=f"{ROOM}urdf.patch:XacroPatcher",
-        sniff=sniffers.is_xacro,
-        extra="xacro",
-        module="xacrodoc",
-    ),
-    Adapter(
-        *("urdf+", "URDF+, loops inside the file (read as URDF)"),
-        writer=f"{ROOM}urdf.write:write_plus",
-    ),
-    _format(
-        *("json", "The project's own JSON, complete and lossless", (".json",)),
-        *(sniffers.is_native, "NativePatcher"),
-        home="native",
-        writer=f"{ROOM}native:write",
-        coupled=None,
-    ),
-    _format(
-        *("sdf", "SDF 1.0 to 1.12 (Gazebo, Drake)", (".sdf", ".world")),
-        *(sniffers.has_root("sdf"), "SdfPatcher"),
-        writer=f"{ROOM}sdf.write:write",
-        rewriter=f"{ROOM}sdf.patch:rewritten",
-        closed=True,
-        one_namespace=True,
-        reserved=WORLD,
-    ),
-    _format(
-        *("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), sniffers.has_root("mujoco"), "MjcfPatcher"),
-        writer=f"{ROOM}mjcf.write:write",
-        rewriter=f"{ROOM}mjcf.rewrite:rewritten",
-        extra="mujoco",
-        module="mujoco",
-        reserved=WORLD,
-        meshes=frozenset({".stl", ".obj", ".msh"}),
-        coupled=None,
-    ),
-    _format(
-        *("usd", "USD Physics (Isaac Sim, Newton)", (".usd", ".usda", ".usdc", ".usdz")),
-        *(sniffers.is_usd, "UsdPatcher"),
-        writer=f"{ROOM}usd.write:write",
-        extra="usd",
-        module="pxr",
-        meshes=frozenset({".stl", ".obj", ".ply", ".glb", ".gltf", ".off", ".dae"}),
-    ),
-    _format(
-        *("freecad", "FreeCAD assembly (1.0 and later)", (".fcstd",)),
-        *(sniffers.is_freecad, "FreecadPatcher"),
-    ),
-    _format(
-        *("asmt", "ASMT, the assemblies of FreeCAD's solver", (".asmt",)),
-        *(sniffers.is_asmt, "AsmtPatcher"),
-        home="asmt",
-    ),
-    _format(
-        "mbdyn", "MBDyn model, as the solver of FreeCAD reads them", (".mbd",), sniffers.is_mbdyn
-    ),
-    _format(
-        "onshape", "Onshape assembly definition (JSON)", (), sniffers.is_onshape, home="onshape"
-    ),
-    _format(
-        *("simscape", "Simscape Multibody import XML (SolidWorks, Inventor, Creo, Onshape)", ()),
-        sniffers.has_root("SimscapeMultibodyImportXML"),
-        home="simscape",
-    ),
-)
-
-#: Objects of other libraries, which are there where somebody has one.
-OBJECTS: tuple[Adapter, ...] = (
-    _object(
-        *("text", "text or bytes of a model file", sniffers.is_text, "objects:read_text"),
-        document="TextDocument",
-    ),
-    _object(
-        *("lxml", "lxml element or tree", sniffers.is_a("lxml._Element", "lxml._ElementTree")),
-        "objects:read_tree",
-        document="TreeDocument",
-    ),
-    _object(
-        *("mjspec", "mujoco.MjSpec", sniffers.is_a("mujoco.MjSpec"), "objects:read_spec"),
-        document="SpecDocument",
-        module="mujoco",
-    ),
-    _object(
-        *("mjmodel", "mujoco.MjModel", sniffers.is_a("mujoco.MjModel"), "mjcf.read:read_model"),
-        module="mujoco",
-    ),
-    _object(
-        *("stage", "pxr.Usd.Stage", sniffers.is_a("pxr.Stage"), "usd.read:read_stage"),
-        document="StageDocument",
-        module="pxr",
-    ),
-    Adapter(
-        *("pinocchio", "pinocchio.Model, alone or as (model, [constraint models])"),
-        reader="regularize.dynamics.pinocchio.pair:read",
-        patcher="regularize.dynamics.pinocchio.pair:PairPatcher",
-        module="pinocchio",
-        accepts=sniffers.is_pinocchio,
-    ),
-    _object(
-        *("newton", "newton.ModelBuilder", sniffers.is_a("newton.ModelBuilder")),
-        "objects.newton_builder:read",
-        patcher="BuilderPatcher",
-        module="newton",
-    ),
-    _object(
-        "drake",
-        "pydrake MultibodyPlant; files for its parser (MJCF whose loops are connects)",
-        *(sniffers.is_a("pydrake.MultibodyPlant"), "objects.drake_plant:read"),
-        writer=f"{ROOM}mjcf.write:write_for_drake",
-        module="pydrake",
-        reserved=WORLD,
-        meshes=frozenset({".obj"}),
-        closed=True,
-    ),
-    _object(
-        *("urdf-object", "URDF object of yourdfpy, urchin or urdfpy", sniffers.is_urdf_object),
-        "urdf.objects:from_urdf_object",
-        patcher="ObjectPatcher",
-    ),
-)
+def _record(stated: dict[str, Any]) -> Adapter:
+    """Return the record of a format from its entry in the table."""
+    for key, value in stated.items():
+        if key in ("reader", "writer", "rewriter", "patcher", "document"):
+            stated[key] = f"regularize.{value}"
+        elif key in ("sniff", "accepts"):
+            test = sniffers.has_root if key == "sniff" else sniffers.is_a
+            stated[key] = test(*value) if isinstance(value, list) else getattr(sniffers, value)
+        elif isinstance(value, list):
+            stated[key] = tuple(value) if key == "suffixes" else frozenset(value)
+    return Adapter(**stated)
 
 
 def _present(adapter: Adapter) -> bool:
     """Say whether the folders of a format are installed; some formats are optional."""
-    here = Path(__file__).parent
-    return adapter.name not in GUESTS or all((here / n).is_dir() for n in (adapter.name, "cad"))
+    folders = (TABLE.with_name(folder) for folder in (adapter.name, "cad"))
+    return adapter.name not in GUESTS or all(folder.is_dir() for folder in folders)
 
 
-BUILTIN = tuple(filter(_present, FORMATS)) + OBJECTS
+BUILTIN = tuple(filter(_present, map(_record, json.loads(TABLE.read_text(encoding="utf-8")))))
 
 
 @cache

@@ -69,7 +69,7 @@ class Report(Analysis):
         """Say in a few sentences what is redundant and what moves, as the report begins."""
         from regularize.report.view import counts, verdict  # for who looks at it
 
-        return f"{verdict(self)[1]} {counts(self)}"
+        return f"{verdict(self)[1]} {counts(self)}".rstrip()
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a table of verdict and findings, and the page."""

@@ -348,7 +348,11 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Weld the two links, each by its likeliest full name, as a closure where need be."""
+        """Weld two links: the first name of ``first`` and of ``second`` that the draft has.
+
+        ``between`` gives the pose of the second seen from the first. The weld is a closure where
+        they are connected already. Where a link is missing, that is reported and none is added.
+        """
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

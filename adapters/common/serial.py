@@ -1,13 +1,6 @@
 """Joints as formats have them: their kinds in a table, and hinges, slides and screws in a row.
 
-A new kind of a format is one more row of the table that its reader, writer and patcher share::
-
-    KINDS = KindTable(
-        JointKind("revolute", ("revolute", "continuous"), axes=1, becomes=("universal",)),
-        JointKind("fixed", ("fixed",)),
-    )
-    KINDS.read["continuous"]    # "revolute"
-    KINDS.written["revolute"]   # "revolute"
+A new kind of a format is one more row of the table that its reader, writer and patcher share.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children
 from multiprocessing.context import BaseContext
-from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -36,12 +35,7 @@ class WorkerProcesses(ProcessPoolExecutor):
             self._started |= {*active_children()} - before
         return future
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Literal[False]:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> Literal[False]:
         """Wait for running calls; after an exception, kill the processes."""
         if kind is not None:
             for process in self._started:

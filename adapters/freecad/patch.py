@@ -88,35 +88,28 @@ class FreecadPatcher(XmlPatcher):
 
     def _switch_of(self, joint: Joint) -> tuple[Node, str] | None:
         """Return the element that switches a joint off, and its value then; None without one."""
-        item = self._object_of(joint)
-        for place in item.walk() if item is not None else ():
-            off = {"Suppressed": "true", "Activated": "false"}.get(place.get("name") or "")
-            value = place.child("Bool") if place.tag == "Property" and off else None
-            if value is not None and off is not None:
+        for name, off in (("Suppressed", "true"), ("Activated", "false")):
+            value = self._property(joint, name, "Bool")
+            if value is not None:
                 return value, off
         return None
 
     def _type_of(self, joint: Joint) -> Node | None:
         """Return the element with a joint's type; None for a set of merged mates."""
-        item = self._object_of(joint)
-        for place in item.walk() if item is not None else ():
-            if place.tag == "Property" and place.get("name") == "JointType":
-                number = place.child("Integer")
-                if number is None:
-                    return None
-                known = self._names(number)[int(number.get("value") or 0)]
-                return number if known == TYPES.get(joint.kind) else None
-        return None
+        number = self._property(joint, "JointType", "Integer")
+        known = number and self._names(number)[int(number.get("value") or 0)]
+        return number if known == TYPES.get(joint.kind) else None
 
-    def _object_of(self, joint: Joint) -> Node | None:
-        """Return the element with the properties of a joint; None for a set of merged mates."""
+    def _property(self, joint: Joint, name: str, tag: str) -> Node | None:
+        """Return the value of a property of a joint; None for a set of merged mates."""
         source = joint.source
         match = None if source is None else _OBJECT.match(source.element or "")
         if source is None or match is None:
             return None
-        data = self.document(source.path).root.child("ObjectData")
-        items = [] if data is None else data.children("Object")
-        return next((item for item in items if item.get("name") == match[1]), None)
+        data = self.document(source.path).root.need("ObjectData")
+        items = [item for item in data.children("Object") if item.get("name") == match[1]]
+        places = [place for item in items[:1] for place in item.walk() if place.tag == "Property"]
+        return next((place.child(tag) for place in places if place.get("name") == name), None)
 
     def _names(self, number: Node) -> Sequence[str]:
         """Return the names of the types, in the order of their numbers."""

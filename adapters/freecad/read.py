@@ -4,11 +4,9 @@ The frames of the joints are stored with them; shapes are opened only to tell wh
 distance joints are, and named as the shapes of the bodies, with the density of their material. The
 assembly itself is the ground. Lengths are millimetres in the file.
 
-What a joint of type Distance fixes depends on the picked elements: vertices, edges, faces, and on
-the curves and surfaces that they are. Their shapes tell that; radii of circles, cylinders and
-spheres add to the distance. Where a shape is not stored as text, the saved placements tell: of the
-possible readings the first one that they fulfil is taken, and distances that involve a radius are
-measured.
+What a joint of type Distance fixes depends on the curves and surfaces that the picked elements are;
+radii add to the distance. Where no shape tells, the first reading that the saved placements fulfil
+is taken, and distances that involve a radius are measured.
 """
 
 from __future__ import annotations

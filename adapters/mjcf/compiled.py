@@ -372,7 +372,7 @@ NOT_FOUND = "plugin"
 
 def check_sizes(root: Node) -> None:
     """Raise ``ReadError`` for elements that would need too much memory."""
-    _copies(root, 1.0)
+    _count_elements(root, 1.0)
     for node in root.walk():
         if node.tag in GRIDS:
             asked = math.prod(_size(node, name) for name in GRIDS[node.tag])
@@ -385,10 +385,13 @@ def check_sizes(root: Node) -> None:
                     raise node.error(f"{name} is more than {MOST_NUMBERS}; lower it")
 
 
-def _copies(node: Node, times: float) -> float:
-    """Return the number of elements below a node, with the copies of <replicate>."""
+def _count_elements(node: Node, times: float) -> float:
+    """Count the elements below a node with the copies of <replicate>; refuse too many copies.
+
+    ``times`` is how often <replicate>s around the node copy it.
+    """
     inside = times * (max(1.0, _size(node, "count")) if node.tag == "replicate" else 1.0)
-    total = sum(inside + _copies(child, inside) for child in node.children())
+    total = sum(inside + _count_elements(child, inside) for child in node.children())
     if node.tag == "replicate" and total > MOST_ELEMENTS:
         raise node.error(f"comes to {total:.3g} elements, more than {MOST_ELEMENTS}; copy fewer")
     return total

@@ -74,18 +74,15 @@ def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
 
 def as_dict(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism as dictionaries, lists, numbers and strings."""
+    parts = ["gravity", "bodies", "joints", "couplings", "actuators", "findings"]
+    if mechanism.motions:
+        parts.insert(4, "motions")
     return {
         "format": MARK,
         "version": VERSION,
         "name": mechanism.name,
         "ground": mechanism.ground,
-        "gravity": plain(mechanism.gravity),
-        "bodies": plain(mechanism.bodies),
-        "joints": plain(mechanism.joints),
-        "couplings": plain(mechanism.couplings),
-        **({"motions": plain(mechanism.motions)} if mechanism.motions else {}),
-        "actuators": plain(mechanism.actuators),
-        "findings": plain(mechanism.findings),
+        **{part: plain(getattr(mechanism, part)) for part in parts},
         "origin": {"path": mechanism.path, "format": mechanism.format, "files": [*mechanism.files]},
     }
 

@@ -100,7 +100,7 @@ class SdfPatcher(SlackPatcher):
     """Edits an SDF file."""
 
     def kinds(self, joint: Joint) -> Collection[str]:
-        """Return ball and universal joints in the place of hinges."""
+        """Return the kinds that edits can make of a joint: balls and universals of a hinge."""
         place, row = self.element(joint), KINDS.get(joint.kind)
         return () if place is None or place.tag != "joint" or row is None else row.becomes
 
@@ -292,10 +292,10 @@ class SdfRewriting(ChangedFile):
             raise UnsupportedExport("only files of one model, of SDF 1.5 and later, are edited")
         base = inverse(pose_of(models[0].child("pose")))
         kept = {joint.name for joint in self.after.joints} - self.changed.keys()
-        gone = {name for name in self.old_bodies if name not in self.after_bodies}
+        gone = self.old_bodies.keys() - {body.name for body in self.after.bodies}
         if self.after.name != self.before.name:
             self.change(models[0], name=self.after.name)
-        for name in gone:
+        for name in (name for name in self.old_bodies if name in gone):
             self._given_away(name, gone)
         for joint in self.before.joints:
             if joint.name not in kept and joint.source is not None and joint.source.line:
@@ -319,11 +319,6 @@ class SdfRewriting(ChangedFile):
             if joint.get("name") not in {*kept, fixed}:
                 self.add(models[0], text_of(joint))
         self._cleaned(models[0], gone | ({*self.old} - kept - self.changed.keys()))
-
-    @property
-    def after_bodies(self) -> set[str]:
-        """Names of the bodies of the mechanism."""
-        return {body.name for body in self.after.bodies}
 
     def _node(self, source: Source | None) -> Node:
         """Return the element that a link or a joint was read from."""

@@ -50,12 +50,13 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     if worlds:
         reader.add_world(worlds[0])
     elif len(models) == 1:
-        reader.add_single(models[0])
+        reader.add_model(models[0], Scope("", WORLD), "", 0, (path,))
     elif models or root.children("include"):
         reader.add_world(root)
     else:
         raise root.error("has no <model> and no <world>; a file needs one of them")
-    reader.place()
+    for place in reader.pending:
+        place()
     read_joints(draft)
     between = draft.frames.relative
     for node, scope in reader.constraints:
@@ -168,7 +169,8 @@ class ModelReader:
     static: list[str] = field(default_factory=list)
     #: Plugins that join two links.
     attachments: list[tuple[Attachment, Scope]] = field(default_factory=list)
-    _pending: list[Callable[[], None]] = field(default_factory=list)
+    #: What places the models whose pose is that of one of their frames.
+    pending: list[Callable[[], None]] = field(default_factory=list)
     _parsed: dict[str, Node] = field(default_factory=dict)
     _models: int = 0
 
@@ -178,15 +180,6 @@ class ModelReader:
         self._add_inner(node, scope, 0, (node.path,))
         self._add_members(node, scope)
 
-    def add_single(self, node: Node) -> None:
-        """Read a model that is the only one of its file: its links keep their names."""
-        self._add_model(node, Scope("", WORLD), "", depth=0, path=(node.path,))
-
-    def place(self) -> None:
-        """Place the models whose pose is that of one of their frames."""
-        for place in self._pending:
-            place()
-
     def _add_inner(self, node: Node, scope: Scope, depth: int, path: tuple[str, ...]) -> None:
         """Read the models inside an element, written there or included."""
         for model in node.children("model", "include"):
@@ -194,7 +187,7 @@ class ModelReader:
                 self._include(model, scope, depth, path)
             else:
                 prefix = f"{scope.prefix}{model.text('name')}::"
-                self._add_model(model, scope, prefix, depth, path)
+                self.add_model(model, scope, prefix, depth, path)
 
     def _include(self, node: Node, outer: Scope, depth: int, path: tuple[str, ...]) -> None:
         uri = node.need("uri").text()
@@ -218,9 +211,9 @@ class ModelReader:
         name = model.text("name") if renamed is None else renamed.text()
         merged = is_true(node.get("merge"))
         prefix = outer.prefix if merged else f"{outer.prefix}{name}::"
-        self._add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
+        self.add_model(model, outer, prefix, depth, (*path, file), by=node, merged=merged)
 
-    def _add_model(
+    def add_model(
         self,
         node: Node,
         outer: Scope,
@@ -268,7 +261,7 @@ class ModelReader:
         if by is not None and by.child("placement_frame") is not None:
             placed = by.need("placement_frame").text()
         if placed:
-            self._pending.append(lambda: self._place(frame, scope.full(placed), node))
+            self.pending.append(lambda: self._place(frame, scope.full(placed), node))
 
     def _place(self, frame: str, placed: str, node: Node) -> None:
         """Move a model so that its placement frame, not its own frame, has the pose given."""
@@ -280,6 +273,7 @@ class ModelReader:
         frames.entries[frame] = Frame(T, entry.relative_to, entry.attached_to, node)
 
     def _add_members(self, node: Node, scope: Scope) -> None:
+        """Read a model's or world's own links, frames, joints and plugins, not models in it."""
         frames = self.draft.frames
         for link in node.children("link"):
             name, pose = scope.full(link.text("name")), link.child("pose")

@@ -33,11 +33,9 @@ the older name of ``UJOINT_XY``; ``FIXED`` locks the joint at zero.
         axis: [1.0, 0.0, 0.0]                # in the child link
         limits: {lower: -0.01, upper: 0.02}
 
-All of it holds where the coordinates of the tree are zero, so the point of the joint in the child
-link follows from the tree. Axes are rounded to four decimals, which would keep parallel axes from
-being parallel: one that is parallel to an axis on its loop within that rounding is read as such.
-The exporter knows four types only: a cylindrical joint or a pin in a slot is written as a hinge, a
-planar or a ball joint as a fixed one.
+All of it holds where the coordinates of the tree are zero. Axes are rounded to four decimals: one
+that is parallel to an axis on its loop within that rounding is read as such. The exporter writes a
+cylindrical joint or a pin in a slot as a hinge, a planar or a ball joint as a fixed one.
 
 ``loop_closures.yaml`` has two layouts. ``closures`` lists two links with a point and an axis of
 their hinge, both in the frame of the root link where all coordinates are zero. ``ball_loops`` and
@@ -175,7 +173,6 @@ def _frame(entry: Value, draft: UrdfDraft) -> Side:
     return joint.child, joint.T_child_joint
 
 
-#: Types of closing joints: those of the exporter, and those that it lacks.
 DATA = KINDS.at("data")
 #: A larger angle between the child link in this file and in the URDF file is reported, in radians.
 MISFIT = 1e-3

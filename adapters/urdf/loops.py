@@ -18,10 +18,9 @@ The two frames of a closing joint coincide up to its motion. The axis is given i
 where the second one has an axis of its own, the joint turns the two axes into one another.
 
 The reference implementation of URDF+ closes the *positions* of the two origins and never reads
-the orientation of the successor's. So where a file is assembled as it stands (the origins
-coincide at zero coordinates) and only the orientations disagree by more than the joint allows, it
-is the pose of the file that counts: the successor's frame is turned to agree with it, and a note
-says so. Where the origins are apart too, the model is stored open and both frames are kept.
+the orientation of the successor's. So where the origins coincide at zero coordinates and only the
+orientations disagree, the successor's frame is turned to agree. Where the origins are apart too,
+the model is stored open and both frames are kept.
 """
 
 from __future__ import annotations
@@ -226,9 +225,7 @@ def _branches(
             f"links `{predecessor}` and `{successor}` hang on different roots "
             f"`{root}` and `{second_root}`; couple links of one tree"
         )
-    shared = 0
-    while shared < min(len(one), len(other)) and one[shared] is other[shared]:
-        shared += 1
+    shared = sum(a is b for a, b in zip(one, other, strict=False))  # from the root on
     return one[shared:], other[shared:]
 
 

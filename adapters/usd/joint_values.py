@@ -131,9 +131,9 @@ class JointValues:
             stem = f"drive:{axis}:physics"
             if f"PhysicsDriveAPI:{axis}" not in self.prim.GetPrimTypeInfo().GetAppliedAPISchemas():
                 continue
-            stiffness = self._scaled("stiffness", name, f"{stem}:stiffness", True) or 0.0
-            damping = self._scaled("damping", name, f"{stem}:damping", True) or 0.0
-            force = self._scaled("effort", name, f"{stem}:maxForce", False)
+            stiffness = self._in_si("stiffness", name, f"{stem}:stiffness", True) or 0.0
+            damping = self._in_si("damping", name, f"{stem}:damping", True) or 0.0
+            force = self._in_si("effort", name, f"{stem}:maxForce", False)
             if self.prim.GetAttribute(f"{stem}:type").Get() == "acceleration":
                 self.reading.skip(
                     f"the drive of joint `{joint.name}` has gains per unit of inertia: only its "
@@ -170,14 +170,18 @@ class JointValues:
         default, stated = np.inf if key in ("velocity", "effort") else 0.0, []
         for name in self.names:
             axis = self._drive_axis(name)
-            values = (self._scaled(key, name, w.replace("?", axis), d) for w, d in words)
+            values = (self._in_si(key, name, w.replace("?", axis), d) for w, d in words)
             stated.append(next((value for value in values if value is not None), None))
         if all(value is None for value in stated):
             return None
         return np.array([default if value is None else value for value in stated])
 
-    def _scaled(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
-        """Return the number of an attribute in SI units; None where it is absent or infinite."""
+    def _in_si(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
+        """Return the number of an attribute in SI units; None where it is absent or infinite.
+
+        ``key`` is the quantity, as in ``MEASURES``, and ``name`` the freedom, as ``rotX``;
+        ``degrees`` says whether its angles are written in degrees.
+        """
         written = self.prim.GetAttribute(attribute)
         value = get(written) if written and written.HasAuthoredValue() else None
         if value is None or not math.isfinite(float(value)):
@@ -197,7 +201,7 @@ class JointValues:
         if value_of(self.prim, UNLIMITED, "auto") == "false":
             return None
         drives = [
-            self._scaled("effort", name, f"drive:{self._drive_axis(name)}:physics:maxForce", False)
+            self._in_si("effort", name, f"drive:{self._drive_axis(name)}:physics:maxForce", False)
             for name in self.names
         ]
         if efforts is None and any(value is not None for value in drives):

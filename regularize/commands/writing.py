@@ -266,7 +266,7 @@ def reduction_document(report: Isostatic, reduced: str) -> dict[str, Any]:
             "nearest": nearest_entry(reduction),
             "rtol": reduction.rtol,
             "special_lengths": [part.as_dict() for part in special],
-            "statement": _statement(report, special),
+            "statement": _guarantee_statement(report, special),
         },
         "cuts": [_cut_entry(reduction, cut) for cut in reduction.cuts],
         **held_entries(reduction),
@@ -291,8 +291,11 @@ def reduction_document(report: Isostatic, reduced: str) -> dict[str, Any]:
     }
 
 
-def _statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
-    """Say in which configurations the reduction is guaranteed."""
+def _guarantee_statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
+    """Say why the rows left out depend on the others, and in which configurations they do.
+
+    ``special`` are parts whose dimensions are of a known family, which explains their rows.
+    """
     where = "on the connected set of configurations that contains the assembled one"
     if any(part.held or part.parallelograms for part in report.reduction.parts):
         where += ", as long as the loops keep the rank of their equations, no parallelogram flat"

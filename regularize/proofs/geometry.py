@@ -168,7 +168,9 @@ def with_parallel_bars(
 def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeId, ...]]:
     """Return hinges that are corners of parallelograms, and those that coincide, to a tolerance."""
     rows = {
-        e: _unit(space[0]) for e, space in freedoms.items() if len(space) == 1 and any(space[0][3:])
+        e: _unit_hinge(space[0])
+        for e, space in freedoms.items()
+        if len(space) == 1 and any(space[0][3:])
     }
     apart = {(a, b): np.abs(rows[a] - rows[b]) for a, b in combinations(rows, 2)}
     same = [pair for pair, off in apart.items() if off.max() <= within]
@@ -185,17 +187,13 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
 def angulated(
     freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
 ) -> list[tuple[EdgeId, ...]]:
-    """Return loops of many parallel hinges whose bars, every second one of them, add up to nothing.
-
-    While bars of two kinds turn by one angle against each other, such loops stay closed: rings of
-    angulated scissors (Hoberman 1990; You and Pellegrino 1997) are made of them.
-    """
+    """Return loops of many parallel hinges whose bars, every second one, add up to nothing."""
     rings = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]
         if len(loop) % 2 or any(len(s) != 1 or not any(s[0][3:]) for s in spaces):
             continue
-        rows = np.array([_unit(s[0]) for s in spaces])
+        rows = np.array([_unit_hinge(s[0]) for s in spaces])
         sums = rows[::2].sum(axis=0) - rows[1::2].sum(axis=0)
         if len(loop) > 4 and max(np.ptp(rows[:, 3:], axis=0).max(), np.abs(sums).max()) <= within:
             rings.append(tuple(loop))
@@ -208,8 +206,11 @@ def upright(row: Sequence[int]) -> list[Fraction]:
     return [Fraction(x, lead) for x in row]
 
 
-def _unit(row: Sequence[int]) -> Array:
-    """Return an upright screw of a unit direction: differences are as large in every attitude."""
+def _unit_hinge(row: Sequence[int]) -> Array:
+    """Return the screw of a hinge with a unit direction, the same for hinges that point oppositely.
+
+    Differences of such screws can be compared with a tolerance, whatever way the machine is turned.
+    """
     numbers = np.array([float(x) for x in upright(row)])
     return np.asarray(numbers / np.linalg.norm(numbers[3:]))
 

@@ -237,11 +237,8 @@ def with_rank(context: Context, part: Block, mobility: CellMobility) -> Block:
 
 
 def with_rigid_joints(context: Context, part: Block) -> Block:
-    """Return the block with all its joints locked, where its equations leave no velocity at all.
-
-    A rank equal to the number of freedoms makes the assembled configuration an isolated one, so no
-    joint can ever move.
-    """
+    """Return the block with all joints locked, where its equations leave no velocity at all."""
+    # A rank equal to the number of freedoms makes the assembled configuration an isolated one.
     freedoms = sum(context.graph.edges[e].freedoms for e in part.edges)
     if not part.proved or part.rank < freedoms or len(part.locked) == len(part.edges):
         return part
@@ -276,13 +273,8 @@ def searched(context: Context, part: Block) -> Block:
 
 
 def thinned(context: Context, part: Block) -> Block:
-    """Return the block without dependent rows of loops that lock themselves.
-
-    Where all joints of some loops are locked, their rows on these joints form a constant matrix.
-    If it has as many independent rows as there are coordinates, that many of them keep locking the
-    joints for ever, without the help of any loop that moves. Topological redundancy is left to be
-    reported as such.
-    """
+    """Return the block without rows, of loops that lock themselves, that depend on the others."""
+    # Such rows form a constant matrix: as many independent ones as coordinates lock for ever.
     for chosen in _self_locking(context, part):
         kept = sum(cut.kept + cut.edge.freedoms for cut in part.cuts)
         count = kept - part.rank - part.topological

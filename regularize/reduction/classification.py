@@ -23,11 +23,8 @@ def loop_algebra(screws: dict[EdgeId, Space], cycle: Cycle, rtol: float) -> Gene
 def smallest_loops(
     graph: Graph, basis: Sequence[Cycle], screws: dict[EdgeId, Space], rtol: float
 ) -> tuple[list[Cycle], int]:
-    """Return short independent loops, and how many equations their own algebras make redundant.
-
-    Of loops with equally few joints those with the smallest algebras are taken, so that neither
-    these nor what rests on them depends on the order of the joints.
-    """
+    """Return short independent loops with the smallest algebras, and the rows these leave out."""
+    # Nothing that rests on these loops depends on the order of the joints.
     cycles = list(basis)
     # Formats close loops by rigid joints of their own: they make no loop a longer one.
     joints = {e: bool(graph.edges[e].freedoms) for c in basis for e in c.edges}

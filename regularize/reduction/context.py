@@ -141,11 +141,7 @@ class Context:
 
 
 def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
-    """Return screws turned about their own places so that nearly parallel axes are parallel.
-
-    Axes that differ by less than that from one another directly, or by way of others, get one
-    direction: which are parallel does not depend on their order, and none is so in part.
-    """
+    """Return screws turned about their own places so that nearly parallel axes are parallel."""
     axes = {e: own[3:] if own[3:].any() else own[:3] for e, own in screws.items()}
     members = [
         e
@@ -155,6 +151,7 @@ def aligned(screws: Mapping[EdgeId, Space], rtol: float) -> dict[EdgeId, Space]:
     directions = np.array([axes[e].sum(axis=1) for e in members]).reshape(-1, 3)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     turned = dict(screws)
+    # Groups are joined by way of others, so that none is parallel in part or by its order.
     for together in _nearly_parallel(directions, rtol):
         _, _, vt = np.linalg.svd([directions[i] for i in together])
         for i in together:

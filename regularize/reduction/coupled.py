@@ -239,7 +239,11 @@ def _candidates(
         yield [with_rigid_joints(context, part) for part in parts]
         return
     by_loops = [searched(context, part) for part in parts]
-    by_groups = _grouped(context, by_loops, mobility)
+    by_groups = by_loops
+    if any(part.dimension != part.rank for part in by_loops):
+        from regularize.reduction.groups import grouped  # where rows are left over
+
+        by_groups = [grouped(context, part, mobility) for part in by_loops]
     for blocks in (by_groups, by_loops) if by_groups != by_loops else (by_loops,):
         proved = [thinned(context, with_rigid_joints(context, part)) for part in blocks]
         # What depends on other rows to first order only holds a shaky mechanism.
@@ -253,15 +257,6 @@ def _candidates(
         # Where walks leave what the evidence says, what is proved still holds.
         if any(cut.numerical.size for cut in _cuts(reduced)):
             yield proved
-
-
-def _grouped(context: Context, parts: Sequence[Block], mobility: CellMobility) -> Sequence[Block]:
-    """Return the blocks with fewer rows where bodies are proved to move in groups."""
-    if all(part.dimension == part.rank for part in parts):
-        return parts
-    from regularize.reduction.groups import grouped  # where rows are left over
-
-    return [grouped(context, part, mobility) for part in parts]
 
 
 def _unreduced(

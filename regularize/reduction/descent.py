@@ -189,11 +189,8 @@ class Descent:
         return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
 
     def _last(self, count: int) -> int:
-        """Return the place of the smallest singular value that counts, among those of kept rows.
-
-        There are fewer kept rows than the rank where other equations differ from what the kept ones
-        imply by the rounding of the file alone, which walks take for a constraint.
-        """
+        """Return the place of the smallest singular value that counts, among those of kept rows."""
+        # Walks take the rounding of a file for a constraint: kept rows may be fewer than the rank.
         return min(self.rank, count) - 1
 
     def _both(self, state: State) -> tuple[Jacobian, Jacobian]:

@@ -43,11 +43,7 @@ Wanted: TypeAlias = tuple[NodeId, NodeId, Space]
 
 
 def grouped(context: Context, part: Block, mobility: CellMobility) -> Block:
-    """Return the block with fewer rows where bodies of it are proved to move in groups.
-
-    The theorem is about the loops of the block. Couplings only stop some of its motions, so that it
-    holds with them as well, as long as the rank is that of the loops alone.
-    """
+    """Return the block with fewer rows where bodies of it are proved to move in groups."""
     if part.dimension == part.rank or not part.proved or not context.groups:
         return part
     reason: Ungrouped | None = None

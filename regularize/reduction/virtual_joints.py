@@ -126,11 +126,7 @@ def constraint_of(
 def unsteady(
     propagation: Propagation, edges: Sequence[EdgeId], node: NodeId, group: EdgeId
 ) -> SpaceId:
-    """Return the space on which covectors fixed on a body must vanish to give constant rows.
-
-    A joint's screw is carried by one of its bodies, which moves in the group that is known of it
-    and the node. The screws of the virtual joint count themselves: its velocities shall not appear.
-    """
+    """Return the space on which covectors fixed on a body must vanish to give constant rows."""
     spaces = propagation.spaces
     space = MotionSpaces.ZERO
     for e in edges:
@@ -141,6 +137,7 @@ def unsteady(
             A = fact.space if fact is not None else MotionSpaces.FULL
             A = MotionSpaces.ZERO if body == node else A
             carried = spaces.carried(Z, A)
+            # The virtual joint's screws count themselves: its velocities shall not appear.
             choices.append(spaces.add(carried, Z) if e == group else carried)
         space = spaces.add(space, min(choices, key=spaces.dimension))
     return space

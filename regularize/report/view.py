@@ -156,7 +156,7 @@ def counts(report: Analysis, verbosity: int = 0) -> str:
         read = "" if report.mechanism.complete else " in what was read"
         return f"{freedoms[0].upper()}{freedoms[1:]}{read}{loose}."
     if not r.assembly.closed:
-        return f"Grübler count {signed(r.gruebler)}."
+        return "" if plain(report, verbosity) else f"Grübler count {signed(r.gruebler)}."
     finite = r.mobility if r.finite_mobility is None else r.finite_mobility
     true = "True mobility" if report.mechanism.complete else "Mobility of what was read:"
     text = f"{true} {mobility_words(report)}"

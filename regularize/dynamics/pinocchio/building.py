@@ -280,10 +280,7 @@ def augmented(
     *,
     composite: bool = True,
 ) -> Robot:
-    """Return the caller's model with the rows of a reduction of the mechanism read from it.
-
-    If not ``composite``, the model is another one, with joints in series and the same coordinates.
-    """
+    """Return the caller's model, or one with joints in series, with the rows of its reduction."""
     model = caller.model
     again = partial(augmented, caller, reduction, style, findings, composite=composite)
     reduction = reduction if style == "rows" else reduction.by_cuts

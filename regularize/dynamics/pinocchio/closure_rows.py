@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,16 +16,10 @@ from regularize.mechanism.graph import Edge
 from regularize.mechanism.joint import body_jacobian, joint_position, motion
 from regularize.reduction.cuts import Cut
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosureRows(Loop):
-    """One closed loop of the model; its ends are joints of the tree, 0 being the ground.
-
-    All methods take the poses of the bodies behind all joints.
-    """
+    """One closed loop between joints of the model; methods take the poses of all bodies."""
 
     cut: Cut
     edge: Edge | None  #: the joint there, None where the two frames have to coincide
@@ -63,10 +56,7 @@ class ClosureRows(Loop):
         return np.zeros(0) if self.edge is None else joint_position(self.edge, pose)
 
     def rates(self, poses: Transform, between: Array) -> Array:
-        """Return rates of the joint's coordinates by velocities that keep the loop closed, (f, nv).
-
-        ``between`` is the twist of the second body against the first by velocities, (6, nv).
-        """
+        """Return rates of the joint (f, nv) by velocities, from the twists between its bodies."""
         edge = self.edge
         if edge is None:
             return np.zeros((0, between.shape[1]))

@@ -79,10 +79,7 @@ class ModelCoordinates:
         return q
 
     def of_tree(self, q: Array, step: Array | None = None) -> Array:
-        """Return the mechanism's coordinates that the model has, zero at the cuts.
-
-        ``step`` are tangent steps to ``q`` from where all joints are at zero, where known.
-        """
+        """Return coordinates at ``q``, a tangent ``step`` off zero; zero at the cuts."""
         if step is None:
             step = self.tree.space.difference(self._neutral, np.asarray(q))
         for k, i in self._planar:
@@ -149,11 +146,7 @@ HELD = ("damping", "friction", "armature")
 
 
 def joint_values(coordinates: ModelCoordinates) -> dict[str, Array]:
-    """Return limits and dynamics of the tree's joints by the names of Pinocchio's arrays.
-
-    What the mechanism leaves open is infinite, bounds that a URDF ``<limit>`` leaves out are zero,
-    and components of unit quaternions get bounds just beyond one: as by Pinocchio's own readers.
-    """
+    """Return limits and dynamics of the tree's joints by the names of Pinocchio's arrays."""
     mechanism, tree = coordinates.graph.mechanism, coordinates.tree
     result: dict[str, Array] = {}
     stated = np.flatnonzero(coordinates.columns >= 0)

@@ -134,10 +134,7 @@ def robot_of(
 
 
 def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[Diagnostic]:
-    """Return a finding if rigid constraints give other accelerations than the rows (REG330).
-
-    They are compared at the reference configuration, at rest and at a random velocity.
-    """
+    """Return a finding if rigid constraints give other accelerations than the rows (REG330)."""
     if not rows.nv:  # nothing moves
         return []
     first, second = legacy.joint_map, rows.joint_map

@@ -99,10 +99,7 @@ def aligned(*states: Any) -> list[Array]:
 def batch(
     function: Callable[..., Array], states: Sequence[Array], executor: Executor | None = None
 ) -> Array:
-    """Return values of a function at N states, computed by tasks of the executor if there is one.
-
-    The function takes and returns arrays with one leading axis, of any length.
-    """
+    """Return values of a function at N states, by tasks of the executor if there is one."""
     arrays = aligned(*states)
     N = len(arrays[0])
     if executor is None or N == 0:

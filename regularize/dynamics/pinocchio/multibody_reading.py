@@ -172,10 +172,7 @@ def _parts(joint: Any, placement: Array, idx_q: int, idx_v: int) -> Iterator[Joi
 
 
 def series_of(joint: Any) -> list[JointPart]:
-    """Return a joint as a series of joints whose axes do not depend on their own coordinates.
-
-    Pinocchio's derivatives are right for those only.
-    """
+    """Return a joint as a series of joints whose axes do not depend on their own coordinates."""
     return [single for part in parts_of(joint) for single in _single(part)]
 
 
@@ -198,10 +195,7 @@ def _single(part: JointPart) -> list[JointPart]:
 def axial_motion(
     part: JointPart, name: str, q: Configuration
 ) -> tuple[str, Direction, float] | None:
-    """Return kind, axis and pitch of a hinge, slide or screw in its joint frame, None for others.
-
-    Pinocchio leaves the pitch to chance where none was given: one that no screw has is refused.
-    """
+    """Return kind, axis and pitch of a hinge, slide or screw, None for others."""
     axial = AXIAL.fullmatch(part.short)
     if axial is None:
         return None

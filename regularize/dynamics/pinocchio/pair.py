@@ -140,10 +140,7 @@ class PairPatcher(Patcher):
 
 
 def _rebuilt(model: Any, new: Mapping[str, Joint]) -> tuple[Any, dict[int, Array]]:
-    """Return a copy of a model with some joints replaced, and how frames behind them move.
-
-    Shifts are seen from the joints' frames, by the index of the joint, which stays.
-    """
+    """Return a copy of a model with some joints replaced, and how frames behind them move."""
     if not new:
         return pin.Model(model), {}
     copy, shifts = pin.Model(), dict[int, Array]()

@@ -205,12 +205,7 @@ class ConstrainedTree:
     def _dense_acceleration(
         self, q: Array, v: Array, tau: Array, wanted: Array | float = 0.0
     ) -> Array:
-        """Return the acceleration by an orthonormal basis of the admissible velocities.
-
-        This does for dependent rows too, and for trees with massless ends, whose mass matrix is
-        singular although the mechanism has mass wherever it can move. The rates of the rows are
-        to be ``-wanted``.
-        """
+        """Return the acceleration by a basis of the free velocities; rows move at ``-wanted``."""
         terms = self.states.terms(q, v)
         inertias = np.diag(terms.M)
         # In these units light and heavy bodies weigh alike, and no digits are lost between them.

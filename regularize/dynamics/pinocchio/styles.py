@@ -77,10 +77,7 @@ def kept_rows(place: Mapping[NodeId, Place], reduction: Reduction) -> list[Closu
 def weld_closures(
     reduction: Reduction, *, slack: bool = False, every_row: bool = False, composite: bool = True
 ) -> tuple[TreeBuilder, list[ClosureRows], list[Anchor]]:
-    """Return the tree with the cut joints, closed by welds of cut bodies.
-
-    Slack joints stand for the implied rows if ``slack``; these are kept if ``every_row``.
-    """
+    """Return the tree with the cut joints, closed by welds of cut bodies."""
     from regularize.repair.statics.welds import chosen_welds  # one style cuts no bodies
 
     welds = chosen_welds(reduction, anyway=every_row)

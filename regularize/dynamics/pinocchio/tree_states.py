@@ -90,10 +90,7 @@ class Split:
         return np.asarray(self.left @ ((self.right.T @ forces).T / self.values).T)
 
     def response(self, M: Array, forces: Array, values: Array) -> Array:
-        """Return accelerations under forces at which the rows have the given values.
-
-        M is singular where massless links end the tree.
-        """
+        """Return accelerations under forces at which the rows have the given values."""
         particular, free = self.solve(values), self.free
         rest = free.T @ (forces - M @ particular)
         require_mass(M, free)
@@ -105,12 +102,7 @@ class Split:
         return np.asarray((self.right / self.values) @ self.left.T)
 
     def inverse(self, M: Array) -> tuple[Array, Array]:
-        r"""Return the rows of :math:`((M, J^T), (J, 0))^{-1}` that give accelerations.
-
-        The parts take forces, shape (nv, nv), and values of the rows, shape (nv, m), to them. They
-        go through the free velocities, so that M need not be regular, and large masses beside small
-        ones do no harm.
-        """
+        """Return maps of forces (nv, nv) and row values (nv, m) to accelerations, for any M."""
         free, taken = self.free, self.pseudoinverse
         require_mass(M, free)
         factor = np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
@@ -185,10 +177,7 @@ class TreeStates:
         return self._link_poses(q)[..., self._link_of, :, :]
 
     def between(self, q: Array, first: int, second: int) -> Array:
-        """Return the twist of a body against another by velocities, about the ground's origin.
-
-        Bodies are those behind joints of the tree, 0 being the ground; shape (6, nv).
-        """
+        """Return the twist of a body against another about the origin by velocities, (6, nv)."""
         tree, columns = self._dense, columns_of(self.multibody.links, [*self._link_poses(q)])
         moves = tree.carried[self._link_of[second]] - tree.carried[self._link_of[first]]
         return np.asarray((columns.T * (moves * tree.scaling)) @ tree.to_columns)
@@ -234,10 +223,7 @@ class TreeStates:
         return [c.covectors.T @ x for c, x in zip(self.rows.closures, shares, strict=False)]
 
     def coordinates(self, map_: ModelCoordinates, q: Array, step: Array | None = None) -> Array:
-        """Return the mechanism's joint coordinates, those of the cuts included, shape (N, n).
-
-        ``step`` are tangent steps to ``q`` from where all joints are at zero, where known.
-        """
+        """Return all joint coordinates at ``q``, a tangent ``step`` off zero, shape (N, n)."""
         result = map_.of_tree(q, step)
         closing = None if self.kernel is None else self.kernel.closing_coordinates(q)
         if closing is not None:

@@ -36,10 +36,7 @@ _NAMES = {signature: ctypes.create_string_buffer(signature.encode()) for signatu
 
 
 def _owned(place: int | None, data: int | None, signature: str, owner: object) -> tuple[Any, Any]:
-    """Return a capsule of a C function with its data, and the object that owns the function.
-
-    The owner is kept so that the capsule does not outlive the function.
-    """
+    """Return a capsule of a C function with its data, and the object that has to outlive it."""
     api = ctypes.pythonapi
     api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, [_DATA] * 3
     api.PyCapsule_SetContext.argtypes = [ctypes.py_object, _DATA]

@@ -216,11 +216,7 @@ class CompiledSteps:
         stops: tuple[float, float],
         counters: Counters,
     ) -> LastStep | None:
-        """Make steps from a state on; None where none could be made.
-
-        ``lengths`` are those of the next step and of usual ones, ``stops`` the time that no step
-        passes and the time after which no step begins.
-        """
+        """Make steps from a state up to the ``stops``; None where none could be made."""
         self._options[:2] = stops
         figures = [begin.time, begin.work, *lengths, self._total, *self._best, *[0.0] * 6]
         q, v, standing, q_began, slopes, values = self._kernel.advance(

@@ -236,10 +236,7 @@ class Integrator:
         return solver
 
     def _ended(self, solver: Any, bearable: float) -> Sample | None:
-        """Return the state at the end of a step; None if it is not acceptable.
-
-        Numbers, loops and drives are checked, and energy to the part ``bearable`` of the kinetic.
-        """
+        """Return the state at the end of a step; None if loops, drives or energy are off."""
         n, t, y, begin = self._n, solver.t, solver.y, self._begin
         equations, robot = self.equations, self.equations.robot
         with np.errstate(all="ignore"):

@@ -81,10 +81,7 @@ class BodyLoad:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loads:
-    """Joint forces over time, configuration and velocity: those applied, and those within joints.
-
-    ``slip`` is the rate in rad/s and m/s below which dry friction falls off, None for the default.
-    """
+    """Joint forces over time, q and v; dry friction falls off below the rate ``slip``."""
 
     robot: Robot
     constant: Torque

@@ -51,10 +51,7 @@ class NotIndependent(ModelError):
 
 @dataclass(frozen=True, eq=False)
 class Pivots:
-    """Outcome of an LU factorisation with complete pivoting, in the order of the pivots.
-
-    Rows and columns that were not reached come last, locked columns at the end.
-    """
+    """Outcome of an LU factorisation with complete pivoting: pivots first, locked columns last."""
 
     rank: int
     rows: tuple[int, ...]

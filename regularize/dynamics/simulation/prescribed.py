@@ -91,10 +91,7 @@ class Expression:
         return value, rate, acceleration
 
     def numbers(self) -> list[float] | None:
-        """Return lengths and codes of the stack programs; None where they are too deep for C.
-
-        Each constant follows its code.
-        """
+        """Return lengths and codes of the stack programs; None where they are too deep for C."""
         lengths: list[float] = []
         codes: list[float] = []
         for result in self.program.results:
@@ -358,10 +355,7 @@ class Drives:
 
 
 def drive_numbers(drives: Drives, capsules: list[Any]) -> tuple[Array, list[MotionCalledBack]]:
-    """Return drives as ``drives.c`` reads them, and the Python functions among them.
-
-    Functions are added to ``capsules``, by whose number they go.
-    """
+    """Return drives as ``drives.c`` reads them, and Python functions, added to the ``capsules``."""
     called: list[MotionCalledBack] = []
     result = [float(len(drives))]
     for motion, velocity, position in zip(

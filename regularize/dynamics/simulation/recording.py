@@ -103,11 +103,7 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
 def near_limits(
     reduction: Reduction, time: Array, coordinates: Array, most: int = 500
 ) -> Iterator[Diagnostic]:
-    """Yield findings where the proof of kept rows nearly ends, as at a group's limit (REG228).
-
-    The smallest singular values of the kept rows and of all equations are compared with those at
-    the assembled pose, at ``most`` samples.
-    """
+    """Yield findings where the proof of kept rows nearly ends, as at a group's limit (REG228)."""
     chosen = slice(None, None, -(-len(time) // most))
     for cell in reduction.cells:
         parts = reduction.parts_of(cell)
@@ -171,10 +167,7 @@ def explained(rtol: float, steps: int = 0) -> float:
 def jumps(
     time: Array, balance: Array, moved: Array, part: float, begin: float | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Return a finding where the energy balance is not kept, all in J.
-
-    Errors explain a ``part`` of what came or went; ``begin`` is the balance at the beginning.
-    """
+    """Return a finding where the energy balance, from ``begin`` on, is not kept, all in J."""
     if not np.isfinite(part):
         return ()
     off = np.abs(balance - (balance[0] if begin is None else begin))

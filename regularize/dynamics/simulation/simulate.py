@@ -315,10 +315,7 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
 
 
 def _rotors_close_loops(robot: Robot) -> bool:
-    """Say whether a closing joint has a rotor or a spring, which the style ``anchors`` can model.
-
-    A rotor's inertia needs one, and a spring's angle is to be counted over whole turns.
-    """
+    """Return whether a closing joint has a rotor or a spring, which needs the style ``anchors``."""
     passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
     needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
     return bool(np.any(needed, where=~in_tree))

@@ -40,10 +40,7 @@ def _header() -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables:
-    """Tables of a tree, as the C code reads them.
-
-    ``integers`` begin with where each section starts; lengths are multiples of ``sizes``.
-    """
+    """Tables of a tree, as the C code reads them; ``sizes`` are by name."""
 
     integers: NDArray[np.int32]
     reals: Array
@@ -156,11 +153,7 @@ _BATCH = (
 def write_c(
     tables: Tables, path: Path, title: str, joints: Sequence[str], straight: str | None = None
 ) -> Path:
-    """Write C99 source of a tree's functions, named ``STEM_forward_dynamics`` and so on; a header.
-
-    The code goes by the tables of the tree, or is ``straight``: straight-line code of the
-    acceleration alone. ``joints`` are the names of the velocities' joints with their indices.
-    """
+    """Write C99 source of a tree, by its tables or ``straight``, and a header."""
     if path.suffix != ".c":
         raise UnsupportedExport(f"{path}: C source is written to a file that ends in .c")
     name, order = identifier(path.stem), ["The velocities are those of:", *map(in_comment, joints)]

@@ -89,11 +89,7 @@ class _Cell:
 
 
 class BodyElimination:
-    """The elimination of a cluster in body coordinates, at a sample.
-
-    A row may be eliminated where it adds less than ``limit`` times what bodies' inertias have;
-    ``armature`` is the inertia of every column besides the bodies'.
-    """
+    """The elimination of a cluster in body coordinates at a sample."""
 
     limit = 1e3
     armature = 0.0

@@ -64,11 +64,7 @@ def tables_of(tree: MultibodyTree) -> Tables:
 
 
 def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
-    """Return sizes and sections of the step.
-
-    Where rows depend on each other or the mass matrix is singular, and for a few large clusters,
-    there are no factors, and dense elimination solves.
-    """
+    """Return sizes and sections of the step, without factors where dense elimination solves."""
     rows = rows_of(tree)
     constants = [index for index, row in enumerate(rows) if row.loop < 0]
     curves, entries = curve_sections(tree, [rows[i] for i in constants])

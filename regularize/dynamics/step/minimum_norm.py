@@ -133,10 +133,7 @@ def _deep_programs(
 def minimum_norm_sections(
     tree: MultibodyTree, deep: Sequence[bool]
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Return sizes and sections of the shortest steps onto the closed loops.
-
-    Where rows depend on each other there are no factors.
-    """
+    """Return sizes and sections of the shortest steps onto the closed loops."""
     programs, done = _deep_programs(tree, deep) if any(deep) else (BodyPrograms(), set[int]())
     rate = tree.rates()
     velocities: list[list[int]] = []

@@ -267,10 +267,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """Links that are solved as one, with the loops and rows within them.
-
-    ``parent`` is the link that they move against, 0 the ground.
-    """
+    """Links that are solved as one, with the loops and rows within, against a ``parent``."""
 
     parent: int
     links: tuple[int, ...]

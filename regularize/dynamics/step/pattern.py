@@ -165,10 +165,7 @@ class Pattern:
 def least_degree(
     adjacent: dict[int, set[int]], waiting: dict[int, set[int]], pivots: SampledPivots | None = None
 ) -> dict[int, set[int]]:
-    """Return unknowns in an order of least degree, each with the neighbours left then.
-
-    Rows wait for their columns in ``waiting``, or only until ``pivots`` are sound.
-    """
+    """Return unknowns by least degree, with the neighbours left; rows wait for columns."""
 
     def waits(x: int) -> bool:
         return bool(waiting.get(x)) and (pivots is None or not pivots.are_sound(x))

@@ -179,11 +179,7 @@ def _pose(kind: str, q: Array) -> Array:
 
 
 def _coordinates(kind: str, q: Array, poses: Array, twists: Array) -> Array:
-    """Return coordinates (G, c) of links that twists have led from poses to others.
-
-    Of both quaternions of a rotation a free body takes the nearer one, and a ball that which its
-    own quaternion is turned to.
-    """
+    """Return coordinates (G, c) of links that twists have led from poses to others."""
     places = poses[:, : _PLACES[kind], 3]
     if kind in ("continuous", "planar"):
         turned = poses[:, :2, 0]

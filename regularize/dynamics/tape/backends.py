@@ -39,11 +39,7 @@ def _operands(x: Number, place: dict[int, int], zero: int) -> tuple[list[int], l
 
 
 def _strips(program: Program) -> tuple[NDArray[np.float64], list[Strip], Places]:
-    """Return constants, strips of numbers that do not need each other, and places of the results.
-
-    Constants stand behind the variables, the first of them being zero. Of the kinds of which
-    numbers are ready, that with most of them comes next.
-    """
+    """Return constants, strips of numbers that need no other, and places of the results."""
     lines = {x.index: x for x in program.lines}
     place = {x.index: i for i, x in enumerate(program.variables)}
     zero, constants = len(place), [0.0]

@@ -55,10 +55,7 @@ Rule = Callable[[Number, Sequence[Number], Sequence[Number]], Number]
 def derivatives(
     numbers: Sequence[Number], variables: Sequence[Number], rules: Mapping[str, Rule] | None = None
 ) -> list[list[Number]]:
-    """Return derivatives of numbers by variables, one list for each number.
-
-    ``rules`` are those of functions that this module does not know.
-    """
+    """Return derivatives of numbers by variables; ``rules`` are of unknown functions."""
     columns, lines = [], _with_equations(numbers)
     for variable in variables:
         recording = variable.recording
@@ -140,11 +137,7 @@ def _rate(x: Number, arguments: Sequence[Number], rates: Sequence[Number]) -> Nu
 def solved(
     rows: Sequence[Sequence[Number]], right: Sequence[Number], inverse: Array
 ) -> list[Number]:
-    """Return the solution of k linear equations without search for pivots.
-
-    Up to three are solved by determinants; more by elimination, with the rows multiplied by the
-    inverse somewhere, shape (k, k), which makes pivots of the diagonal.
-    """
+    """Return the solution of k linear equations without search for pivots."""
     k, recording = len(rows), right[0].recording
     if k <= 3:
         divisor = _determinant(rows)

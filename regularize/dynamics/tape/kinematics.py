@@ -126,10 +126,7 @@ def _onto_z(axis: Array) -> Array:
 
 
 class PlacedLinks:
-    """Rotations R and origins p of all links, their arms from the parents, and motions.
-
-    ``motion`` is the twist of each column about its link's origin.
-    """
+    """Rotations R and origins p of all links, arms from the parents, and motions."""
 
     def __init__(self, tables: TracedTree, q: Sequence[Number]) -> None:
         self.tables, self.q = tables, q

@@ -50,11 +50,7 @@ _BELOW = (
 
 
 def assembly(program: Program, inputs: Sequence[int], outputs: Sequence[int], lanes: int) -> str:
-    """Return the function of a program for so many states side by side.
-
-    The variables are those of arrays of so many ``inputs`` each, the results those of ``outputs``,
-    and margins behind them, which are positive where the results have enough digits.
-    """
+    """Return the function of a program for so many states side by side."""
     code = _Code(lanes)
     arrays = [
         _Array(code, row, length)

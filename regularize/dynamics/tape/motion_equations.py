@@ -154,11 +154,7 @@ class Factors:
         return solution
 
     def margins(self, clear: float) -> list[Number]:
-        """Return numbers that are all positive where pivots leave enough digits.
-
-        No pivot is less than a part of its weight, and no column that comes behind rows weighs far
-        more than by itself: else its own digits are lost. Worse is borne where the sample is worse.
-        """
+        """Return numbers that are all positive where pivots leave enough digits."""
         margins = []
         for x, pivot in self.pivots.items():
             sign = -1.0 if x < 0 else 1.0
@@ -306,7 +302,10 @@ class MotionEquations:
             self.spatial[p] = plus(before, matrix)
 
     def _load_rows(self, cluster: Cluster, entries: Entries, sides: dict[int, Number]) -> None:
-        """Enter the rows of a cluster and their right-hand sides."""
+        """Write a cluster's rows of J into ``entries`` and their right-hand sides into ``sides``.
+
+        They are those of its loops and couplings; row r has the key -1 - r, a velocity its column.
+        """
         tables = self.tables
         for i in cluster.loops:
             rate = self._rate_at_rest(i)

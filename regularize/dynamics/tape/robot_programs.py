@@ -22,10 +22,7 @@ MOST = 30_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Routine:
-    """A program, and the lengths of the arrays that it takes and returns.
-
-    Results behind those of the arrays are margins: all positive where there are enough digits.
-    """
+    """A program with the lengths of its arrays; results behind these are margins, all positive."""
 
     program: Program
     inputs: tuple[int, ...]
@@ -142,11 +139,7 @@ def written(program: Program) -> Program:
 
 
 def joints_of(laws: Array, closing: Array, tree: MultibodyTree) -> Array:
-    """Return damping, stiffness and rest of springs of the velocities, (3, nv), from the laws.
-
-    Dry friction is refused, and so is what acts in joints that close loops or have several
-    coordinates.
-    """
+    """Return damping, stiffness and rest of springs, (3, nv), from laws; refuse others of these."""
     single = np.zeros(tree.nv, dtype=bool)
     for link in tree.links:
         single[link.rate] |= link.kind in ("revolute", "prismatic") and not link.follows

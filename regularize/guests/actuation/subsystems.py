@@ -296,12 +296,12 @@ class SubsystemMap:
         return sides[not back][:, :k], z, np.abs(left).max(axis=1) <= EXACT.closed
 
     def jacobian(self, z: Array) -> Array:
-        """Return derivatives of joints by motors, (N, k, k)."""
+        """Return derivatives of joints by motors, (N, k, k), at chart parameters z."""
         (motors, joints), k = self.chart.rates(z), len(self.motors)
         return np.asarray(joints[:, :k] @ inverses(motors)[:, :, :k])
 
     def hessian(self, z: Array) -> Array:
-        """Return second derivatives of joints by motors, (N, k, k, k)."""
+        """Return second derivatives of joints by motors, (N, k, k, k), at chart parameters z."""
         n, k = z.shape[1], len(self.motors)
         motors, joints = self.chart.rates(z)
         inverse = inverses(motors)
@@ -377,7 +377,7 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph)
     told = [f"{n} is at {x:.4g}" for n, x, b in zip(names[0], start, beyond, strict=False) if b]
     told += ["a joint is"] if len(told) < beyond.sum() else []
     why = f"outside of limits ({', '.join(told)})" if told else "singular"
-    pose = _within(part, names[0]) if told else {}
+    pose = _pose_within_limits(part, names[0]) if told else {}
     pose = pose or {chart.names[0]: [round(float(chart.start[0]) + 0.2, 3)]}
     return (
         f"the map from {', '.join(names[0])} to {', '.join(names[1])} has no domain: the stored "
@@ -385,8 +385,11 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph)
     )
 
 
-def _within(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
-    """Return all joints' values at a closed pose within limits; empty where none is found."""
+def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
+    """Find a closed pose within limits to propose to the user, motors held, limited ones mid-range.
+
+    Returns each joint's values by its name; empty where no pose is found.
+    """
     limits, q = limits_of(part), part.position.copy()
     limited = np.asarray(np.isfinite(limits).all(axis=1))
     q[limited] = limits[limited].mean(axis=1)

@@ -310,7 +310,11 @@ PROXIMAL, LONGEST = 1e-12, 1.0
 def solve_cones(
     delassus: Array, free: Array, frictions: Array, boxes: Array, guess: Array
 ) -> tuple[Array, bool]:
-    """Solve for the impulses of c contacts, then of stops; also tell whether they were found."""
+    """Return the impulses of c contacts, three each, then of s stops, and whether they were found.
+
+    ``free`` are the velocities without impulses, (3c + s,), ``frictions`` the coefficients, (c,),
+    ``boxes`` the bounds of the stops' impulses, (s, 2), ``guess`` the impulses to begin with.
+    """
     count = 3 * len(frictions)
     # Units of impulses in which every contact and every box moves a mass of one.
     masses = np.diag(delassus).copy()

@@ -133,7 +133,10 @@ class Samples:
         }
 
     def checked(self, model: Kind) -> tuple[Kind, Array, Array]:
-        """Check a metamodel at fresh random points; return it, these, and its errors there."""
+        """Return a metamodel with its accuracy, fresh random points, and its relative errors there.
+
+        The metamodel has a finding where an error exceeds the tolerance.
+        """
         spread = self._rng.uniform(-BEYOND, BEYOND, size=(self.held_out, len(self.inputs)))
         theta = between(self.lower, self.upper, 0.5 + 0.5 * np.clip(spread, -1.0, 1.0))
         truth = self._computed(theta)

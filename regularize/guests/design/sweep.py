@@ -125,9 +125,7 @@ def sweep(
     values = np.array([*itertools.product(*columns)]).reshape(-1, len(names))
     make_model = _maker(model, names)
     rows = [_one(make_model(dict(zip(names, row.tolist(), strict=True))), seed) for row in values]
-    results = [np.array(column) for column in zip(*rows, strict=True)]
-    for column in results:
-        column.setflags(write=False)
+    results = [read_only(np.array(column)) for column in zip(*rows, strict=True)]
     return Sweep(names, read_only(values), *results)
 
 

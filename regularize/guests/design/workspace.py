@@ -51,6 +51,8 @@ from regularize.words import listed
 
 #: By how many sizes of the mechanism slides move at most where a range is found unasked.
 FAR = 10.0
+#: What is measured at every point: distances from singularities, and from limits of joints.
+KINDS = ("inverse", "forward", "constraint", "limits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +112,7 @@ class WorkspaceMap(NamedColumns):
     @property
     def measures(self) -> dict[str, Array]:
         """The distances that are known somewhere, by name."""
-        every = ("inverse", "forward", "constraint", "limits")
-        return {k: getattr(self, k) for k in every if np.isfinite(getattr(self, k)).any()}
+        return {k: getattr(self, k) for k in KINDS if np.isfinite(getattr(self, k)).any()}
 
     @property
     def axes(self) -> Sequence[str]:
@@ -123,13 +124,10 @@ class WorkspaceMap(NamedColumns):
         grid = np.meshgrid(*self.values, indexing="ij")
         return {
             **dict(zip(self.names, grid, strict=True)),
-            "assembled": self.assembled,
-            "reachable": self.reachable,
-            "clearance": self.clearance,
-            "inverse": self.inverse,
-            "forward": self.forward,
-            "constraint": self.constraint,
-            "limits": self.limits,
+            **{
+                name: getattr(self, name)
+                for name in ("assembled", "reachable", "clearance", *KINDS)
+            },
             **coordinate_columns(self.joints, self.q),
         }
 
@@ -253,14 +251,11 @@ def _ranges(
         values.append(samples_of(widest if stated is None else stated, samples))
     if all(stated is not None for stated in setting.ranges):
         return values
-    slides, open_ = (
-        ~turning,
-        [n for n, x in zip(setting.names, setting.ranges, strict=True) if x is None],
-    )
+    open_ = [n for n, x in zip(setting.names, setting.ranges, strict=True) if x is None]
 
     def leads(q: Coordinates) -> NDArray[np.bool_]:
         """Return which configurations lead on; raise where nothing ends the way."""
-        way = np.abs(q - setting.graph.position)[:, slides]
+        way = np.abs(q - setting.graph.position)[:, ~turning]
         if np.max(way, initial=0.0) > FAR * loops.length:
             raise ModelError(
                 f"nothing bounds {listed(open_)}: slides go farther than {FAR:g} times the size of "

@@ -226,7 +226,10 @@ class AssemblyPlan:
         return self._enter(AssemblyStep("coupling", (sentence,), run), [column])
 
     def _by_formulas(self, whole: ClosedForm) -> bool:
-        """Add steps for sets of loops that are solved in closed form."""
+        """Add steps for all open loops that formulas solve; return whether there are any.
+
+        ``whole`` is the closed form of the whole mechanism, used while nothing else is solved.
+        """
         form = self._form(self._part(self._open)) if self.steps else whole
         if form is None:
             return False
@@ -364,11 +367,7 @@ class AssemblyPlan:
         return list(groups.values())
 
     def _part(self, cycles: Sequence[Cycle]) -> Graph | None:
-        """Return the graph of some loops alone; None where others share their unknowns.
-
-        Loops of known joints alone, which are closed, are opened: each bears on the others through
-        the poses of the bodies, which any of its ways around gives.
-        """
+        """Return the graph of some loops alone; None where others share their unknowns."""
         columns = set(self._columns(cycles))
         edges = {e for cycle in cycles for e in cycle.edges}
         for coupling in self.graph.couplings:

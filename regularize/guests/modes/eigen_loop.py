@@ -151,7 +151,11 @@ class EigenLoop:
 
 
 def _real_eigenvalues(P: Pencil) -> tuple[Indices, NDArray[np.complex128], Array]:
-    """Return loop and angle of eigenvalues near the real axis, and the regularity of each loop."""
+    """Return the eigenvalues near the real axis of N loops: loop and hidden angle of each, (K,).
+
+    Angles are complex still. The third array is the regularity of each loop, (N,); loops that are
+    not regular have no eigenvalues here.
+    """
     ratios = P.regularity(_ANGLES)
     regularity, origin = ratios.max(axis=1), _ANGLES[ratios.argmax(axis=1)] - np.pi
     regular = np.flatnonzero(regularity > REGULAR)

@@ -81,11 +81,7 @@ class LoopSystem:
         until: float | None = None,
         within: float = EXACT.closed,
     ) -> tuple[Coordinates, Mask]:
-        """Return configurations closed with the known coordinates held, and which of them are.
-
-        Damped ones may begin far away. Newton steps end where errors are below ``until``, by
-        default a tenth of what is closed; errors up to ``within`` count as closed.
-        """
+        """Return configurations closed with the known coordinates held, and which of them are."""
         close = partial(
             project, self.loops, held=self.held, damped=damped, steps=steps, until=until
         )

@@ -33,14 +33,10 @@ class ClosedBranch:
         self._solution, self._branch, self._theta = solution, branch, theta
 
     def __call__(self, theta: Array) -> tuple[Coordinates, Mask]:
-        """Return configurations at inputs (N, s), and whether straight paths stay on the branch.
-
-        A branch may be assembled at inputs that the mechanism cannot reach without being taken
-        apart, and beyond places where it meets another branch it may be another way of moving, so
-        points between are looked at as well, and one behind.
-        """
+        """Return configurations at inputs (N, s), and whether straight paths stay on the branch."""
         solutions = self._solution.solve(theta, self._branch)
         q, good = solutions.q[:, 0], solutions.assembled[:, 0].copy()
+        # Beyond where it meets others it may be another way of moving: points between count too.
         path = theta - self._theta
         steps = int(np.ceil(np.max(np.abs(path), initial=0.0) / SPACING))
         margins: list[Array] = []
@@ -97,7 +93,10 @@ def closed_solution(loops: LoopKinematics, inputs: Sequence[int]) -> ClosedForm 
 def closed_branch(
     loops: LoopKinematics, inputs: Sequence[int], q: Coordinates
 ) -> ClosedBranch | None:
-    """Find the branch through a configuration of a whole mechanism; None without closed form."""
+    """Find the branch on which q lies, for inputs in some columns of q.
+
+    None where the mechanism has no closed form for these inputs, or q is on no branch.
+    """
     solution = closed_solution(loops, inputs)
     if solution is None:
         return None

@@ -172,11 +172,7 @@ def described(solution: ClosedForm) -> Iterator[str]:
 def ways_at(
     solution: ClosedForm, values: Sequence[float], *, every: bool, own: bool, width: int
 ) -> Iterator[str]:
-    """Write the ways to assemble at inputs (s,) in radians and metres, one column each.
-
-    Without formulas they are searched for. Of many, only some are printed; ``every`` one on demand,
-    or first that on which the model stands, where its ``own`` is enough.
-    """
+    """Write the ways to assemble at inputs (s,) in radians and metres, one column each."""
     import numpy as np
 
     from regularize.guests.modes.configurations import configurations

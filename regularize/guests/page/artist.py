@@ -153,7 +153,8 @@ class _Artist:
                     self.notes[f"{body.name}: {error}"] = None
                     continue
                 mesh.apply_transform(self.graph.T_node_body[body.name])
-                color = _quiet_color(node)
+                r, g, b, a = PALETTE[node % len(PALETTE)]
+                color = (r + 380) // 3, (g + 380) // 3, (b + 380) // 3, a  # muted
                 if node == self.graph.ground:
                     color = PLAIN
                 if geometry.color is not None:
@@ -299,7 +300,8 @@ class _Artist:
             on = center + R @ (np.zeros(3) if point is None else point)
             if np.linalg.norm(on - center) > 10 * self.length:
                 on = center
-            mesh = meshes.barrel(on, R @ axis, 5 * r, 1.7 * r)
+            half = 2.5 * r * screw.unit(R @ axis)
+            mesh = meshes.bar(on - half, on + half, 1.7 * r)
             shaft = meshes.arrow(on, R @ axis, 14 * r, 0.35 * r)
         else:
             axis = R @ freedom[:3]
@@ -357,12 +359,6 @@ class _Artist:
                 continue
             labelled.add(edge.joint.name)
             yield Label(edge.joint.name, edge.parent, edge.T_parent[:3, 3], edge.index in cuts)
-
-
-def _quiet_color(place: int) -> Color:
-    """Return a muted colour for the shapes of a body that states none."""
-    red, green, blue, _ = PALETTE[place % len(PALETTE)]
-    return (red + 2 * 190) // 3, (green + 2 * 190) // 3, (blue + 2 * 190) // 3, 255
 
 
 def _wrench_piece(wrench: Wrench) -> Piece:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import PurePath
@@ -42,13 +42,13 @@ def render(
     meshes: bool = True,
     budget: int = 3_000_000,
     trajectory: PlayedMotion | None = None,
-    panel: str = "",
-    script: str = "",
 ) -> str:
-    """Return the page of one model; ``panel`` (HTML) and ``script`` extend it."""
+    """Return the page of one model; ``budget`` limits the bytes of shapes."""
     drawing, references = draw(report, meshes=meshes), References(report)
     data = page_data(drawing, references, budget=budget, trajectory=trajectory)
-    runs = [scripts(), *([script] if script else ())]
+    # All scripts are one, in a scope of its own.
+    inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
+    runs = f'(function () {{\n"use strict";\n{inside}}})();'
     name, counts = view.headline(report)
     level, sentence = view.verdict(report)
     body = [
@@ -61,18 +61,16 @@ def render(
         '<div class="page"><div class="view">',
         _figure(report, drawing),
         '</div><main id="report-rows">',
-        panel,
         *report_rows(report, drawing, references),
         *_maps(report),
         "</main></div>",
         footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
         f'<script type="application/json" id="scene">{_json(data)}</script>',
-        *(f"<script>{each}</script>" for each in runs),
+        f"<script>{runs}</script>",
     ]
     title = f"{PurePath(name).name}: {sentence}"
-    sent = [_sent(report, part) for part in body]
-    return _page(title, sent, runs, "'self'" if script else "'none'")
+    return _page(title, [_sent(report, part) for part in body], runs)
 
 
 def _sent(report: Report, text: str) -> str:
@@ -97,12 +95,6 @@ def frame(report: Report, *, height: int = 720, trajectory: PlayedMotion | None 
     return f'<iframe srcdoc="{page}" style="{style}" title="{escape(repr(report))}"></iframe>'
 
 
-def scripts() -> str:
-    """Return all scripts of the page as one, in a scope of its own."""
-    inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
-    return f'(function () {{\n"use strict";\n{inside}}})();'
-
-
 def index(lines: Mapping[str, SummaryLine]) -> str:
     """Return the page of many models, with a link to each."""
     rows: list[tuple[Cell, ...]] = [
@@ -119,15 +111,13 @@ def index(lines: Mapping[str, SummaryLine]) -> str:
     return _page(f"{len(rows)} models", body)
 
 
-def _page(
-    title: str, body: Iterable[str], runs: Sequence[str] = (), speaks_to: str = "'none'"
-) -> str:
-    """Return a whole page whose security policy allows only these scripts."""
-    hashes = (base64.b64encode(hashlib.sha256(run.encode()).digest()).decode() for run in runs)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+def _page(title: str, body: Iterable[str], runs: str = "") -> str:
+    """Return a whole page whose security policy allows only the script that it runs."""
+    digest = base64.b64encode(hashlib.sha256(runs.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if runs else "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
-        f"img-src data: blob:; connect-src {speaks_to}; base-uri 'none'; form-action 'none'"
+        "img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'"
     )
     return Template(asset("page.html")).substitute(
         policy=policy, title=escape(title), style=asset("page.css"), body="\n".join(body)

@@ -37,12 +37,6 @@ def ball(center: Array, radius: float) -> Any:
     return mesh
 
 
-def barrel(center: Array, axis: Array, length: float, radius: float) -> Any:
-    """Return a short cylinder about an axis, which stands for a hinge."""
-    e = 0.5 * length * screw.unit(axis)
-    return bar(center - e, center + e, radius)
-
-
 def block(center: Array, axis: Array, length: float, width: float) -> Any:
     """Return a square bar along an axis, which stands for a slide."""
     return creation.box((width, width, length), transform=screw.transform(along(axis), center))

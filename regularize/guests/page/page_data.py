@@ -246,7 +246,12 @@ def scene_data(drawing: Drawing, references: References, budget: int) -> dict[st
     r = drawing.report.reduction
     home = r.reference.T_world_node[0]
     pieces = [p for p in _simplified(drawing.pieces, budget) if p.kind != "redundant"]
-    merged = [_mesh(group, r.loops, references) for group in _merged(pieces)]
+    # Pieces of one owner, layer and colour are drawn in one go.
+    groups: dict[object, list[Piece]] = {}
+    for piece in pieces:
+        key = (piece.node, LAYERS[piece.kind], piece.color, piece.owner)
+        groups.setdefault(key, []).append(piece)
+    merged = [_mesh(group, r.loops, references) for group in groups.values()]
     boxes = [
         (piece.mesh.bounds @ T[:3, :3].T + T[:3, 3], piece)
         for piece in pieces
@@ -312,15 +317,6 @@ def _simplified(pieces: Sequence[Piece], budget: int, triangle: int = 12) -> lis
         else p
         for p in pieces
     ]
-
-
-def _merged(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Group pieces of one owner, layer and colour, which are drawn in one go."""
-    groups: dict[object, list[Piece]] = {}
-    for piece in pieces:
-        key = (piece.node, LAYERS[piece.kind], piece.color, piece.owner)
-        groups.setdefault(key, []).append(piece)
-    return list(groups.values())
 
 
 def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References) -> dict[str, Any]:

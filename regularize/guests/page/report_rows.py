@@ -66,13 +66,12 @@ def section(title: str, parts: Iterable[str]) -> Iterator[str]:
 
 
 def table(
-    heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, caption: str = "", name: str = ""
+    heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, caption: str = ""
 ) -> Iterator[str]:
     """Yield an HTML table whose first column holds the headings of its rows."""
     head = "".join(_cell(cell, "th", "col") for cell in heads)
     caption = f"<caption>{caption}</caption>" if caption else ""
-    name = f' id="{name}"' if name else ""
-    yield f'<div class="scroll"><table{name}>{caption}<thead><tr>{head}</tr></thead><tbody>'
+    yield f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead><tbody>'
     for first, *cells in rows:
         yield f"<tr>{_cell(first, 'th', 'row')}{''.join(map(_cell, cells))}</tr>"
     yield "</tbody></table></div>"

@@ -70,10 +70,7 @@ def _mapped(
     within: float,
     rounding: float,
 ) -> list[Dual] | None:
-    """Return exact axes that a half turn (1) or reflection (-1) maps on each other; else None.
-
-    With n along the axis, or normal to the plane, it takes x to s (2 n n.x / n.n - x) + t.
-    """
+    """Return exact axes that a half turn (1) or reflection (-1) maps on each other; else None."""
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
     for senses in product((1.0, -1.0), repeat=len(pairs)):

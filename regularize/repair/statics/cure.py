@@ -116,7 +116,11 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
-    """Judge some changes by the changed mechanism at one pose."""
+    """Return whether changes cure the reduced mechanism, judged by the changed one at one pose.
+
+    Loops must close, the mobility stay but for bodies that spin idly, and no equation but idle
+    ones be redundant. What fails first is the reason.
+    """
     if left_here(reduction, mechanism) == reduction.idle_rows:  # then nothing more has to be known
         return Cure(ordered, reduction.mobility, (), reduction)
     after, finite = _analysed(reduction, mechanism), reduction.finite_mobility

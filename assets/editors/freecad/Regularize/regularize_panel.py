@@ -25,6 +25,8 @@ TYPES = {
     "fixed": "Fixed",
     "parallel": "Parallel",
 }
+#: What a joint becomes that is left with play.
+LOOSE = "Suppressed"
 #: The internal name of an object in ``App::FeaturePython Joint001 (hinge)``.
 OBJECT = re.compile(r"\S+ (\S+) \(")
 #: Properties of a joint that give its tolerance and its stiffness, as texts with units.
@@ -127,7 +129,12 @@ def analyse_file(path, fit=None, progress=None, language="en"):
 
     options = {name: value for name, value in (fit or {}).items() if value}
     report = rg.check(path, progress=progress, **options)
-    return _panel(report, language)
+    advice = report.advice
+    if not report.reduction.assembly.closed:
+        # What frees a redundant direction also takes the misfit that stands in it.
+        absorbed = rg.absorb_gaps(report.mechanism)
+        advice = () if absorbed.left else rg.check(absorbed.mechanism, **options).advice
+    return _panel(report, advice, language)
 
 
 @contextmanager
@@ -178,7 +185,7 @@ def apply(document, change):
     document.openTransaction("Regularize: " + ", ".join(change.joints))
     try:
         for name, kind in zip(change.objects, change.types, strict=True):
-            if kind == "Suppressed":
+            if kind == LOOSE:
                 by_name[name].Suppressed = True
             else:
                 by_name[name].JointType = kind
@@ -234,7 +241,7 @@ def motions(panel, frames=60):
     return found
 
 
-def _panel(report, language):
+def _panel(report, advice, language):
     reduction = report.reduction
     say = translated(language)
     return Panel(
@@ -242,7 +249,7 @@ def _panel(report, language):
         redundant=reduction.redundant,
         mobility=reduction.mobility,
         joints=tuple(_joints(report, say)),
-        changes=tuple(_change(entry, report, say) for entry in report.advice),
+        changes=tuple(_change(entry, report, say) for entry in advice),
         fit=tuple(_fit(report)),
         findings=tuple((each.severity, each.message) for each in report.diagnostics),
         report=report,
@@ -250,8 +257,9 @@ def _panel(report, language):
 
 
 def _verdict(report, say):
+    errors = [each.message for each in report.diagnostics if each.severity == "error"]
     if say.language == "en":
-        return report.verdict
+        return f"{report.verdict} {errors[0]}" if errors else report.verdict
     reduction = report.reduction
     if not reduction.assembly.closed:
         return say("A loop cannot be closed: the joints contradict each other.")
@@ -288,7 +296,7 @@ def _change(entry, report, say):
     )
     types = tuple(TYPES.get(change.after, change.words) for change in entry.changes)
     if all(change.after == "clearance" for change in entry.changes):
-        types = ("Suppressed",) * len(types)
+        types = (LOOSE,) * len(types)
     parts = [
         f"{change.joint}: {say(TYPES.get(change.before, change.before))} → {say(kind)}"
         for change, kind in zip(entry.changes, types, strict=True)
@@ -296,13 +304,16 @@ def _change(entry, report, say):
     arrangement = getattr(entry, "arrangement", None)
     text = "; ".join(parts)
     load = getattr(entry, "load", None)
+    held = (
+        entry.in_file if report.reduction.assembly.closed else {*types} <= {*TYPES.values(), LOOSE}
+    )
     return Change(
         joints=tuple(change.joint for change in entry.changes),
         types=types,
         objects=tuple(objects) if local else (),
         text=f"{say(arrangement)}: {text}" if arrangement else text,
         left=entry.left,
-        possible=bool(local and entry.in_file),
+        possible=bool(local and held),
         arrangement=arrangement,
         load=None if load is None else tuple(load),
     )

@@ -350,7 +350,7 @@ class Task:
                 )
                 item.setData(0, QtCore.Qt.UserRole, data)
                 top.addChild(item)
-            top.setExpanded(title != "Findings")
+            top.setExpanded(title != "Findings" or any(row[1] == "error" for row in rows))
         for column in (1, 2):
             self.tree.resizeColumnToContents(column)
         self.apply.setEnabled(False)

@@ -100,8 +100,8 @@ class Indeterminate:
         near = self._turns.unwrapped(np.concatenate([part.q[:, 0] for part in parts]))
         return np.asarray(weights @ near)
 
-    def single(self, q: Array) -> Iterator[tuple[int, Array]]:
-        """Yield samples off the line of their neighbours, and the middle between these (n,)."""
+    def outliers(self, q: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the index of each sample that jumps off its neighbours, and their middle (n,)."""
         for start in range(0, len(q) - 2, CHUNK):
             before = q[start : start + CHUNK][: len(q) - 2 - start]
             here, behind = (q[start + k : start + k + len(before)] for k in (1, 2))
@@ -113,8 +113,11 @@ class Indeterminate:
             for i in map(int, found):
                 yield start + i + 1, 0.5 * (before[i] + behind[i])
 
-    def near(self, i: int, expected: Array, branch: Branch) -> Array | None:
-        """Return the closed configuration near an expected one (n,) where branches meet, if any."""
+    def replacement(self, i: int, expected: Array, branch: Branch) -> Array | None:
+        """Return the closed configuration near an expected one (n,), to replace that of sample i.
+
+        None where no branches meet there, ``branch`` is there already, or nothing closes.
+        """
         found = self._evaluation.many(self._path[[i]], branch)
         if not np.any(np.abs(found.margin) <= self._tolerance):
             return None
@@ -188,7 +191,7 @@ class BranchContinuation:
                 branch = self._passed(branch, last, [k for _, k in bifurcations])
             start = high
         self._note_borders()
-        for i, expected in self._indeterminate.single(self._q):
+        for i, expected in self._indeterminate.outliers(self._q):
             self._settle(i, expected)
         self._meetings.sort(key=lambda meeting: meeting.position)
         return Track(
@@ -198,11 +201,7 @@ class BranchContinuation:
     def _bifurcations(
         self, branch: Branch, margin: Array, low: int, last: float
     ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-        """Return the first discriminants that touch zero, all at one place, and slivers.
-
-        Each has its position and step; slivers are negative between two samples before. ``margin``
-        is that of samples from ``low`` on, and ``last`` the position of the meeting before.
-        """
+        """Return the first discriminants that touch zero at one place, and slivers before."""
         found: list[tuple[float, int]] = []
         slivers: list[tuple[float, int]] = []
         end = len(self._path) - 1.0
@@ -308,7 +307,7 @@ class BranchContinuation:
     def _settle(self, i: int, expected: Array | None) -> None:
         """Move a sample at which branches meet to near an expected configuration."""
         if expected is not None:
-            found = self._indeterminate.near(i, expected, self._branch_at(i))
+            found = self._indeterminate.replacement(i, expected, self._branch_at(i))
             if found is not None:
                 self._q[i], self._assembled[i] = found, True
 

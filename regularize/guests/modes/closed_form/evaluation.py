@@ -47,11 +47,7 @@ ANGLES = tuple(2 * np.pi * k / 36 for k in range(1, 36))
 
 
 class Programs:
-    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots.
-
-    Margins are scaled discriminants, and pivots are divisors and squares of lengths that lose
-    digits where they are small.
-    """
+    """The compiled programs of a plan: coordinates, margins, closure errors, and pivots."""
 
     def __init__(self, plan: Plan, coordinates: int, inputs: int) -> None:
         self._plan, self._steps = plan, len(plan.choices)
@@ -172,11 +168,8 @@ class Evaluation:
         return LoopSystem(self._graph, unknown, length=length)
 
     def refined(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return configurations without what rounding adds where branches meet; which close.
-
-        There the square root of a discriminant that vanishes turns errors of 1e-16 into 1e-8. What
-        a projection leaves in the direction that is singular is of second order.
-        """
+        """Return configurations without what rounding adds where branches meet; which close."""
+        # The root of a discriminant that vanishes turns errors of 1e-16 into 1e-8.
         return self.closure.projected(q, steps=40, until=ROUNDING, within=EXACT.same)
 
     def one(self, x: Sequence[float], branch: Branch | None) -> Solutions:

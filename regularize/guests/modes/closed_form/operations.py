@@ -27,11 +27,7 @@ FREE = 1e5
 def circle(
     tape: Tape, A: Number, B: Number, C: Number, sign: Number, slack: float
 ) -> tuple[Number, Number, Number]:
-    """Enter cosine, sine and discriminant of the solutions of A cos + B sin + C = 0.
-
-    A discriminant that is negative by rounding (``slack`` in units of C) counts as zero; where all
-    coefficients do, zero is the angle.
-    """
+    """Enter cosine, sine and discriminant of the solutions of A cos + B sin + C = 0."""
     free = np.maximum(np.abs(A.value), np.abs(B.value)) <= FREE * slack
     square = np.where(free, 1.0, A.value**2 + B.value**2)
     discriminant = np.where(free, 0.0, square - C.value**2)
@@ -222,14 +218,10 @@ class Lowering:
         return self._if(nothing, 1.0, cosine), self._if(nothing, 0.0, sine)
 
     def _across(self, given: Numbers, _: float) -> Numbers:
-        """Return the unit vector along (x, y, z), perpendicular to (u, v, w).
-
-        They are sum and difference of two vectors of equal length, hence perpendicular but for
-        rounding, which matters where the sum is the shorter one. Any perpendicular is taken where
-        it vanishes.
-        """
+        """Return the unit vector along (x, y, z), perpendicular to (u, v, w)."""
         x, y, z, u, v, w = given
         square, other = x * x + y * y + z * z, u * u + v * v + w * w
+        # Sum and difference of vectors of equal length: rounding matters where the sum is shorter.
         shorter = square < other
         part = shorter.where(x * u + y * v + z * w, 0.0) / shorter.where(other, 1.0)
         x, y, z = x - part * u, y - part * v, z - part * w

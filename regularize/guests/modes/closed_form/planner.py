@@ -310,7 +310,11 @@ class Planner:
                 if found is not None and (
                     orientation is not rod or self._rotates_passively(loop.chain)
                 ):
-                    self._give_ball(loop.chain, *found, reason)
+                    u, turn = found
+                    item = loop.chain.items[u]
+                    self._give_rotation(item.columns, turn if item.sign > 0 else turn.T)
+                    step = Step(item.name, "S", reason, 1, loop.chain.cycle, item.columns)
+                    self.steps.append(step)
                     return True
         return False
 
@@ -332,12 +336,6 @@ class Planner:
         rest = set(graph.every_edge) - set(cut)
         ends = graph.edges[cut[0]].parent, graph.edges[cut[0]].child
         return ends[1] not in {node for _, node in breadth_first(graph, ends[0], rest)}
-
-    def _all_turned_but(self, chain: LoopChain, u: int) -> bool:
-        """Return whether the orientation of the rest of a loop is found."""
-        return all(
-            i == u or item.kind == "P" or self.known.has(item) for i, item in enumerate(chain.items)
-        )
 
     def _by_views(self, chain: LoopChain, p: LoopProjection) -> bool:
         """Solve for the motion that carries one view of an element into the other."""
@@ -363,7 +361,11 @@ class Planner:
         size = chain.size if across else 1.0
         if vanishes([square], size**2):
             return False
-        if square.constant is None and self._all_turned_but(chain, p.unknown):
+        turned = all(
+            i == p.unknown or motion.kind == "P" or self.known.has(motion)
+            for i, motion in enumerate(chain.items)
+        )
+        if square.constant is None and turned:
             # The element may come to lie on the axis. The x axis behind the motion never does.
             across, size = False, 1.0
             v = motions.constants(tape, np.eye(3)[0])

@@ -2,7 +2,6 @@
 //   select, hover  a part by its reference, or null
 //   pose           the state of the mechanism, after any motion
 //   view           the camera has moved
-//   reload         new data have taken the place of the old
 
 // A number with so many digits, and no minus before nothing.
 const digits = (x, count) => x.toFixed(count).replace(/^-(?=[0.]*$)/, "");

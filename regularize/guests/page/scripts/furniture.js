@@ -6,10 +6,6 @@ class Furniture {
   constructor(svg, data) {
     this.svg = svg;
     this.group = svg.appendChild(document.createElementNS(svgSpace, "g"));
-    this.load(data);
-  }
-
-  load(data) {
     this.gravity = data.gravity;
   }
 

@@ -15,10 +15,6 @@ class Motion {
     this.branches.addEventListener("change", () => this.branch(this.branches.selectedIndex));
     bus.on("drag", (held) => this.drag(held));
     bus.on("dropped", () => this.measure());
-    this.load(data);
-  }
-
-  load(data) {
     this.data = data;
     this.kinematics = new Kinematics(data.kinematics);
     this.state = this.kinematics.state(data.kinematics.q);
@@ -26,9 +22,8 @@ class Motion {
     this.list(data.modes);
     this.branches.parentElement.hidden = data.branches.length < 2;
     this.branches.replaceChildren(...data.branches.map((branch) => new Option(branch.name)));
-    this.element.hidden = !data.kinematics.freedoms.length && !data.modes.length;
-    this.element.querySelector(".search").textContent = "Other ways to assemble";
-    this.element.querySelector(".search").hidden = !data.kinematics.loops.length;
+    element.hidden = !data.kinematics.freedoms.length && !data.modes.length;
+    element.querySelector(".search").hidden = !data.kinematics.loops.length;
     this.sliders(data.branches[0]);
     this.tell();
   }

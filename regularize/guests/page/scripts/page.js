@@ -1,5 +1,5 @@
 // Puts the parts of the page together. `regularize.page` is what other scripts may speak to:
-// select(ref), pose(q), reload(data) and on(event, listener).
+// select(ref), pose(q) and on(event, listener).
 
 class Page {
   constructor(root, data) {
@@ -24,17 +24,6 @@ class Page {
 
   pose(q) {
     this.motion.set(q);
-  }
-
-  // Other data in the place of those that are shown; the report's rows are whoever calls to change.
-  reload(data) {
-    this.data = data;
-    this.bus.emit("select", null);
-    this.stage.reload(data);
-    this.motion.load(data);
-    this.card.load(data);
-    this.trajectory.load(data);
-    this.bus.emit("reload", data);
   }
 
   tools(tools) {

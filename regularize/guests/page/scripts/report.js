@@ -32,11 +32,6 @@ class ReportRows {
     });
     bus.on("select", (chosen) => { this.chosen = chosen; this.mark("chosen", chosen); });
     bus.on("hover", (hovered) => this.mark("hovered", hovered));
-    bus.on("reload", () => this.focusable());
-    this.focusable();
-  }
-
-  focusable() {
     for (const row of this.root.querySelectorAll("[data-refs]")) row.tabIndex = 0;
   }
 
@@ -64,15 +59,10 @@ class Card {
     this.element = element;
     this.bus = bus;
     this.motion = motion;
-    this.load(data);
-    bus.on("select", (ref) => this.show(ref));
-    bus.on("pose", () => this.chosen && this.show(this.chosen));
-  }
-
-  load(data) {
     this.data = data;
     this.parts = new Parts(data);
-    this.show(null);
+    bus.on("select", (ref) => this.show(ref));
+    bus.on("pose", () => this.chosen && this.show(this.chosen));
   }
 
   show(ref) {

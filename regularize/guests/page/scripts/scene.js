@@ -47,10 +47,6 @@ class Scene {
     for (const name of ["body", "view", "low", "extent", "lens", "color", "flat_"])
       this.at[name] = gl.getUniformLocation(program, name);
     this.spot = this.pixel();
-    this.load(data);
-  }
-
-  load(data) {
     this.data = data;
     this.hidden = this.hidden || new Set();
     this.pieces = data.pieces.map((piece) => this.uploaded(piece));

@@ -24,7 +24,12 @@ class Stage {
     this.canvas.setAttribute("aria-label", element.dataset.label + ". Drag a body to "
       + "move it, beside it or by the arrow keys to turn the view; the wheel or plus and minus to come nearer; names and joints can be clicked.");
     this.chosen = this.hovered = null;
-    this.load(data);
+    this.data = data;
+    this.forces = [];
+    this.parts = new Parts(data);
+    this.poses = data.poses;
+    this.palette();
+    this.labels.load(data.labels, (ref) => bus.emit("select", ref));
     this.listen();
     new ResizeObserver(() => this.redraw()).observe(element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -36,22 +41,6 @@ class Stage {
     bus.on("preview", (k) => { this.preview = k; this.since = performance.now(); this.redraw(); });
     bus.on("forces", (forces) => { this.forces = forces; this.redraw(); });
     bus.on("pose", (state) => { this.poses = state.poses; this.redraw(); });
-  }
-
-  load(data) {
-    this.data = data;
-    this.forces = [];
-    this.parts = new Parts(data);
-    this.poses = data.poses;
-    this.palette();
-    this.labels.load(data.labels, (ref) => this.bus.emit("select", ref));
-    this.furniture.load(data);
-  }
-
-  reload(data) {
-    this.scene.load(data);
-    this.load(data);
-    this.redraw();
   }
 
   palette() {

@@ -2,7 +2,6 @@
 
 class Trajectory {
   constructor(element, data, bus, motion) {
-    this.element = element;
     this.bus = bus;
     this.motion = motion;
     this.slider = element.querySelector("input");
@@ -13,15 +12,11 @@ class Trajectory {
     this.button.addEventListener("click", () => this.play(!this.playing));
     this.bus.on("select", (ref) => this.plots.querySelectorAll("[data-refs]").forEach((line) =>
       line.classList.toggle("chosen", line.dataset.refs === ref)));
-    this.load(data);
-  }
-
-  load(data) {
     this.data = data.trajectory;
-    this.element.hidden = !this.data;
+    element.hidden = !this.data;
     if (!this.data) return;
-    const { time, coordinates } = this.data, last = time[time.length - 1];
-    this.slider.max = String(last);
+    const { time, coordinates } = this.data;
+    this.slider.max = String(time[time.length - 1]);
     this.slider.min = String(time[0]);
     const { names, turns } = data.kinematics;
     const line = (k) => ({
@@ -29,7 +24,6 @@ class Trajectory {
       ref: `j${data.joints.findIndex((j) => j.name === this.motion.kinematics.jointOf(k).name)}`,
     });
     const moving = names.map((_, k) => k).filter((k) => coordinates.some((q) => q[k] !== coordinates[0][k]));
-    this.plots.replaceChildren();
     const angles = moving.filter((k) => turns[k]).slice(0, 8), ways = moving.filter((k) => !turns[k]).slice(0, 8);
     if (angles.length) this.plot("angles, °", angles.map(line));
     if (ways.length) this.plot("positions, mm", ways.map(line));
