@@ -9,11 +9,10 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
 from pathlib import Path
 
+from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError
 from regularize.mechanism.joint import Joint
 from regularize.words import listed
@@ -54,8 +53,10 @@ class PhysicsEngine:
     @property
     def version(self) -> str | None:
         """The version that is installed, or None."""
+        from importlib.metadata import PackageNotFoundError, version  # where somebody asks
+
         try:
-            return distribution_version(self.distribution)
+            return version(self.distribution)
         except PackageNotFoundError:
             return None
 
@@ -105,3 +106,9 @@ def engine_for(format: str, name: str | None = None) -> PhysicsEngine | None:
         return engines()[name]
     own = [engine for engine in engines().values() if format in engine.formats]
     return next((engine for engine in own if engine.installed), own[0] if own else None)
+
+
+def hold_in(patcher: Patcher, engine: PhysicsEngine | None) -> None:
+    """Let a patcher offer only kinds that an engine holds, if there is one."""
+    if engine is not None:
+        patcher.engine_holds, patcher.closures_first = engine.held, engine.articulated

@@ -20,8 +20,7 @@ from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
-from regularize.repair.engines.table import PhysicsEngine, engine_for
-from regularize.repair.fix.moved import hold_in
+from regularize.repair.engines.table import PhysicsEngine, engine_for, hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written

@@ -25,7 +25,7 @@ from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.engines.table import engine_for
+from regularize.repair.engines.table import engine_for, hold_in
 from regularize.repair.engines.trial import EngineTest, Handed
 from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
@@ -35,7 +35,7 @@ from regularize.repair.fix.changed_files import (
     read_changed,
     unwanted,
 )
-from regularize.repair.fix.moved import hold_in, moved_there, refuse_unheld, stiffest, trial_of
+from regularize.repair.fix.moved import moved_there, refuse_unheld, stiffest, trial_of
 from regularize.repair.fix.plan import FixPlan, plan
 from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps

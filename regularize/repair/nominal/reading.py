@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
 from regularize.lie.arrays import Array, Coordinates
 from regularize.loops.assembly import CLOSED, assemble, largest_error
@@ -271,7 +270,9 @@ def _with_motions(
 def _share(change: Nearest, weights: Array) -> float:
     """Return half of how much larger the moves are than rounding makes them nearly always."""
     size = float(np.sum((change.moves / weights) ** 2))
-    return 0.5 * float(np.sqrt(size / chi2.isf(RARE, max(change.conditions, 1))))
+    from scipy.special import chdtri  # takes longer to load than most mechanisms to read
+
+    return 0.5 * float(np.sqrt(size / chdtri(max(change.conditions, 1), RARE)))
 
 
 def _places(mechanism: Mechanism, edges: tuple[EdgeId, ...], q: Coordinates) -> JointPlaces:
