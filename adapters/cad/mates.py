@@ -5,9 +5,8 @@ Where all freedoms of a mate form a group, the mates together leave the intersec
 groups, and its algebra is the intersection of their algebras. Mates that form no group (a point in
 a plane, a distance, a tangent) stay joints of their own beside the merged one.
 
-Gears, racks and screws relate two *bodies*; a coupling relates joint coordinates. So the joints
-that lead from one body to the other are looked up, and the relation becomes a coupling where it is
-linear in their coordinates at all configurations.
+Gears, racks and screws relate two *bodies*: a relation becomes a coupling where it is linear in the
+coordinates of the joints between them at all configurations.
 """
 
 from __future__ import annotations

@@ -30,13 +30,9 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Return the rotation about the fixed axes X, then Y, then Z, in radians, shape (3, 3)."""
     cr, cp, cy = math.cos(roll), math.cos(pitch), math.cos(yaw)
     sr, sp, sy = math.sin(roll), math.sin(pitch), math.sin(yaw)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+    x = [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr]
+    y = [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr]
+    return np.array([x, y, [-sp, cp * sr, cp * cr]])
 
 
 def rotation_quaternion(x: float, y: float, z: float, w: float) -> Array:

@@ -2,13 +2,7 @@
 
 A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
 coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
-said here: ``regularize.repair.verification`` reads the file back and finds it::
-
-    writing = Writing("SDF", mechanism, etree.Element("sdf", version="1.11"))
-    link = add(writing.root, "link", name="arm")
-    add(link, "mass", 2.5)  # <mass>2.5</mass>
-    writing.lose("has no universal joints: `J` becomes two hinges in a row", "note")
-    return writing.save(path)
+said here: ``regularize.repair.verification`` reads the file back and finds it.
 """
 
 from __future__ import annotations

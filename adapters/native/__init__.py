@@ -61,9 +61,7 @@ SILENT: Mapping[type, tuple[str, ...]] = {
 #: Names of the entries of a coupling's term.
 TERM = ("joint", "freedom", "coefficient")
 #: Entries of a joint that change with its kind.
-ENTRIES = (
-    *("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics"),
-)
+ENTRIES = ("kind", "screws", "T_parent_joint", "T_child_joint", "position", "limits", "dynamics")
 
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:

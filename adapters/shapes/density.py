@@ -14,8 +14,6 @@ from numbers import Real
 import numpy as np
 
 from regularize.adapters.registry import GUESTS
-from regularize.adapters.shapes.meshes import cad_shape, load_mesh
-from regularize.adapters.shapes.solids import EXCHANGE, scaled
 from regularize.errors import MissingExtra, ModelError, ReadError
 from regularize.escape import listed
 from regularize.mechanism.body import Body, Geometry, Inertia
@@ -96,6 +94,8 @@ def with_materials(mechanism: Mechanism) -> Mechanism:
 
 def _with_material(body: Body) -> tuple[Geometry, ...]:
     """Return the colliding or else the visual shapes of a body, if all may have a material."""
+    from regularize.adapters.shapes.solids import EXCHANGE  # with all that shapes take
+
     for colliding in (True, False):
         shapes = tuple(shape for shape in body.geometry if shape.collision is colliding)
         known = (s.density or (s.uri or "").lower().endswith(EXCHANGE) for s in shapes)
@@ -198,6 +198,9 @@ _SOLIDS: dict[str, Callable[..., tuple[float, list[float]]]] = {
 
 def _mesh_inertia(shape: Geometry, density: float | None, path: str | None) -> Inertia | None:
     """Return mass properties of a mesh or a CAD solid; None if open or without a density."""
+    from regularize.adapters.shapes.meshes import cad_shape, load_mesh  # as above
+    from regularize.adapters.shapes.solids import scaled
+
     solid = cad_shape(shape.uri or "", path)
     if solid is not None:
         inertia = solid.inertia(density)

@@ -24,14 +24,11 @@ FULL = read_only(np.eye(6))
 
 
 def span(columns: Array, rtol: float = RTOL) -> Space:
-    """Return an orthonormal basis of the span of columns of order one.
-
-    A direction counts when its singular value exceeds ``rtol`` times the larger of one and the
-    largest singular value.
-    """
+    """Return an orthonormal basis of the span of columns of order one."""
     if columns.shape[1] == 0:
         return ZERO
     u, s, _ = np.linalg.svd(columns, full_matrices=False)
+    # Columns that are all small span nothing.
     return np.asarray(u[:, s > rtol * max(1.0, s[0])])
 
 

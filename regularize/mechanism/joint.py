@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from regularize.errors import ModelError
 from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Direction, Point, Space, Transform, read_only
 from regularize.lie.screw import IDENTITY, adjoint, exp, inverse, log, log_rotation
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint_kinds import GROUP_KINDS, HIGHER_PAIRS, KINDS, joint_screws
@@ -335,6 +335,13 @@ def changed_joint(
     moved = inverse(shift) @ motion(joint, joint.position) @ shift
     near = own_coordinates(f, own, joint.position)
     return replace(changed, position=joint_position(changed, moved, near))
+
+
+def axis_and_point(joint: Joint) -> tuple[Direction, Point]:
+    """Return a joint's axis, or its first slide, and a point there, in the joint's frame."""
+    turning = [column for column in joint.screws.T if np.any(column[3:])]
+    axis, point, _ = screw.axis_of((turning or [joint.screws[:, 0]])[0])
+    return axis, np.zeros(3) if point is None else point
 
 
 def own_coordinates(freedoms: int, own: int | None, value: Coordinates) -> Coordinates:

@@ -239,13 +239,10 @@ def _times(h: Dual) -> Array:
 
 
 def _roots(series: Array, noise: float, most: int) -> Roots | None:
-    """Return the factors of a hinge by its series, or None where there are not so few.
-
-    With x = 1 / t the series is x (q0 + q1 x + ...) / (1 + p1 x + ...), so t^d + p1 t^(d-1) + ...
-    and q0 t^(d-1) + ... are real and imaginary parts of the product of all t - c - i s.
-    """
+    """Return the factors of a hinge by its series, or None where there are not so few."""
     if not np.isfinite(series).all():
         return None
+    # In x = 1 / t it is x (q0 + q1 x + ...) / (1 + p1 x + ...), by the product of t - c - i s.
     for d in range(1, most + 1):
         # Terms of low order tell the most: errors grow from one to the next.
         rows = np.array([series[k - d : k + 1][::-1] for k in range(d, 2 * d + 2)])

@@ -50,13 +50,8 @@ def topological_redundancy(
     rtol: float,
     rng: np.random.Generator,
 ) -> int:
-    """Return the redundancy between loops that comes from the graph and the joint types alone.
-
-    Every screw is moved at random within the motion algebras of the loops that it belongs to. What
-    stays dependent between the loops then, beyond what each loop has by itself, holds for any
-    lengths. Generically such a structure is rigid; where its joints do move nevertheless the
-    redundancy is owed to special dimensions, so only loops of locked joints are counted.
-    """
+    """Return redundancy between loops of locked joints that comes from graph and types alone."""
+    # Generically such a structure is rigid: where joints move, it is owed to special dimensions.
     free = {e for e, own in screws.items() if own.size} - set(locked)
     rigid = [cycle for cycle in cycles if not free & set(cycle.edges)]
     if len(rigid) < 2:
@@ -67,6 +62,7 @@ def topological_redundancy(
         algebra = loop_algebra(screws, cycle, rtol).basis
         for e in cycle.edges:
             algebras[e] = subalgebra.intersection(algebras[e], algebra, rtol)
+    # What stays dependent after random motions within the loops' algebras holds for any lengths.
     columns = {}
     for e in edges:
         twist = algebras[e] @ rng.normal(size=algebras[e].shape[1])

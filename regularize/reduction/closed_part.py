@@ -97,12 +97,7 @@ def close_part(
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
-    """Close all loops of a biconnected block with as few rows as the search finds.
-
-    The dimensions must not add up to less than ``enough``, the rank at generic configurations or
-    more; None takes the first order, that of the short independent loops ``basis``. The loops of
-    joints that are ``still`` are closed first, and what closed loops lock is rigid for the others.
-    """
+    """Close all loops of a biconnected block with as few rows, but no fewer than ``enough``."""
     if cuts is not None:
         return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None

@@ -235,17 +235,12 @@ def without_rows(
     kind: Kind,
     rtol: float,
 ) -> list[Cut]:
-    """Drop up to ``count`` kept rows of chosen cuts that depend on others at a configuration.
-
-    Rows that may not be dropped can be dependent among themselves; then fewer rows are dropped, for
-    none that is independent of the others may go. Thinning looks at the chosen cuts alone: what
-    moving loops say at one configuration they need not say at another. The cuts are those of all
-    chords, in their order; ``kind`` names the attribute of ``Cut`` that receives the rows.
-    """
+    """Drop up to ``count`` kept rows of chosen cuts that depend on others at a configuration."""
     reduced = ReducedLoops(loops, cuts)
     jacobian = reduced.residual_jacobian(loops.state(q))[0] * loops.units
     owner = [(i, k) for i, cut in enumerate(cuts) for k in range(cut.kept + cut.edge.freedoms)]
     free = [r for r, (i, k) in enumerate(owner) if i in chosen and k < cuts[i].kept]
+    # Thinning looks at chosen cuts alone: what moving loops say here they need not say elsewhere.
     stay = set(range(len(jacobian))) - set(free)
     fixed = [r for r in stay if kind == "numerical" or (r < len(owner) and owner[r][0] in chosen)]
     # What the rows that stay anyway say already is projected out before rows are picked.

@@ -62,6 +62,11 @@ class Effort:
     hopeless: float = 3.0
 
 
+#: Longest step, in radians and lengths.
+LARGEST = 0.25
+#: Part of the median below which the machine itself is near a singular configuration, or a
+#: parallelogram nearly flat: descents do not go there.
+FIRM = 0.2
 #: Of a second look, where a first one came near or nothing is proved.
 THOROUGH = Effort(8, 60, 20.0)
 
@@ -122,31 +127,20 @@ class Descent:
         kept, every = (np.asarray(values[:, last]) for values in both)
         return kept, every
 
-    def lowest(
-        self,
-        starts: Coordinates,
-        effort: Effort,
-        *,
-        largest: float = 0.25,
-        firm: float = 0.2,
-        alone: bool = False,
-    ) -> Lowest | None:
-        """Return the lowest place below some closed configurations.
-
-        Steps are no longer than ``largest``, in radians and lengths. None goes where the machine
-        itself is near a singular configuration or a parallelogram nearly flat, below the part
-        ``firm`` of the median; ``alone`` follows the kept rows by themselves, to there. None where
-        all equations are dependent at every start.
-        """
-        look = self._look(starts, alone)
+    def lowest(self, starts: Coordinates, effort: Effort) -> Lowest | None:
+        """Return the lowest place below some closed configurations; None without firm ones."""
+        look = self._look(starts)
         full = look.every > self.machine.tolerances.same
         if not full.any():
             return None
         median, flat = (_median(values[full]) for values in (look.every, look.flat))
-        firmest, flattest = 0.0 if alone else firm * median, firm * flat
+        firmest, flattest = FIRM * median, FIRM * flat
         look.height[(look.every < firmest) | (look.flat < flattest)] = np.inf
-        look = look[self._beginning(look, effort)]
-        sizes = np.full(len(look.q), largest)
+        # Begin at the lowest place, and at those that are the nearest to a zero.
+        away = np.where(np.isfinite(look.height), look.away, np.inf)
+        nearest = np.argsort(away, kind="stable")[: effort.descents]
+        look = look[np.array(sorted({int(np.argmin(look.height)), *nearest.tolist()}))]
+        sizes = np.full(len(look.q), LARGEST)
         going = np.arange(len(look.q))
         for _ in range(effort.steps):
             low = look.height < np.log(EXACT.same)
@@ -155,26 +149,19 @@ class Descent:
             if not len(going):
                 break
             current = look[going]
-            tried, first = self._ahead(current, sizes[going], firmest, flattest, alone)
+            tried, first = self._ahead(current, sizes[going], firmest, flattest)
             best = np.argmin([trial.height for trial in tried], axis=0)
             for k, trial in enumerate(tried):
                 better = (best == k) & (trial.height < current.height)
                 look[going[better]] = trial[np.flatnonzero(better)]
-                sizes[going[better]] = np.minimum(largest, 2.5 * 0.4**k * first[better])
+                sizes[going[better]] = np.minimum(LARGEST, 2.5 * 0.4**k * first[better])
                 sizes[going[(best == k) & ~better]] = 0.06 * first[(best == k) & ~better]
         k = int(np.argmin(look.height))
         kept, every = float(look.kept[k]), float(look.every[k])
         return Lowest(look.q[k], kept / every, every / median)
 
-    @staticmethod
-    def _beginning(look: _Look, effort: Effort) -> Indices:
-        """Return where to begin: the lowest place, and those that are the nearest to a zero."""
-        away = np.where(np.isfinite(look.height), look.away, np.inf)
-        nearest = np.argsort(away, kind="stable")[: effort.descents]
-        return np.array(sorted({int(np.argmin(look.height)), *nearest.tolist()}))
-
     def _ahead(
-        self, look: _Look, largest: Array, firm: float, flat: float, alone: bool
+        self, look: _Look, largest: Array, firm: float, flat: float
     ) -> tuple[list[_Look], Array]:
         """Take three steps of different lengths downhill; return looks there, and the longest."""
         norm = np.linalg.norm(look.slope, axis=1)
@@ -183,7 +170,7 @@ class Descent:
         steps = np.concatenate([longest, 0.4 * longest, 0.16 * longest])
         begin = np.tile(look.q, (3, 1))
         reached = self.machine.step(begin, steps, np.full(len(begin), self.rank))
-        tried = self._look(np.where(reached.good[:, None], reached.q, begin), alone)
+        tried = self._look(np.where(reached.good[:, None], reached.q, begin))
         lost = ~reached.good | (tried.every < firm) | (tried.flat < flat)
         tried.height[lost] = np.inf
         return [tried[part] for part in np.split(np.arange(len(begin)), 3)], first
@@ -198,19 +185,17 @@ class Descent:
         units = self.plain.units[..., None, :]
         return self.rows.residual_jacobian(state) * units, self.plain.jacobian(state) * units
 
-    def _look(self, q: Coordinates, alone: bool) -> _Look:
+    def _look(self, q: Coordinates) -> _Look:
         """Evaluate the logarithmic ratio, its slope and the margins at configurations (N, n)."""
         state, units = self.plain.state(q), self.plain.units
         kept, every = (decomposed(rows) for rows in self._both(state))
         last = self._last(kept[1].shape[1])
         least, other = (np.maximum(s[:, last], TINY) for _, s, _ in (kept, every))
-        height = np.log(least)
+        height = np.log(least) - np.log(other)
         down = slope_of_kept(self.rows, state, kept[0][..., last], kept[2][:, last] * units)
         down /= least[:, None]
-        if not alone:
-            height -= np.log(other)
-            along = slope_of_all(self.plain, state, every[0][..., last], every[2][:, last] * units)
-            down -= along / other[:, None]
+        along = slope_of_all(self.plain, state, every[0][..., last], every[2][:, last] * units)
+        down -= along / other[:, None]
         down *= units
         rows = every[2][:, : self.rank]
         down -= np.einsum("nrk,nr->nk", rows, np.einsum("nrk,nk->nr", rows, down))

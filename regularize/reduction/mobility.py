@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,14 +60,6 @@ def singular_values(
         return np.asarray(np.linalg.svd(jacobian, compute_uv=False))
 
     return in_parts(values, q)
-
-
-def equation_ranks(
-    loops: LoopKinematics, cycles: Sequence[Cycle], rtol: float, q: Coordinates
-) -> Indices:
-    """Return the rank of the closure equations of independent loops at each configuration."""
-    values = singular_values(loops, q, cycles)
-    return np.asarray(np.sum(values > rtol * values[:, :1], axis=1))
 
 
 def clearest(values: Array, rtol: float) -> tuple[int, int]:
@@ -241,15 +232,13 @@ def _meeting(
     tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool, int | None]:
-    """Look for components that meet at a pose where the closure equations have a given rank.
-
-    Return the mobility of the one of highest rank, all branches (none where nothing moves or one
-    component alone is there), whether nothing else meets there, and the order that parts branches
-    which touch.
-    """
+    """Look for components at a pose: the best one, all branches, if these are all, and order."""
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
-    ranks = partial(equation_ranks, loops, cycles, tolerances.rtol)
+    def ranks(q: Coordinates) -> Indices:
+        values = singular_values(loops, q, cycles)
+        return np.asarray(np.sum(values > tolerances.rtol * values[:, :1], axis=1))
+
     pose = BranchPoint(loops, q, rank, tolerances, ranks, rng)
     if pose.single(local.mobility):
         return local, (), True, None
@@ -288,17 +277,13 @@ def local_mobility(
     tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> LocalMobility:
-    """Return the dimension of the set of configurations near a generic one, and its evidence.
-
-    Where the rank stays the same off the closed configurations too, it follows from the theorem of
-    constant rank; where steps in any direction that the equations allow stay closed, from these.
-    Elsewhere some velocities may not be followed by any motion.
-    """
+    """Return the dimension of the set of configurations near a generic one, and its evidence."""
     k = loops.freedoms - rank
     steps = aside(loops.freedoms, rng)
     start = np.repeat(q[None], 3, axis=0)
     if k == 0:
         return _counted(loops, q, k)
+    # A rank that stays the same off the closed configurations: the theorem of constant rank.
     nearby = singular_values(loops, moved(loops, start, steps), cycles)
     if max(decide_rank(s, tolerances.rtol).rank for s in nearby) == rank:
         return _counted(loops, q, k)

@@ -98,7 +98,8 @@ def constraint_of(
         space = unsteady(closed.propagation, cycle.edges, node, edge.index)
         W = subalgebra.complement(spaces.basis(space))
         banned = np.hstack([np.zeros((6, 0)), *(screws[e] for e in over if e not in free)])
-        W = W @ _null_space(W.T @ banned, spaces.rtol)
+        u, s, _ = np.linalg.svd(W.T @ banned)
+        W = W @ u[:, int(np.sum(s > spaces.rtol)) :]
         signs = np.array([cycle.direction(graph, e) for e in free])
         rates = W.T @ np.hstack([np.zeros((6, 0)), *(screws[e] for e in free)]) * signs
         u, s, vt = np.linalg.svd(rates, full_matrices=False)
@@ -141,12 +142,6 @@ def unsteady(
             choices.append(spaces.add(carried, Z) if e == group else carried)
         space = spaces.add(space, min(choices, key=spaces.dimension))
     return space
-
-
-def _null_space(matrix: Array, rtol: float) -> Array:
-    """Return an orthonormal basis of the left null space of a matrix, as columns."""
-    u, s, _ = np.linalg.svd(matrix, full_matrices=True)
-    return np.asarray(u[:, int(np.sum(s > rtol)) :])
 
 
 def _simple(rows: Array) -> Array:

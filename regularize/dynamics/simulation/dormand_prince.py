@@ -1,15 +1,17 @@
 """Steps of the 8(5,3) pair of Dormand and Prince in the compiled kernel.
 
 Coefficients are those of DOP853 (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations
-I, II.5 and II.6). They stand here because SciPy, which has them too, takes longer to load than most
-motions take to compute. The kernel makes whole steps as ``Integrator`` does, of robots whose joint
-forces it knows, and leaves to it what it cannot do: singular configurations.
+I, II.5 and II.6). They are not read from SciPy, which takes longer to load than most motions take
+to compute. The kernel makes whole steps as ``Integrator`` does, of robots whose joint forces it
+knows, and leaves to it what it cannot do: singular configurations.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,88 +27,15 @@ from regularize.dynamics.simulation.prescribed import drive_numbers
 from regularize.dynamics.simulation.recording import Counters, Sample
 from regularize.lie.arrays import Array, Configuration
 
-
-def _rows(width: int, text: str) -> Array:
-    """Return rows of numbers, filled up with zeros, shape (rows, width)."""
-    rows = [np.array(row.split(), dtype=np.float64) for row in text.split(";")]
-    table = np.array([np.pad(row, (0, width - len(row))) for row in rows])
-    table.setflags(write=False)
-    return table
-
-
-#: Weights of the slopes for each stage, shape (12, 12).
-A = _rows(
-    12,
-    """
-     ;
-    0.05260015195876773 ;
-    0.0197250569845379 0.0591751709536137 ;
-    0.02958758547680685 0 0.08876275643042054 ;
-    0.2413651341592667 0 -0.8845494793282861 0.924834003261792 ;
-    0.037037037037037035 0 0 0.17082860872947386 0.12546768756682242 ;
-    0.037109375 0 0 0.17025221101954405 0.06021653898045596 -0.017578125 ;
-    0.03709200011850479 0 0 0.17038392571223998 0.10726203044637328 -0.015319437748624402
-    0.008273789163814023 ;
-    0.6241109587160757 0 0 -3.3608926294469414 -0.868219346841726 27.59209969944671
-    20.154067550477894 -43.48988418106996 ;
-    0.47766253643826434 0 0 -2.4881146199716677 -0.590290826836843 21.230051448181193
-    15.279233632882423 -33.28821096898486 -0.020331201708508627 ;
-    -0.9371424300859873 0 0 5.186372428844064 1.0914373489967295 -8.149787010746927
-    -18.52006565999696 22.739487099350505 2.4936055526796523 -3.0467644718982196 ;
-    2.273310147516538 0 0 -10.53449546673725 -2.0008720582248625 -17.9589318631188
-    27.94888452941996 -2.8589982771350235 -8.87285693353063 12.360567175794303
-    0.6433927460157636
-    """,
-)
-#: Weights for the end of the step, shape (12,).
-B = _rows(
-    12,
-    """
-    0.054293734116568765 0 0 0 0 4.450312892752409 1.8915178993145003 -5.801203960010585
-    0.3111643669578199 -0.1521609496625161 0.20136540080403034 0.04471061572777259
-    """,
-)[0]
+_WEIGHTS = json.loads(Path(__file__).with_name("dop853.json").read_text("utf-8"))
+#: Weights of the slopes for each stage (12, 12), and for further stages (3, 16) and the last terms
+#: (4, 16) of the dense output.
+A, A_EXTRA, D = (np.array(_WEIGHTS[name]) for name in ("stages", "further stages", "last terms"))
+#: Weights for the end of the step, and for its estimate of the error of fifth order, shape (12,).
+(B,), (E5,) = (np.array(_WEIGHTS[name]) for name in ("end", "fifth-order error"))
 #: Third-order estimate of the error, shape (12,).
 E3 = B.copy()
 E3[[0, 8, 11]] -= 0.2440944881889764, 0.7338466882816118, 0.022058823529411766
-#: Fifth-order estimate of the error, shape (12,).
-E5 = _rows(
-    12,
-    """
-    0.01312004499419488 0 0 0 0 -1.2251564463762044 -0.4957589496572502 1.6643771824549864
-    -0.35032884874997366 0.3341791187130175 0.08192320648511571 -0.022355307863886294
-    """,
-)[0]
-#: Weights for the further stages of the dense output, shape (3, 16).
-A_EXTRA = _rows(
-    16,
-    """
-    0.056167502283047954 0 0 0 0 0 0.25350021021662483 -0.2462390374708025 -0.12419142326381637
-    0.15329179827876568 0.00820105229563469 0.007567897660545699 -0.008298 ;
-    0.03183464816350214 0 0 0 0 0.028300909672366776 0.053541988307438566 -0.05492374857139099 0
-    0 -0.00010834732869724932 0.0003825710908356584 -0.00034046500868740456 0.1413124436746325 ;
-    -0.42889630158379194 0 0 0 0 -4.697621415361164 7.683421196062599 4.06898981839711
-    0.3567271874552811 0 0 0 -0.0013990241651590145 2.9475147891527724 -9.15095847217987
-    """,
-)
-#: Weights for the last terms of the dense output, shape (4, 16).
-D = _rows(
-    16,
-    """
-    -8.428938276109013 0 0 0 0 0.5667149535193777 -3.0689499459498917 2.38466765651207
-    2.117034582445028 -0.871391583777973 2.2404374302607883 0.6315787787694688
-    -0.08899033645133331 18.148505520854727 -9.194632392478356 -4.436036387594894 ;
-    10.427508642579134 0 0 0 0 242.28349177525817 165.20045171727028 -374.5467547226902
-    -22.113666853125306 7.733432668472264 -30.674084731089398 -9.332130526430229
-    15.697238121770845 -31.139403219565178 -9.35292435884448 35.81684148639408 ;
-    19.985053242002433 0 0 0 0 -387.0373087493518 -189.17813819516758 527.8081592054236
-    -11.57390253995963 6.8812326946963 -1.0006050966910838 0.7777137798053443 -2.778205752353508
-    -60.19669523126412 84.32040550667716 11.99229113618279 ;
-    -25.69393346270375 0 0 0 0 -154.18974869023643 -231.5293791760455 357.6391179106141
-    93.40532418362432 -37.45832313645163 104.0996495089623 29.8402934266605 -43.53345659001114
-    96.32455395918828 -39.17726167561544 -149.72683625798564
-    """,
-)
 
 #: Fraction of the usual step below which a singular configuration is suspected ahead.
 LEAP = 0.02

@@ -37,7 +37,7 @@ from regularize.dynamics.step.multibody import (
     unknowns_of,
     way_up,
 )
-from regularize.dynamics.step.pattern import Pattern, least_degree, sampled_pivots
+from regularize.dynamics.step.pattern import Pattern, least_degree, neighbours, sampled_pivots
 from regularize.dynamics.step.posing import freedoms, random_pose
 from regularize.lie.arrays import Array
 
@@ -231,18 +231,8 @@ def _graph(
     tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row]
 ) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
     """Return neighbours of the unknowns of a cluster, and the columns of its rows."""
-    adjacent: dict[int, set[int]] = {}
-    for i, k in _pairs(tree, cluster):
-        adjacent.setdefault(i, set()).add(k)
-        adjacent.setdefault(k, set()).add(i)
-    for k, near in adjacent.items():
-        near.discard(k)
-    waiting = {-1 - i: set(rows[i].columns) for i in cluster.rows}
-    for row, columns in waiting.items():
-        adjacent[row] = set(columns)
-        for k in columns:
-            adjacent[k].add(row)
-    return adjacent, waiting
+    on_rows = ((k, -1 - r) for r in cluster.rows for k in rows[r].columns)
+    return neighbours([*_pairs(tree, cluster), *on_rows], unknowns_of(tree, cluster))
 
 
 def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str, Any] | None:

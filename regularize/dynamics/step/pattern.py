@@ -162,6 +162,18 @@ class Pattern:
         return result
 
 
+def neighbours(
+    entries: Iterable[tuple[int, int]], unknowns: Iterable[int]
+) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+    """Return the neighbours of every unknown, and the columns that each row waits for."""
+    adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
+    for one, two in entries:
+        if one != two:
+            adjacent[one].add(two)
+            adjacent[two].add(one)
+    return adjacent, {x: {y for y in near if y >= 0} for x, near in adjacent.items() if x < 0}
+
+
 def least_degree(
     adjacent: dict[int, set[int]], waiting: dict[int, set[int]], pivots: SampledPivots | None = None
 ) -> dict[int, set[int]]:

@@ -77,16 +77,12 @@ def random_pose(tree: MultibodyTree) -> Posed:
         )
         T = poses[link.parent] @ link.placement @ screw.exp(columns_of_link @ value)
         poses.append(T)
-        to_link = _adjoint_to(T)
+        to_link = screw.adjoint(screw.inverse(T))
         inertias.append(to_link.T @ link.inertia @ to_link)
     columns = columns_of(tree.links, poses)
-    rows = (x.covectors @ _adjoint_to(poses[x.first] @ x.row_frame) for x in tree.loops)
+    frames = ((x, poses[x.first] @ x.row_frame) for x in tree.loops)
+    rows = (x.covectors @ screw.adjoint(screw.inverse(T)) for x, T in frames)
     return Posed(np.array(inertias), columns, tuple(rows))
-
-
-def _adjoint_to(T: Array) -> Array:
-    """Return the map of twists from the ground to a frame."""
-    return np.asarray(screw.adjoint(screw.inverse(T)))
 
 
 #: Freedoms of links with several coordinates, in their own frames.

@@ -20,6 +20,7 @@ from regularize.dynamics.step.multibody import (
     clusters_of,
     frame_about,
     rows_of,
+    way_up,
 )
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
@@ -211,8 +212,8 @@ class PlacedLinks:
         tables, loop = self.tables, self.tables.tree.loops[i]
         x, rows = self.point(loop.first, tables.row_point[i]), self.covectors(i)
         result: dict[int, Vector] = {}
-        chains = (set(_chain(tables, loop.second)), set(_chain(tables, loop.first)))
-        for chain, other_chain, sign in ((chains[0], chains[1], 1.0), (chains[1], chains[0], -1.0)):
+        second, first = (set(way_up(tables.tree, b, 0)) for b in (loop.second, loop.first))
+        for chain, other_chain, sign in ((second, first, 1.0), (first, second, -1.0)):
             for b in sorted(chain - other_chain):
                 for k in range(tables.column[b], tables.column[b + 1]):
                     S = self.motion[k]
@@ -284,15 +285,6 @@ def _derivative(tables: TracedTree, curve: Curve, x: Number, order: int) -> Numb
 def _moves(a: Sequence[Number]) -> bool:
     """Return whether a vector is not always zero."""
     return not all(x.constant == 0.0 for x in a)
-
-
-def _chain(tables: TracedTree, b: int) -> list[int]:
-    """Return a link and all links that carry it, without the ground."""
-    chain = []
-    while b:
-        chain.append(b)
-        b = tables.parent[b]
-    return chain
 
 
 def _turns_about_z(R: Array) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regularize.dynamics.step.multibody import Cluster, unknowns_of
-from regularize.dynamics.step.pattern import SampledPivots, least_degree
+from regularize.dynamics.step.pattern import SampledPivots, least_degree, neighbours
 from regularize.dynamics.tape.kinematics import PlacedLinks
 from regularize.dynamics.tape.program import Number, Recording
 from regularize.dynamics.tape.vectors import (
@@ -46,22 +46,6 @@ def _work(structs: Mapping[int, set[int]]) -> int:
     return sum(len(near) * (len(near) + 5) // 2 for near in structs.values())
 
 
-def _graph(
-    entries: Entries, unknowns: Sequence[int]
-) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Return the neighbours of every unknown, and the columns that each row waits for."""
-    adjacent: dict[int, set[int]] = {x: set() for x in unknowns}
-    waiting: dict[int, set[int]] = {x: set() for x in unknowns if x < 0}
-    for one, two in entries:
-        if one != two:
-            adjacent[one].add(two)
-            adjacent[two].add(one)
-            for row, column in ((one, two), (two, one)):
-                if row < 0 <= column:
-                    waiting[row].add(column)
-    return adjacent, waiting
-
-
 def order_of(
     entries: Entries, unknowns: Sequence[int], *, saving: float = 0.8, clear: float = 1e-3
 ) -> dict[int, list[int]]:
@@ -70,14 +54,14 @@ def order_of(
     Rows come before some of their columns where that leaves at most the part ``saving`` of the
     work, and their pivots at the sample are at least the part ``clear`` of the largest.
     """
-    structs = least_degree(*_graph(entries, unknowns))
+    structs = least_degree(*neighbours(entries, unknowns))
     places = {x: i for i, x in enumerate(unknowns)}
     if any(x < 0 for x in unknowns):
         values = np.zeros((len(places), len(places)))
         for (one, two), entry in entries.items():
             values[places[one], places[two]] = values[places[two], places[one]] = entry.value
         pivots = SampledPivots(values, places)
-        sooner = least_degree(*_graph(entries, unknowns), pivots)
+        sooner = least_degree(*neighbours(entries, unknowns), pivots)
         if pivots.clearness > clear and _work(sooner) <= saving * _work(structs):
             structs = sooner
     rank = {x: k for k, x in enumerate(structs)}

@@ -31,7 +31,6 @@ import numpy as np
 
 from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.constraints import close_loops
-from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.tree_states import Split, require_mass
 from regularize.dynamics.simulation.loads import Loads
 from regularize.dynamics.simulation.recording import Counters, Sample, record, simulation_of
@@ -44,15 +43,7 @@ from regularize.guests.contact.step_constraints import (
     Surroundings,
     TouchingPoints,
 )
-from regularize.lie.arrays import (
-    Array,
-    Configuration,
-    Coordinates,
-    Jacobian,
-    MassMatrix,
-    Velocity,
-    read_only,
-)
+from regularize.lie.arrays import Array, Configuration, Coordinates, Velocity, read_only
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.tolerances import EXACT, ROUNDING
 
@@ -195,7 +186,10 @@ class SteppedEngine:
         outside, rates = stops.applied(self.loads, time, q, v), stops.rates(q)
         terms, joints = robot.states.terms(q, v), robot.passive.joints
         within = rates.T * (h * joints.damping + h**2 * joints.stiffness)
-        root = inverse_root(robot, terms.M + within @ rates, terms.jacobian)
+        # R.T @ R maps impulses to velocities of the closed robot, R of shape (f, nv).
+        free = Split.of(terms.jacobian, robot.rank).free
+        M = free.T @ (terms.M + within @ rates) @ free
+        root = np.linalg.solve(np.linalg.cholesky(M), free.T)
         forces = outside - terms.needed
         if joints.stores:
             forces = forces + rates.T @ joints.springs(x)
@@ -283,12 +277,6 @@ class SteppedEngine:
         if kinetic <= allowed:
             return v, kinetic + stored, 0.0
         return v * np.sqrt(allowed / kinetic), allowed + stored, kinetic - allowed
-
-
-def inverse_root(robot: Robot, M: MassMatrix, jacobian: Jacobian) -> Array:
-    """Return R of shape (f, nv): R.T @ R maps impulses to velocities of the closed robot."""
-    free = Split.of(jacobian, robot.rank).free
-    return np.linalg.solve(np.linalg.cholesky(free.T @ M @ free), free.T)
 
 
 #: Errors of velocities and impulses, in parts of the largest velocity without impulses, that are

@@ -33,17 +33,14 @@ def between(lower: Array, upper: Array, fraction: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BoxTree:
-    """A bisection tree that tells which box of a workspace of s inputs a point lies in.
-
-    A child that is not negative is an inner node, which halves its box; the child -1 - i is box i,
-    and i equal to the number of boxes stands for what was left out.
-    """
+    """A bisection tree that tells which box of a workspace of s inputs a point lies in."""
 
     lower: Array  # bounds of the workspace, shape (s,)
     upper: Array
     root: int  # the topmost child
     axis: Integers  # direction in which each inner node is halved
     threshold: Array  # where; points there belong to the upper half
+    #: Inner nodes from 0 on; -1 - i is box i, and i equal to their number what was left out.
     children: Integers  # lower and upper half of each inner node, shape (nodes, 2)
     center: Array  # centres of the boxes, shape (boxes, s)
     half: Array  # half of their widths, shape (boxes, s)
@@ -185,16 +182,12 @@ def in_inputs(weights: Array, half: Array) -> Array:
 
 
 def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Array:
-    """Estimate the relative error of every box by direction, shape (L, s), without new samples.
-
-    Third derivatives are the differences of second derivatives between neighbouring boxes; a box
-    without a neighbour has an infinite error. What the least squares show of mixed terms is added
-    to the largest direction.
-    """
+    """Estimate the relative error of every box by direction, shape (L, s), without new samples."""
     L, s = tree.center.shape
     squares = [1 + s + int(i) for i in np.flatnonzero(np.equal(*pairs(s)))]
     center_value = values[:, 0]
     result = np.zeros((L, s))
+    # Third derivatives are differences of second ones between neighbours: without any, infinite.
     for d in range(s):
         curvature = weights[:, squares[d]] / tree.half[:, [d]] ** 2
         alone = np.ones(L, dtype=bool)
@@ -213,6 +206,7 @@ def estimate(tree: BoxTree, weights: Array, values: Array, scale: Scale) -> Arra
             result[:, d] = np.maximum(result[:, d], np.where(known, relative.max(axis=1), 0.0))
             alone &= ~known
         result[alone, d] = np.inf
+    # What the least squares show of mixed terms is added to the largest direction.
     missed = values - _matrices(s)[0] @ weights
     mixed = scale.relative(missed, center_value[:, None], s).max(axis=(1, 2))
     result[np.arange(L), np.argmax(result, axis=1)] += mixed

@@ -301,13 +301,7 @@ def followed(
     shape: tuple[int, ...],
     leads: Callable[[Coordinates], Mask] | None = None,
 ) -> Coordinates:
-    """Continue the stored configuration to all points of a grid; NaN where none is reached.
-
-    Each point that is reached leads on to its neighbours, so that all is found that can be reached
-    along the lines of the grid without passing a singularity. The inputs x, whose columns are
-    given, have the shape (N, inputs); the last axis of the grid runs fastest. ``leads`` says which
-    configurations lead on, by default all.
-    """
+    """Continue the stored configuration to a grid's points (N, inputs), the last axis fastest."""
     loops = sized_loops(graph, graph.position)
     start = project(loops, graph.position[None], steps=30).q
     along, units = Continuation(loops), loops.units[list(columns)]
@@ -318,6 +312,7 @@ def followed(
         return q
     q[nearest] = first.q[0]
     front = np.array([nearest])
+    # Points lead on to their neighbours: all is found that no singularity cuts off on the lines.
     while len(front):
         places = np.array(np.unravel_index(front, shape))
         pairs = []

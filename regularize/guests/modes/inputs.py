@@ -34,11 +34,7 @@ class Inputs:
     joints: tuple[str, ...]  # what each was asked for by: its own name, or that of a whole joint
 
     def values(self, values: ArrayLike | Mapping[str, ArrayLike], what: str = "values") -> Array:
-        """Check values and return them as an array of shape (..., inputs).
-
-        They are such an array; for one input also of shape (...); or one array per input, by name,
-        and of shape (..., k) for a joint with k freedoms. ``what`` names them in messages.
-        """
+        """Check values, an array (..., inputs) or one per name; return an array (..., inputs)."""
         if isinstance(values, Mapping):
             return self._by_name(values, what)
         x = numbers(values, what)

@@ -80,11 +80,6 @@ class Driver:
         """Return the position of the driven coordinate among all of the mechanism."""
         return int(self.loops.columns[self.driver])
 
-    @property
-    def others(self) -> tuple[int, ...]:
-        """Return the positions of the held coordinates among all of the mechanism."""
-        return tuple(int(self.loops.columns[i]) for i in self.held)
-
     def run(self, reduction: Reduction, frames: int = FRAMES) -> DrivenMotion | None:
         """Follow the motion both ways from the assembled configuration, or once around."""
         columns = self.loops.columns

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import PurePath
@@ -51,6 +51,7 @@ def render(
     runs = f'(function () {{\n"use strict";\n{inside}}})();'
     name, counts = view.headline(report)
     level, sentence = view.verdict(report)
+    maps = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
     body = [
         f"<header><h1>{escape(PurePath(name).name)}</h1>",
         f'<p class="meta">{escape(name)} · {escape(counts)}</p>',
@@ -62,7 +63,7 @@ def render(
         _figure(report, drawing),
         '</div><main id="report-rows">',
         *report_rows(report, drawing, references),
-        *_maps(report),
+        *(["<h2>From motors to joints</h2>", *maps] if maps else ()),
         "</main></div>",
         footer(report),
         f'<script type="application/json" id="report">{_json(report.as_dict())}</script>',
@@ -80,12 +81,6 @@ def _sent(report: Report, text: str) -> str:
         if len(folder) > 1:
             text = text.replace(displayed(folder) + os.sep, "")
     return text
-
-
-def _maps(report: Report) -> Iterator[str]:
-    """Yield pictures of the maps from motors to joints, if that guest is installed."""
-    figures = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
-    yield from ["<h2>From motors to joints</h2>", *figures] if figures else ()
 
 
 def frame(report: Report, *, height: int = 720, trajectory: PlayedMotion | None = None) -> str:

@@ -22,6 +22,9 @@ from regularize.guests.page.picture import Painter, saved
 from regularize.lie.arrays import Array
 from regularize.reduction.reduce import Reduction
 
+#: Frames of a film of a given motion.
+MOST_FRAMES = 500
+
 
 def movie(
     report: Report,
@@ -42,8 +45,10 @@ def movie(
         rate, way = 20, swing(report.reduction, frames)
         pushes: list[Array | None] = [None] * len(way)
     else:
-        rate, times = 25, _times(trajectory, 25)
-        way = np.array([np.interp(times, trajectory.time, q) for q in trajectory.coordinates.T]).T
+        rate, time = 25, trajectory.time
+        count = min(MOST_FRAMES, max(2, int((time[-1] - time[0]) * rate)))
+        times = np.linspace(time[0], time[-1], count)
+        way = np.array([np.interp(times, time, q) for q in trajectory.coordinates.T]).T
         pushes = [trajectory.pushes(t) for t in times]
     painter = Painter(draw(report, meshes=meshes), within=way[:: max(1, len(way) // 12)])
     figures = (painter.paint(q, pushes=push) for q, push in zip(way, pushes, strict=True))
@@ -66,12 +71,6 @@ def swing(reduction: Reduction, frames: int) -> Array:
         picked = 0.5 * (count - 1) * (1 - np.cos(phase + 2 * np.pi * np.arange(frames) / frames))
     rows = np.minimum(np.round(picked).astype(int), count - 1)
     return np.asarray(motion.q[rows])
-
-
-def _times(trajectory: PlayedMotion, rate: int, most: int = 500) -> Array:
-    """Return equally spaced times for the frames of a film, shape (frames,)."""
-    time = trajectory.time
-    return np.linspace(time[0], time[-1], min(most, max(2, int((time[-1] - time[0]) * rate))))
 
 
 def _ffmpeg(path: Path) -> str:

@@ -183,7 +183,7 @@ def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
         path = None if motion is None else _plain(motion.q)
     return {
         "column": driver.column,
-        "held": list(driver.others),
+        "held": [int(driver.loops.columns[i]) for i in driver.held],
         "branch": driver.branch,
         "path": path,
     }

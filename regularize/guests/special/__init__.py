@@ -22,7 +22,7 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ from regularize.reduction.block import Block
 
 #: Bricard's loops with a symmetry: pairs of hinges that it maps on each other, hinges that it maps
 #: on themselves, and its sign: 1 of a half turn, -1 of a reflection.
-SYMMETRIES: tuple[tuple[str, Sequence[tuple[int, int]], Sequence[int], int], ...] = (
+Symmetry: TypeAlias = tuple[str, Sequence[tuple[int, int]], Sequence[int], int]
+SYMMETRIES: tuple[Symmetry, ...] = (
     ("line-symmetric Bricard", ((0, 3), (1, 4), (2, 5)), (), 1),
     ("plane-symmetric Bricard", ((1, 5), (2, 4)), (0, 3), -1),
     ("plane-symmetric Bricard", ((2, 0), (3, 5)), (1, 4), -1),
@@ -53,24 +54,20 @@ def symmetric(
     axes: Sequence[Array], within: float, rounding: float
 ) -> Iterator[tuple[str, list[Dual]]]:
     """Yield kinds of Bricard's loops that a loop of six may be, with exact axes."""
-    for name, pairs, inside, sign in SYMMETRIES:
-        lines = _mapped(axes, pairs, inside, sign, within, rounding)
+    for symmetry in SYMMETRIES:
+        lines = _mapped(axes, symmetry, within, rounding)
         if lines is not None:
-            yield name, lines
+            yield symmetry[0], lines
     lines = _trihedral(axes, within, rounding)
     if lines is not None:
         yield "trihedral Bricard", lines
 
 
 def _mapped(
-    axes: Sequence[Array],
-    pairs: Sequence[tuple[int, int]],
-    inside: Sequence[int],
-    sign: int,
-    within: float,
-    rounding: float,
+    axes: Sequence[Array], symmetry: Symmetry, within: float, rounding: float
 ) -> list[Dual] | None:
     """Return exact axes that a half turn (1) or reflection (-1) maps on each other; else None."""
+    _, pairs, inside, sign = symmetry
     directions = np.array([axis[3:] for axis in axes])
     points = np.array([np.cross(axis[3:], axis[:3]) for axis in axes])
     for senses in product((1.0, -1.0), repeat=len(pairs)):
@@ -87,19 +84,15 @@ def _mapped(
         off = [np.abs(cross(directions[j], R @ directions[i])).max() for i, j in both]
         off += [np.abs(rows @ t - np.concatenate(right)).max()]
         if max(off) <= within:
-            return _exactly_mapped(axes, (n, t), pairs, inside, sign, rounding)
+            return _exactly_mapped(axes, (n, t), symmetry, rounding)
     return None
 
 
 def _exactly_mapped(
-    axes: Sequence[Array],
-    map_: tuple[Array, Array],
-    pairs: Sequence[tuple[int, int]],
-    inside: Sequence[int],
-    sign: int,
-    rounding: float,
+    axes: Sequence[Array], map_: tuple[Array, Array], symmetry: Symmetry, rounding: float
 ) -> list[Dual]:
     """Choose a rational map (n, t) near a given one, and exact axes that it maps."""
+    _, pairs, inside, sign = symmetry
     n = exact_vector(map_[0] / np.abs(map_[0]).max(), rounding)
     size = n @ n
     t = exact_vector(map_[1], rounding)

@@ -13,7 +13,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Mechanism
-from regularize.repair.engines.in_mujoco import TILTED
+from regularize.repair.engines.in_mujoco import SMALL, TILTED
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
 
 STEP = 1e-3  # seconds
@@ -21,7 +21,7 @@ STEP = 1e-3  # seconds
 HELD = {"spherical": slice(3, 6), "fixed": slice(0, 6)}
 
 
-def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
+def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
     """Move a file in Drake; ``drive`` is alone, motors, or tilted."""
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import DiscreteContactApproximation, MultibodyPlant
@@ -79,10 +79,7 @@ def _rank(plant: Any, context: Any, mechanism: Mechanism) -> int:
     world, rows = plant.world_frame(), [np.zeros((0, plant.num_velocities()))]
     for joint in closures:
         sides = []
-        for name, T in (
-            (joint.parent, joint.T_parent_joint),
-            (joint.child, joint.T_child_joint),
-        ):
+        for name, T in ((joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)):
             ground = name == mechanism.ground and not plant.HasBodyNamed(name)
             frame = world if ground else plant.GetBodyByName(name).body_frame()
             sides.append(
@@ -95,5 +92,4 @@ def _rank(plant: Any, context: Any, mechanism: Mechanism) -> int:
             pose = plant.CalcRelativeTransform(context, world, frame).rotation().matrix()
             across = np.linalg.svd(pose @ joint.T_child_joint[:3, :3] @ joint.screws[3:])[0][:, 1:]
             rows[-1] = np.vstack([across.T @ rows[-1][:3], rows[-1][3:]])
-    sizes = np.linalg.svd(np.vstack(rows), compute_uv=False)
-    return int(np.sum(sizes > 1e-4 * sizes.max(initial=0.0))) if len(closures) else 0
+    return int(np.linalg.matrix_rank(np.vstack(rows), rtol=SMALL))

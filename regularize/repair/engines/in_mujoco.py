@@ -31,20 +31,16 @@ def compiled(source: Any) -> Any:
 
     with collected():
         try:
-            return (
-                mujoco.MjModel.from_xml_path(str(source))
-                if isinstance(source, str)
-                else (source.compile())
-            )
+            if isinstance(source, str):
+                return mujoco.MjModel.from_xml_path(source)
+            return source.compile()
         except (ValueError, mujoco.FatalError) as error:
             if isinstance(source, str) and "plugin" in str(error):
                 return loaded(source).compile()
             raise UnsupportedExport(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
 
 
-def record(
-    source: Any, drive: str, strength: float = 1.0, seconds: float = DURATION
-) -> EngineMotion:
+def record(source: Any, drive: str, strength: float, seconds: float = DURATION) -> EngineMotion:
     """Move a model of MuJoCo; ``drive`` is alone, motors, or tilted."""
     model = compiled(source)
     names = [model.body(i).name or f"body_{i}" for i in range(model.nbody)]
@@ -104,11 +100,12 @@ def _efforts(model: Any) -> Callable[[float], Array]:
     low = np.where(limited, model.actuator_ctrlrange[:, 0], -free)
     high = np.where(limited, model.actuator_ctrlrange[:, 1], free)
     start = np.clip(np.zeros(model.nu), low, high)
-    phases = np.arange(model.nu)
-    return lambda phase: (
-        start
-        + np.where(np.sin(phase + phases) > 0.0, high - start, start - low) * np.sin(phase + phases)
-    )
+
+    def controls(phase: float) -> Array:
+        waves = np.sin(phase + np.arange(model.nu))
+        return np.asarray(start + np.where(waves > 0.0, high - start, start - low) * waves)
+
+    return controls
 
 
 def _gains(model: Any) -> dict[str, tuple[float, float]]:
@@ -142,8 +139,7 @@ def freedoms(model: Any, data: Any) -> int:
                 break
             best = min(best, size)
             mujoco.mj_integratePos(model, data.qpos, change, 1.0)
-    sizes = np.linalg.svd(rows, compute_uv=False) if len(rows) else np.zeros(0)
-    return int(model.nv - np.sum(sizes > SMALL * sizes.max(initial=0.0)))
+    return int(model.nv - np.linalg.matrix_rank(rows, rtol=SMALL))
 
 
 def _equations(model: Any, data: Any) -> tuple[Array, Array]:

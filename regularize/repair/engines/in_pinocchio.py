@@ -25,7 +25,7 @@ RATE, DIFFERENCE = 100.0, 1e-6
 INDEPENDENT = 1e-11
 
 
-def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> EngineMotion:
+def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
     """Move a URDF file in Pinocchio; ``drive`` is alone, motors, or tilted."""
     import pinocchio as pin
 
@@ -66,8 +66,7 @@ def record(source: str, mechanism: Mechanism, drive: str, strength: float) -> En
             q = pin.integrate(model, q, -np.linalg.lstsq(rows, gap, rcond=SMALL)[0])
         except np.linalg.LinAlgError:
             q[:] = np.nan
-    sizes = np.linalg.svd(_rows(model, data, loops, q)[0], compute_uv=False)
-    rank = int(np.sum(sizes > SMALL * sizes.max(initial=0.0)))
+    rank = int(np.linalg.matrix_rank(_rows(model, data, loops, q)[0], rtol=SMALL))
     poses = np.array(frames)
     paths = {name: poses[:, i] for i, name in enumerate(bodies)}
     return EngineMotion(model.nv - rank, len(motors), {}, {}, paths)
@@ -140,8 +139,7 @@ class _Closure:
             jacobian = pin.getJointJacobian(model, data, i, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
             arm = pin.skew(second.translation - data.oMi[i].translation)
             sides.append(np.vstack([jacobian[:3] - arm @ jacobian[3:], jacobian[3:]]))
-        between = sides[1] - sides[0]
-        between = np.vstack([to_parent @ between[:3], to_parent @ between[3:]])
+        between = np.kron(np.eye(2), to_parent) @ (sides[1] - sides[0])
         apart = to_parent @ (second.translation - first.translation)
         turned = pin.log3(to_parent @ second.rotation)
         return self.held.T @ between, self.held.T @ np.concatenate([apart, turned])

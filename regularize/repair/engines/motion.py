@@ -51,19 +51,14 @@ class EngineMotion:
         ways = (p[:, :3, 3] - p[0, :3, 3] for p in self.poses.values())
         return max((float(np.linalg.norm(way, axis=1).max()) for way in ways), default=0.0)
 
-    def gaps(self, size: float) -> dict[str, float]:
-        """Return the largest gap of each closure, in metres; of welds angles count by the size."""
-        found, mechanism = {}, self.mechanism
+    def gap(self, size: float) -> float:
+        """Return the largest gap of all closures, in metres; of welds angles count by the size."""
+        largest, mechanism = 0.0, self.mechanism
         if mechanism is None:
-            return {}
+            return largest
         for joint in (joint for joint in mechanism.joints if joint.closure):
-            sides = [
-                self._pose(body, mechanism) @ T
-                for body, T in (
-                    (joint.parent, joint.T_parent_joint),
-                    (joint.child, joint.T_child_joint),
-                )
-            ]
+            ends = (joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)
+            sides = [self._pose(body, mechanism) @ T for body, T in ends]
             between = np.array([inverse(a) @ b for a, b in zip(*sides, strict=True)])
             slides = joint.screws[:3, ~joint.screws[3:].any(axis=0)]
             basis = np.linalg.qr(slides)[0] if slides.size else np.zeros((3, 0))
@@ -72,8 +67,8 @@ class EngineMotion:
             if joint.kind == "fixed":
                 turned = [np.linalg.norm(log_rotation(T[:3, :3])) for T in between]
                 gap = np.maximum(gap, size * np.array(turned))
-            found[joint.name] = float(gap.max())
-        return found
+            largest = max(largest, float(gap.max()))
+        return largest
 
     def _pose(self, body: str, mechanism: Mechanism) -> Array:
         """Return the poses of a body; the ground stands still without a body of its own."""

@@ -12,7 +12,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError
 from regularize.mechanism.joint import Joint
 from regularize.words import listed
@@ -53,11 +52,11 @@ class PhysicsEngine:
     @property
     def version(self) -> str | None:
         """The version that is installed, or None."""
-        from importlib.metadata import PackageNotFoundError, version  # where somebody asks
+        from importlib import metadata  # slow to load, and for engines alone
 
         try:
-            return version(self.distribution)
-        except PackageNotFoundError:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
             return None
 
     def held(self, joint: Joint, kinds: Collection[str]) -> tuple[str, ...]:
@@ -106,9 +105,3 @@ def engine_for(format: str, name: str | None = None) -> PhysicsEngine | None:
         return engines()[name]
     own = [engine for engine in engines().values() if format in engine.formats]
     return next((engine for engine in own if engine.installed), own[0] if own else None)
-
-
-def hold_in(patcher: Patcher, engine: PhysicsEngine | None) -> None:
-    """Let a patcher offer only kinds that an engine holds, if there is one."""
-    if engine is not None:
-        patcher.engine_holds, patcher.closures_first = engine.held, engine.articulated

@@ -78,24 +78,22 @@ class MotionTrial:
     def __init__(self, engine: PhysicsEngine, before: Handed) -> None:
         self.engine, self.before = engine, before
         self.size = ReferencePose(before.mechanism).size
-        self.reason = "" if engine.installed else "not installed"
+        self.reason = "it does not move there" if engine.installed else "not installed"
         self.drive, self.recorded = DRIVES[-1], None
-        if not self.reason:
-            self.reason = "it does not move there"
-            for drive in DRIVES:
-                if drive[0] == "motors" and self.recorded and not self.recorded.motors:
-                    continue
-                try:
-                    recorded = self._record(before, drive)
-                except RegularizeError as error:
-                    self.reason = str(error)
-                    if drive[0] == "alone":
-                        break
-                    continue
-                self.drive, self.recorded, self.reason = drive, recorded, ""
-                torn = drive[0] == "motors" and self.largest_gap > TORN * self.size
-                if not torn and recorded.travel() > STILL * self.size:
+        for drive in DRIVES if engine.installed else ():
+            if drive[0] == "motors" and self.recorded and not self.recorded.motors:
+                continue
+            try:
+                recorded = self._record(before, drive)
+            except RegularizeError as error:
+                self.reason = str(error)
+                if drive[0] == "alone":
                     break
+                continue
+            self.drive, self.recorded, self.reason = drive, recorded, ""
+            torn = drive[0] == "motors" and self.largest_gap > TORN * self.size
+            if not torn and recorded.travel() > STILL * self.size:
+                break
 
     def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
         """Hand a model to the engine and move it."""
@@ -106,13 +104,12 @@ class MotionTrial:
     @property
     def largest_gap(self) -> float:
         """The largest gap of the first model's closures, in metres."""
-        found = {} if self.recorded is None else self.recorded.gaps(self.size)
-        return max(found.values(), default=0.0)
+        return 0.0 if self.recorded is None else self.recorded.gap(self.size)
 
     def gap(self, after: Handed, *more: float) -> tuple[float, EngineMotion]:
         """Return the largest gap of a changed model's closures, in metres, and its recording."""
         recorded = self._record(after, (*self.drive, *more))
-        return max(recorded.gaps(self.size).values(), default=0.0), recorded
+        return recorded.gap(self.size), recorded
 
     def soft_gap(self, model: Handed) -> float | None:
         """Return the largest gap of MuJoCo's soft closures in a longer motion; None: unstable."""
@@ -165,22 +162,20 @@ def moved_alone(
     trial = MotionTrial(engine, Handed(written, str(path)))
     recorded, title = trial.recorded, f"{engine.title} {engine.version}"
     if recorded is None:
-        message = f"not moved in {engine.title}: {trial.reason}"
-        return Diagnostic("REG348", "note", message)
+        return Diagnostic("REG348", "note", f"not moved in {engine.title}: {trial.reason}")
     wrong, motors = [], {each.motor or each.name for each in mechanism.actuators}
     sure = reduction.assembly.closed and reduction.finite_mobility == reduction.mobility
     if sure and recorded.freedoms != reduction.mobility:
         wrong.append(f"{recorded.freedoms} freedoms in place of {reduction.mobility}")
-    if len(motors) < recorded.motors > sum(bool(joint.actuated) for joint in mechanism.joints):
+    most = max(len(motors), sum(bool(joint.actuated) for joint in mechanism.joints))
+    if not len(motors) <= recorded.motors <= most:
         wrong.append(f"{recorded.motors} motors in place of {len(motors)}")
-    if recorded.motors < len(motors):
-        wrong.append(f"{recorded.motors} motors in place of {len(motors)}")
+    gap = f"loops open by {1e3 * trial.largest_gap:.3g} mm"
     if trial.largest_gap > OPEN * trial.size:
-        wrong.append(f"loops open by {1e3 * trial.largest_gap:.3g} mm")
+        wrong.append(gap)
     if wrong:
         raise UnsupportedExport(f"in {title}: {'; '.join(wrong)}")
-    message = f"moved in {title}: {recorded.freedoms} freedoms, {recorded.motors} motors; loops "
-    message += f"open by {1e3 * trial.largest_gap:.3g} mm"
+    message = f"moved in {title}: {recorded.freedoms} freedoms, {recorded.motors} motors; {gap}"
     return Diagnostic("REG348", "note", message)
 
 
@@ -212,9 +207,9 @@ def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Handed]:
 def _recorder(engine: PhysicsEngine, mechanism: Mechanism) -> Any:
     """Return the function that moves a source in an engine; its libraries are loaded only now."""
     if engine.module == "mujoco":
-        from regularize.repair.engines.in_mujoco import record
+        from regularize.repair.engines import in_mujoco
 
-        return record
+        return in_mujoco.record
     if engine.module == "newton":
         from regularize.repair.engines import in_newton
 
@@ -223,13 +218,10 @@ def _recorder(engine: PhysicsEngine, mechanism: Mechanism) -> Any:
         from regularize.repair.engines import in_drake
         from regularize.repair.engines.alone import in_own_process
 
-        return lambda source, drive, strength: in_own_process(
-            engine.title, in_drake.record, source, mechanism, drive, strength
-        )
+        record = partial(in_drake.record, mechanism=mechanism)
+        return partial(in_own_process, engine.title, record)
     if engine.name == "pinocchio":
         from regularize.repair.engines import in_pinocchio
 
-        return lambda source, drive, strength: in_pinocchio.record(
-            source, mechanism, drive, strength
-        )
+        return partial(in_pinocchio.record, mechanism=mechanism)
     raise NotMoved("no way to move a model from Python is known here")

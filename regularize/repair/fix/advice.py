@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
-from regularize.repair.engines.table import PhysicsEngine, engine_for, hold_in
+from regularize.repair.engines.table import PhysicsEngine, engine_for
+from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written
@@ -38,14 +38,10 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
         return None
     tries: list[tuple[list[str], dict[str, Any]]] = [([], {})]
     if mechanism.format in ("urdf", "xacro"):
-        floating = ["--floating"], {"floating": True}
-        tries.append(floating)
+        tries.append((["--floating"], {"floating": True}))
         for file in mechanism.files[:1]:
             loops = ["--loops", displayed(file)]
-            tries += [
-                (loops, {"loops": file}),
-                (loops + floating[0], {"loops": file} | floating[1]),
-            ]
+            tries += [(loops + words, {"loops": file} | options) for words, options in tries]
     for arguments, options in tries:
         try:
             again = read(mechanism.path, **options)
@@ -59,15 +55,11 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
 def _same(one: Mechanism, other: Mechanism) -> bool:
     """Say whether two mechanisms have the same joints with equal frames and coordinates."""
 
-    def key(mechanism: Mechanism) -> list[object]:
-        return [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints]
+    def key(joint: Joint) -> list[object]:
+        places = (joint.T_parent_joint, joint.T_child_joint, joint.position)
+        return [joint.name, joint.kind, joint.parent, joint.child, *(T.tolist() for T in places)]
 
-    return key(one) == key(other) and all(
-        np.array_equal(a.T_parent_joint, b.T_parent_joint)
-        and np.array_equal(a.T_child_joint, b.T_child_joint)
-        and np.array_equal(a.position, b.position)
-        for a, b in zip(one.joints, other.joints, strict=True)
-    )
+    return [*map(key, one.joints)] == [*map(key, other.joints)]
 
 
 #: Entries of a list of advice.
@@ -241,10 +233,7 @@ def held_kinds(mechanism: Mechanism, engine: str | None = None) -> dict[str, Col
         patcher: Patcher = make(mechanism)
         hold_in(patcher, engine_for(mechanism.format, engine))
         return {
-            joint.name: (
-                *patcher.possible(joint),
-                *((CLEARANCE,) if patcher.removable(joint) else ()),
-            )
+            joint.name: (*patcher.possible(joint), *[CLEARANCE] * patcher.removable(joint))
             for joint in mechanism.joints
         }
     except RegularizeError:  # the file is another one by now, or its package is not installed

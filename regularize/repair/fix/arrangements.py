@@ -10,14 +10,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from regularize.lie.arrays import Array, Direction
-from regularize.lie.screw import axis_of, cross
+from regularize.lie.screw import cross
 from regularize.mechanism.graph import DisjointSets, Edge, EdgeId
+from regularize.mechanism.joint import axis_and_point
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.joint_changes import CLEARANCE, JointChange
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
@@ -59,7 +60,7 @@ class NamedArrangement:
 @cache
 def catalogue() -> tuple[NamedArrangement, ...]:
     """Read the catalogue."""
-    text = Path(__file__).with_suffix(".toml").read_text("utf-8")
+    text = files("regularize.repair.fix").joinpath("arrangements.toml").read_text("utf-8")
     entries = tomllib.loads(text)["arrangement"]
     return tuple(NamedArrangement(**{**e, "places": tuple(e["places"])}) for e in entries)
 
@@ -100,7 +101,7 @@ def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
         if cell not in curable:
             continue
         stress = MechanismStress.of(reduction)
-        lie, offsets = _lie(stress, edges), _offsets(stress, edges)
+        lie, offsets = _lie(stress, edges), offsets_across(stress, edges)
         for entry in catalogue():
             if entry.kind != edges[0].joint.kind or entry.lie not in (lie, "any"):
                 continue
@@ -151,10 +152,8 @@ def _axis(stress: MechanismStress, edge: EdgeId) -> tuple[Direction, Array] | No
     joint, place = stress.reduction.graph.edges[edge].joint, stress.equilibrium.origin(edge)
     if joint.kind == "spherical" or not joint.freedoms:
         return None
-    turning = [column for column in joint.screws.T if np.any(column[3:])]
-    axis, point, _ = axis_of((turning or [joint.screws[:, 0]])[0])
-    start = np.zeros(3) if point is None else point
-    return place[:3, :3] @ axis, place[:3, :3] @ start + place[:3, 3]
+    axis, point = axis_and_point(joint)
+    return place[:3, :3] @ axis, place[:3, :3] @ point + place[:3, 3]
 
 
 def _lie(stress: MechanismStress, edges: Sequence[Edge]) -> str:
@@ -169,7 +168,7 @@ def _lie(stress: MechanismStress, edges: Sequence[Edge]) -> str:
     return found
 
 
-def _offsets(stress: MechanismStress, edges: Sequence[Edge]) -> dict[str, Array]:
+def offsets_across(stress: MechanismStress, edges: Sequence[Edge]) -> dict[str, Array]:
     """Return by name the offset of each joint from the locating one, across its axis, in metres."""
     first = _axis(stress, edges[0].index)
     home = stress.equilibrium.origin(edges[0].index)[:3, 3]

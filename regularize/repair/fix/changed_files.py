@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters import read
-from regularize.adapters.common.edits import Edit, EditedText, WantedKind
+from regularize.adapters.common.edits import Edit, WantedKind
 from regularize.adapters.common.patching import Patcher, led_back
 from regularize.errors import ModelError, RegularizeError
 from regularize.lie import screw, subalgebra
@@ -44,11 +44,8 @@ class Placing:
 
     def diff(self) -> str:
         """Return the changes of the files as a unified diff."""
-        parts = []
-        for path in self._edited:
-            before = self.patcher.text(path)
-            parts.append(before.diff(before.with_edits(self._of(path))))
-        return "".join(parts)
+        texts = ((self.patcher.text(path), self._of(path)) for path in self._edited)
+        return "".join(text.diff(text.with_edits(edits)) for text, edits in texts)
 
     @property
     def _edited(self) -> list[str]:
@@ -94,10 +91,8 @@ class Placing:
         """Return the place of a further file; None if the model finds it where it is."""
         main, source = Path(self.main), Path(path)
         if path in self.patcher.found_by_name():
-            name = source.name
-            if source.stem == main.stem:
-                name = target.stem + source.suffix
-            return target.with_name(name)
+            follows = source.stem == main.stem
+            return target.with_name(target.stem + source.suffix if follows else source.name)
         if not self._of(path):
             return None
         if _same(target.parent, main.parent):
@@ -106,21 +101,14 @@ class Placing:
 
     def _bytes(self, path: str, moved: Mapping[str, Path], target: Path | None) -> bytes:
         """Return a file with its edits, its references rewritten for the place of the model."""
-        text = self.patcher.text(path)
-        edits = self._of(path)
+        text, edits = self.patcher.text(path), self._of(path)
         if target is not None:
-            edits += self._led_back(text, path, moved, target)
+            central = self.patcher.central
+            old = Path(self.main if central else path).parent
+            new = (target if central else moved[path]).parent
+            places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
+            edits += led_back(text, self.patcher.references(text), old, new, places)
         return self.patcher.packed(path, text.with_edits(edits))
-
-    def _led_back(
-        self, text: EditedText, path: str, moved: Mapping[str, Path], target: Path
-    ) -> list[Edit]:
-        """Return edits that rewrite relative references for the model's new place."""
-        central = self.patcher.central
-        old = Path(self.main if central else path).parent
-        new = (target if central else moved[path]).parent
-        places = {Path(source).resolve(): place.resolve() for source, place in moved.items()}
-        return led_back(text, self.patcher.references(text), old, new, places)
 
 
 def _same(a: Path, b: Path) -> bool:
@@ -224,11 +212,9 @@ def unwanted(
 
 def other_counts(one: Reduction, other: Reduction) -> str:
     """Name the counts in which two analyses of one model differ; empty if they agree."""
-    pairs = [
-        (what, getattr(one, what), getattr(other, what))
-        for what in ("mobility", "redundant", "remaining")
-    ]
-    return "; ".join(f"{what} is {b} instead of {a}" for what, a, b in pairs if a != b)
+    counts = ("mobility", "redundant", "remaining")
+    pairs = ((count, getattr(one, count), getattr(other, count)) for count in counts)
+    return "; ".join(f"{count} is {b} instead of {a}" for count, a, b in pairs if a != b)
 
 
 def _named(after: Mechanism, expected: Mechanism) -> Mechanism:
@@ -247,18 +233,13 @@ def _elsewhere(before: Mechanism, after: Mechanism, changed: Collection[str]) ->
     slack = {name for j in before.joints if is_slack(j.name) for name in (j.parent, j.child)}
     for body in before.bodies:
         old, new = body.inertia, bodies.get(body.name)
-        if (old is None) != (new is None):
-            wrong.append(f"body `{body.name}` gained or lost its mass properties")
-        elif (
-            old is None
-            or new is None
-            or all(
-                _close(np.asarray(getattr(old, key)), np.asarray(getattr(new, key)))
-                for key in ("mass", "center", "matrix")
-            )
-        ):
-            continue
-        elif body.name not in slack or not np.isclose(old.mass, new.mass):
+        if old is None or new is None:
+            if old is not new:
+                wrong.append(f"body `{body.name}` gained or lost its mass properties")
+        elif not all(
+            _close(np.asarray(getattr(old, key)), np.asarray(getattr(new, key)))
+            for key in ("mass", "center", "matrix")
+        ) and (body.name not in slack or not np.isclose(old.mass, new.mass)):
             wrong.append(f"body `{body.name}` has other mass properties")
     joints = {joint.name: joint for joint in after.joints}
     for joint in before.joints:

@@ -25,7 +25,7 @@ from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
 from regularize.reduction.reduce import Reduction, reduce
-from regularize.repair.engines.table import engine_for, hold_in
+from regularize.repair.engines.table import engine_for
 from regularize.repair.engines.trial import EngineTest, Handed
 from regularize.repair.fix.advice import numbered
 from regularize.repair.fix.changed_files import (
@@ -35,7 +35,7 @@ from regularize.repair.fix.changed_files import (
     read_changed,
     unwanted,
 )
-from regularize.repair.fix.moved import moved_there, refuse_unheld, stiffest, trial_of
+from regularize.repair.fix.moved import hold_in, moved_there, refuse_unheld, stiffest, trial_of
 from regularize.repair.fix.plan import FixPlan, plan
 from regularize.repair.fix.trial import loaded, patcher_of, refuse
 from regularize.repair.nominal.absorb import Absorbed, absorb_gaps
@@ -195,8 +195,7 @@ def fix(
         if adapter is None:
             raise not_taken(source, objects())
         if adapter.load_document() is None:
-            others = any(more.values())
-            return _changed_object(source, adapter, joints, others, engine, options)
+            return _changed_object(source, adapter, joints, any(more.values()), engine, options)
         again = partial(
             fix, joints=joints, remove=remove, as_is=as_is, engine=engine, reading=reading, **more
         )
@@ -213,9 +212,7 @@ def fix(
             raise ModelError("places and kinds are changed one after the other: call fix twice")
         design = idealise(before)
         wanted = designed_places(before, design) if design.changed else ()
-        planned = FixPlan(
-            design.reduction, wanted, isostatic=False, findings=design.findings, placed=True
-        )
+        planned = FixPlan(design.reduction, wanted, False, design.findings, placed=True)
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
@@ -241,8 +238,7 @@ def fix(
         *absorbed.findings(),
         *_locked(reduction, planned),
     )
-    links = planned.slack or WantedSlack()
-    moves = absorbed.moves
+    links, moves = planned.slack or WantedSlack(), absorbed.moves
     return Fix(label, after, wanted, findings, reduction, placing, links, moves, tested=tested)
 
 
@@ -361,14 +357,11 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
         MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
         for name in closed.moves
     ]
-    return [
-        edit
-        for edit in patcher.moved(wanted)
-        if not any(
-            path == edit.path and start <= edit.start and edit.end <= end
-            for path, start, end in taken
-        )
-    ]
+
+    def is_taken(edit: Edit) -> bool:
+        return any(p == edit.path and a <= edit.start and edit.end <= b for p, a, b in taken)
+
+    return [edit for edit in patcher.moved(wanted) if not is_taken(edit)]
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:

@@ -19,6 +19,12 @@ from regularize.repair.statics.joint_changes import with_joints
 SOFTER = 10.0
 
 
+def hold_in(patcher: Patcher, engine: PhysicsEngine | None) -> None:
+    """Let a patcher offer only kinds that an engine holds, if there is one."""
+    if engine is not None:
+        patcher.engine_holds, patcher.closures_first = engine.held, engine.articulated
+
+
 def refuse_unheld(
     engine: PhysicsEngine | None, patcher: Patcher, wanted: Sequence[WantedKind]
 ) -> None:

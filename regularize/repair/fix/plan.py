@@ -12,18 +12,18 @@ from regularize.adapters.common.edits import SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie.arrays import Transform
-from regularize.lie.screw import axis_of, inverse, transform
-from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import Joint, changed_joint
+from regularize.lie.screw import inverse, transform
+from regularize.mechanism.diagnostic import Diagnostic, Severity
+from regularize.mechanism.joint import Joint, axis_and_point, changed_joint
 from regularize.mechanism.joint_kinds import HIGHER_PAIRS, joint_screws, perpendiculars
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.numerical import Numerical
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, best_held, designed, few
-from regularize.repair.fix.superfluous import referred, without, without_idle, without_implied
+from regularize.repair.fix.superfluous import without, without_idle, without_implied
 from regularize.repair.statics.cure import Cure, changed
 from regularize.repair.statics.cures import TRIES, changes_to, cure, cures, in_kinds
-from regularize.repair.statics.isostatic import ClosureChange, same_motion, slack
+from regularize.repair.statics.isostatic import ClosureChange, referred, same_motion, slack
 from regularize.repair.statics.joint_changes import CLEARANCE, JointChange, with_joints
 from regularize.repair.statics.releases import named_releases
 from regularize.repair.statics.stress_search import MechanismStress, independent_changes
@@ -55,16 +55,12 @@ class FixPlan:
 
         def placed(new: Joint, name: str) -> Joint:
             joint, letter = model.joint(name), written.joint(name)
-            ends = [
-                _moved_along(old, other, T)
-                for old, other, T in (
-                    (joint.T_parent_joint, letter.T_parent_joint, new.T_parent_joint),
-                    (joint.T_child_joint, letter.T_child_joint, new.T_child_joint),
-                )
-            ]
-            if np.array_equal(new.position, joint.position):
-                new = replace(new, position=letter.position)
-            return replace(new, T_parent_joint=ends[0], T_child_joint=ends[1])
+            same = np.array_equal(new.position, joint.position)
+            moved: dict[str, Any] = {"position": letter.position} if same else {}
+            for key in ("T_parent_joint", "T_child_joint"):
+                ends = (getattr(each, key) for each in (joint, letter, new))
+                moved[key] = _moved_along(*ends)
+            return replace(new, **moved)
 
         wanted = tuple(
             WantedKind(written.joint(w.joint.name), w.kind, placed(w.replacement, w.joint.name))
@@ -124,10 +120,17 @@ def plan(
 def _as_it_is(reduction: Reduction) -> FixPlan:
     """Plan no change of kinds, and say how many equations stay redundant (REG202)."""
     left = reduction.redundant
-    stay = f"{counted(left, 'redundant equation')} {'stays' if left == 1 else 'stay'}"
-    message = f"{stay}: no joint that this {reduction.mechanism.format} file can hold takes more"
-    findings = (Diagnostic("REG202", "warning", f"{message} away"),) if left else ()
+    why = f"no joint that this {reduction.mechanism.format} file can hold takes more away"
+    findings = _staying(left, counted(left, "redundant equation"), why)
     return FixPlan(reduction, (), isostatic=True, findings=findings, left=left)
+
+
+def _staying(
+    left: int, equations: str, why: str, severity: Severity = "warning"
+) -> tuple[Diagnostic, ...]:
+    """Return a finding on equations that stay redundant, if there are any, and why (REG202)."""
+    message = f"{equations} {'stays' if left == 1 else 'stay'}: {why}"
+    return (Diagnostic("REG202", severity, message),) if left else ()
 
 
 def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack: bool) -> FixPlan:
@@ -154,13 +157,13 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
     if best is None:
         raise UnsupportedExport(_why_not(reduction, patcher, kinds, ""))
     wanted, left = wanted_kinds(mechanism, best.changes), best.left
-    message = (
-        f"{left} of {counted(reduction.redundant, 'redundant equation')} "
-        f"{'stays' if left == 1 else 'stay'}: no standard joint that this {mechanism.format} file "
-        "can hold takes them away; `regularize check` names the joints that do, --remove deletes "
-        "superfluous closing joints, --slack inserts links"
+    findings = _staying(
+        left,
+        f"{left} of {counted(reduction.redundant, 'redundant equation')}",
+        f"no standard joint that this {mechanism.format} file can hold takes them away; "
+        "`regularize check` names the joints that do, --remove deletes superfluous closing joints, "
+        "--slack inserts links",
     )
-    findings = (Diagnostic("REG202", "warning", message),) if left else ()
     return FixPlan(reduction, wanted, isostatic=True, findings=findings, left=left)
 
 
@@ -179,14 +182,9 @@ def _as_designers_do(
     if best is None or best.arrangement in (None, CLEARANCE):
         return None
     wanted = wanted_kinds(reduction.mechanism, best.changes)
-    findings: tuple[Diagnostic, ...] = ()
-    if best.left:
-        message = (
-            f"{counted(best.left, 'redundant equation')} {'stays' if best.left == 1 else 'stay'}: "
-            f"{best.arrangement} takes away what binds most; `regularize check` lists changes that "
-            "take more"
-        )
-        findings = (Diagnostic("REG202", "note", message),)
+    why = f"{best.arrangement} takes away what binds most; `regularize check` lists changes that "
+    equations = counted(best.left, "redundant equation")
+    findings = _staying(best.left, equations, f"{why}take more", "note")
     return as_said(reduction, wanted, isostatic=True, findings=findings, left=best.left)
 
 
@@ -220,9 +218,8 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     planned = _by_kinds(smaller, kinds) if smaller.redundant else None
     planned = planned or _as_it_is(smaller)
     expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
-    return replace(
-        planned, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
-    )
+    links = WantedSlack(removed=removed)
+    return replace(planned, reduction=reduction, slack=links, expected=expected)
 
 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
@@ -365,14 +362,11 @@ def _of_another_kind(joint: Joint, words: str) -> Joint:
             raise ModelError(
                 f"joint {joint.name!r}: a helical joint has a pitch; write helical:METRES_PER_TURN"
             ) from None
-    axis, point = np.eye(3)[2], None
+    axis, point = np.eye(3)[2], np.zeros(3)
     if joint.kind not in ("fixed", "spherical", "free"):
-        turning = [column for column in joint.screws.T if np.any(column[3:])]
-        axis, point, _ = axis_of(turning[0] if turning else joint.screws[:, 0])
+        axis, point = axis_and_point(joint)
     screws = joint_screws(kind, axis, perpendiculars(axis)[0], pitch)
-    return changed_joint(
-        joint, kind, screws, transform(None, np.zeros(3) if point is None else point)
-    )
+    return changed_joint(joint, kind, screws, transform(None, point))
 
 
 def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
@@ -386,11 +380,7 @@ def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
 
 
 def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
-    """Plan other kinds of joints as far as they help, then slack links beside closing joints.
-
-    A closing joint all of whose equations follow from others is taken out instead. None where that
-    would change the motion, or leave more than what special dimensions make redundant.
-    """
+    """Plan other kinds of joints as far as they help, then links beside closing joints, or none."""
     gaining = gaining_changes(reduction, kinds)
     if sum(change.gain for change in gaining) > reduction.redundant:
         gaining = []
@@ -422,7 +412,7 @@ def _planned(
         joint = before.joint(cut.name)
         # A cut joint without rows of its own holds nothing that other joints do not hold.
         idle = len(weld.rows) == (0 if weld.point else cut.freedoms)
-        if joint.closure and idle and not referred(before, joint):
+        if joint.closure and idle and joint.name not in referred(before):
             removed.append(joint)
             changes.pop(joint.name, None)
         elif weld.implied:

@@ -12,7 +12,6 @@ import numpy as np
 
 from regularize.adapters.registry import GUESTS
 from regularize.lie.arrays import Array
-from regularize.mechanism.graph import EdgeId
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
@@ -20,13 +19,14 @@ from regularize.repair.fix.arrangements import (
     arranged,
     arrangement_of,
     driven_joints,
+    offsets_across,
     several,
 )
 from regularize.repair.statics.cure import Cure, Ranks, left_after
 from regularize.repair.statics.joint_changes import CLEARANCE, COST, COST_OF_PAIRS, JointChange
 from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
-from regularize.tolerances import NEGLIGIBLE, VANISHING
+from regularize.tolerances import NEGLIGIBLE
 from regularize.words import listed
 
 #: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
@@ -283,7 +283,9 @@ def _candidates(
     if not cells:
         return
     stress, driven = MechanismStress.of(reduction), driven_joints(reduction)
-    standard, offsets = _standard(reduction), _aside(stress)
+    standard, offsets = _standard(reduction), dict[str, Array]()
+    for alike in several(reduction):
+        offsets |= offsets_across(stress, alike)
     if sources is None:
         large = sum(cell.equations for cell in cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
@@ -351,33 +353,14 @@ def _options(
     return sorted(options, key=key)
 
 
-def _aside(stress: MechanismStress) -> dict[str, Array]:
-    """Return the offset of each floating parallel rail from its guide, across it, in metres."""
-    offsets: dict[str, Array] = {}
-    for first, floating in _located(stress.reduction):
-        place = stress.equilibrium.origin(first)
-        axis = place[:3, :3] @ stress.reduction.graph.edges[first].joint.screws[:3, 0]
-        for e in floating:
-            offset = stress.equilibrium.origin(e)[:3, 3] - place[:3, 3]
-            name = stress.reduction.graph.edges[e].joint.name
-            offsets[name] = offset - axis * (offset @ axis) / max(float(axis @ axis), VANISHING)
-    return offsets
-
-
 def _standard(reduction: Reduction) -> dict[str, Collection[str]]:
     """Return the kinds that textbooks advise for each joint in a loop."""
     edges = reduction.graph.edges
     kinds: dict[str, Collection[str]] = {
         edges[e].joint.name: SINGLE for cell in reduction.cells for e in cell.edges
     }
-    for first, floating in _located(reduction):
-        for e in (first, *floating):
-            kinds[edges[e].joint.name] = SEVERAL[edges[e].joint.kind][e != first]
+    for alike in several(reduction):
+        for place, joint in enumerate(edge.joint for edge in alike):
+            if joint.kind in SEVERAL:
+                kinds[joint.name] = SEVERAL[joint.kind][place > 0]
     return kinds
-
-
-def _located(reduction: Reduction) -> Iterator[tuple[EdgeId, list[EdgeId]]]:
-    """Find coaxial hinges and parallel slides: the locating one of each, and the floating ones."""
-    for first, *floating in several(reduction):
-        if first.joint.kind in SEVERAL:
-            yield first.index, [edge.index for edge in floating]

@@ -16,7 +16,7 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.fix.proposals import Kinds, designed
 from regularize.repair.statics.cure import closure_rank
-from regularize.repair.statics.isostatic import same_motion
+from regularize.repair.statics.isostatic import referred, same_motion
 
 
 def without_idle(
@@ -25,7 +25,7 @@ def without_idle(
     """Take out joints, or ``welds`` alone, within rigid bodies, and superfluous mates of a pair."""
     mechanism, removed = reduction.mechanism, list[Joint]()
     for joint in reduction.idle_joints:
-        if (welds and joint.freedoms) or referred(mechanism, joint):
+        if (welds and joint.freedoms) or joint.name in referred(mechanism):
             continue  # what was meant to move
         if patcher.removable(joint):
             removed.append(joint)
@@ -33,7 +33,7 @@ def without_idle(
     for joint in mechanism.joints:
         mates = patcher.mates(joint)
         enough = next((mate for mate in mates if mate.freedoms == joint.freedoms), None)
-        if enough is not None and not referred(mechanism, joint):
+        if enough is not None and joint.name not in referred(mechanism):
             removed += [mate for mate in mates if mate is not enough]
             kept = (enough if each is joint else each for each in mechanism.joints)
             mechanism = replace(mechanism, joints=tuple(kept))
@@ -59,7 +59,7 @@ def without_implied(
         edges, cells = reduction.graph.edges, reduction.cells
         looped = {edges[e].joint.name for cell in cells for e in cell.edges}
         closes = joint.closure or (designed(mechanism) and joint.name in looped)
-        if not closes or reduction.removed < count or referred(mechanism, joint):
+        if not closes or reduction.removed < count or joint.name in referred(mechanism):
             continue
         shorter = without(placed, joint)
         if not removable(joint) or _freedoms(shorter, reduction.rtol) > free:
@@ -84,11 +84,3 @@ def _freedoms(mechanism: Mechanism, rtol: float) -> int:
         loops = sized_loops(graph, graph.position, cell)
         freedoms -= closure_rank(loops, loops.state(graph.position[loops.columns]), rtol)
     return freedoms
-
-
-def referred(mechanism: Mechanism, joint: Joint) -> bool:
-    """Say whether a coupling, actuator or prescribed motion names a joint."""
-    names = [name for coupling in mechanism.couplings for name, _, _ in coupling.terms]
-    names += [actuator.joint for actuator in mechanism.actuators]
-    names += [motion.joint for motion in mechanism.motions]
-    return joint.name in names

@@ -269,9 +269,9 @@ def _with_motions(
 
 def _share(change: Nearest, weights: Array) -> float:
     """Return half of how much larger the moves are than rounding makes them nearly always."""
-    size = float(np.sum((change.moves / weights) ** 2))
-    from scipy.special import chdtri  # takes longer to load than most mechanisms to read
+    from scipy.special import chdtri  # few models have numbers to correct
 
+    size = float(np.sum((change.moves / weights) ** 2))
     return 0.5 * float(np.sqrt(size / chdtri(max(change.conditions, 1), RARE)))
 
 

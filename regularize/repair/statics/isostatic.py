@@ -179,14 +179,19 @@ def _redundantly_coupled(reduction: Reduction, joint: str) -> bool:
 def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
     """Leave out joints within rigid bodies that nothing refers to, and rows that mates repeat."""
     mechanism = reduction.mechanism
-    needed = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
-    needed |= {actuator.joint for actuator in mechanism.actuators}
-    needed |= {motion.joint for motion in mechanism.motions}
+    needed = referred(mechanism)
     idle = [joint.name for joint in reduction.idle_joints if joint.name not in needed]
     kept = (joint for joint in mechanism.joints if joint.name not in idle)
     joints = tuple(replace(joint, repeated=0) for joint in kept)
     changes = [ClosureChange(name, "removed", "", "") for name in idle]
     return replace(mechanism, joints=joints), changes
+
+
+def referred(mechanism: Mechanism) -> set[str]:
+    """Return the names of the joints that couplings, actuators and prescribed motions refer to."""
+    names = {name for coupling in mechanism.couplings for name, _, _ in coupling.terms}
+    names |= {actuator.joint for actuator in mechanism.actuators}
+    return names | {motion.joint for motion in mechanism.motions}
 
 
 def same_motion(one: Reduction, other: Reduction) -> bool:

@@ -15,6 +15,7 @@ from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY, leading_component
 from regularize.mechanism.joint import (
     Joint,
+    axis_and_point,
     body_jacobian,
     changed_joint,
     joint_position,
@@ -182,9 +183,8 @@ def _looser(
         return
     if joint.kind not in ("revolute", "prismatic", "cylindrical"):
         return
-    turning = [column for column in joint.screws.T if np.any(column[3:])]
-    axis, point, _ = screw.axis_of((turning or [joint.screws[:, 0]])[0])
-    frame = IDENTITY if point is None else screw.transform(None, point)
+    axis, point = axis_and_point(joint)
+    frame = screw.transform(None, point)
     across = perpendiculars(axis)
     if joint.kind != "cylindrical":
         yield "cylindrical", joint_screws("cylindrical", axis), frame, None

@@ -37,12 +37,7 @@ DEEP = 0.5
 def lowest(
     margin: Array, lengths: Array, tolerance: float, after: float, borders: tuple[bool, bool]
 ) -> list[tuple[int, int]]:
-    """Return samples and steps (i, k) whose discriminants may touch zero nearby, in order.
-
-    ``margin`` (K, steps) are scaled discriminants at samples whose inputs are ``lengths`` (K - 1,)
-    apart, ``after`` is where branches met before, and ``borders`` tells whether the path begins and
-    ends with these samples.
-    """
+    """Return samples and steps (i, k) whose discriminants may touch zero nearby, in order."""
     value = np.where(np.isfinite(margin), margin, np.inf)
     value[: max(0, int(np.ceil(after)))] = np.inf
     nothing = np.full((1, margin.shape[1]), np.inf)

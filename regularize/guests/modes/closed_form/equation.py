@@ -203,10 +203,7 @@ def size_of(chain: LoopChain, p: LoopProjection) -> float:
 def vanishes(
     values: Sequence[Number], size: float, least: Callable[[Array], float] = np.min
 ) -> bool:
-    """Return whether numbers with terms of a size are zero at generic inputs.
-
-    ``least`` is their smallest value over all branches, or the largest to ask for every branch.
-    """
+    """Return whether numbers of a size are zero at generic inputs on any, or all, branches."""
     largest = reduce(np.maximum, [np.abs(v.value) for v in values])
     return not float(least(largest)) > VANISHING * size
 

@@ -67,12 +67,7 @@ class Programs:
 
     @cached_property
     def nested(self) -> Compiled:
-        """Program of one input: all branches in loops within each other, on numbers.
-
-        A function of the inputs and the signs to try for every choice. What an earlier choice
-        settles is not computed again for a later one. It returns coordinates and margins of each
-        branch, whether it is assembled, and whether any needs a closer look.
-        """
+        """Program of one input that tries all signs in loops: coordinates, margins, state."""
         lowering, tape, signs = Lowering(careful=False), self._plan.tape, self._plan.tape.signs
         results, gaps, margins, pivots = (
             lowering.lines(tape, each)

@@ -53,11 +53,7 @@ from regularize.tolerances import EXACT, ROUNDING
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One unknown that was found: joint, letter of its motion, and what it follows from.
-
-    ``size`` is that of the discriminant's terms, ``role`` is ``elbow``, ``shoulder``, ``wrist``,
-    ``stroke`` or empty.
-    """
+    """One unknown that was found: joint, letter of its motion, and what it follows from."""
 
     joint: str
     kind: str
@@ -66,8 +62,8 @@ class Step:
     cycle: Cycle | None
     columns: tuple[int, ...]
     discriminant: Number | None = None
-    size: float = 1.0
-    role: str = ""
+    size: float = 1.0  # of the discriminant's terms
+    role: str = ""  # ``elbow``, ``shoulder``, ``wrist``, ``stroke`` or empty
 
 
 def step_of(
@@ -105,19 +101,15 @@ def step_of(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The program of a solution and the order of its steps.
-
-    ``divisors`` and ``squares`` are scaled numbers that unique slides are divided by and unique
-    angles are seen by; ``gaps`` are closure errors that not all solutions fulfil.
-    """
+    """The program of a solution and the order of its steps."""
 
     tape: Tape
     known: KnownMotions
     steps: list[Step]
     chains: tuple[LoopChain, ...]
-    divisors: tuple[Number, ...]
-    squares: tuple[Number, ...]
-    gaps: list[Number]
+    divisors: tuple[Number, ...]  # scaled numbers that unique slides are divided by
+    squares: tuple[Number, ...]  # scaled numbers that unique angles are seen by
+    gaps: list[Number]  # closure errors that not all solutions fulfil
     inconsistent: bool
 
     @property
@@ -409,9 +401,3 @@ class Planner:
         """Set a spherical joint by its rotation from child to parent."""
         motion = SymbolicMotion(forward, motions.constants(self.tape, np.zeros(3)))
         self.known.give_group(columns, motion, operations.rotation_vector(self.tape, forward))
-
-    def _give_ball(self, chain: LoopChain, u: int, turn: Matrix, reason: str) -> None:
-        item = chain.items[u]
-        forward = turn if item.sign > 0 else turn.T
-        self._give_rotation(item.columns, forward)
-        self.steps.append(Step(item.name, "S", reason, 1, chain.cycle, item.columns))

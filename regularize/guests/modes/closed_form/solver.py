@@ -66,7 +66,11 @@ class ClosedForm:
         every = Branches(self._choices)
         few = len(every) <= MOST_AT_ONCE
         self.branches: Sequence[Branch] = tuple(every) if few else every
-        self._refuted = None if self.unknowns else self._unclosed()
+        self._refuted: Branch | None = None
+        if not self.unknowns:
+            columns, units = list(self.columns), self._compiled.closure.loops.units
+            stored = graph.position[columns]
+            self._refuted = unclosed_branch(self._compiled, self.branches, stored, units[columns])
         self.loops = solved_loops(graph, plan, self._names, self._refuted)
 
     def __repr__(self) -> str:
@@ -229,12 +233,6 @@ class ClosedForm:
     @cached_property
     def _compiled(self) -> Evaluation:
         return Evaluation(self.plan, self.graph, self.columns)
-
-    def _unclosed(self) -> Branch | None:
-        """Return a branch that does not close the loops, if there is one."""
-        columns = list(self.columns)
-        stored, units = self.graph.position[columns], self._compiled.closure.loops.units[columns]
-        return unclosed_branch(self._compiled, self.branches, stored, units)
 
     def _require_solved(self) -> None:
         if not self.solved:

@@ -3,6 +3,18 @@
 //   pose           the state of the mechanism, after any motion
 //   view           the camera has moved
 
+// An element of HTML with properties and children, and one of SVG with attributes.
+const made = (tag, properties, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+const drawn = (tag, attributes = {}) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
 // A number with so many digits, and no minus before nothing.
 const digits = (x, count) => x.toFixed(count).replace(/^-(?=[0.]*$)/, "");
 

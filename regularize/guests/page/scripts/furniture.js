@@ -1,27 +1,19 @@
 // What belongs to the view and not to the mechanism: axes, gravity and a scale, as paths and words.
 
-const svgSpace = "http://www.w3.org/2000/svg";
-
 class Furniture {
   constructor(svg, data) {
     this.svg = svg;
-    this.group = svg.appendChild(document.createElementNS(svgSpace, "g"));
+    this.group = svg.appendChild(drawn("g"));
     this.gravity = data.gravity;
   }
 
   path(d, name) {
-    const path = document.createElementNS(svgSpace, "path");
-    path.setAttribute("d", d);
-    path.setAttribute("class", name);
-    this.group.append(path);
+    this.group.append(drawn("path", { d, class: name }));
   }
 
   words(text, x, y, name) {
-    const words = document.createElementNS(svgSpace, "text");
+    const words = drawn("text", { x: x.toFixed(1), y: y.toFixed(1), class: name });
     words.textContent = text;
-    words.setAttribute("x", x.toFixed(1));
-    words.setAttribute("y", y.toFixed(1));
-    words.setAttribute("class", name);
     this.group.append(words);
   }
 

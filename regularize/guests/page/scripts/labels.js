@@ -11,11 +11,8 @@ class Labels {
     this.layer.replaceChildren();
     const names = labels.map((label) => label.text);
     this.entries = labels.map((label) => {
-      const element = document.createElement("button");
-      element.type = "button";
-      element.tabIndex = -1;
-      element.textContent = element.title = label.text;
-      element.className = label.cut ? "cut" : "";
+      const look = { type: "button", tabIndex: -1, title: label.text, className: label.cut ? "cut" : "" };
+      const element = made("button", look, label.text);
       if (label.color) element.style.color = `rgb(${label.color})`;
       if (label.ref) element.addEventListener("click", () => onPick(label.ref));
       this.layer.append(element);

@@ -46,33 +46,24 @@ class Motion {
 
   slider(freedom) {
     const { names, limits, turns, q, length, joints } = this.data.kinematics, k = freedom.column;
-    const row = document.createElement("div"), label = document.createElement("label");
-    const name = document.createElement("span"), input = document.createElement("input");
-    const value = document.createElement("output"), play = document.createElement("button");
-    const bounds = document.createElement("span");
-    row.className = "freedom";
-    name.textContent = shortened(names[k], names, 20);
-    name.className = "name";
-    bounds.className = "quiet bounds";
+    const name = made("span", { className: "name" }, shortened(names[k], names, 20));
+    const input = made("input", { type: "range", step: "any" }), value = made("output");
+    const bounds = made("span", { className: "quiet bounds" });
+    const play = made("button", { type: "button" }, "▶"), label = made("label", {}, name, input, value);
+    const row = made("div", { className: "freedom" }, play, label, bounds);
     const joint = this.data.joints.findIndex((j) => j.name === this.kinematics.jointOf(k).name);
     row.dataset.refs = `j${joint}`;
-    input.type = "range";
-    input.step = "any";
-    play.type = "button";
-    play.textContent = "▶";
     play.setAttribute("aria-label", `Play ${names[k]}`);
-    label.append(name, input, value);
-    row.append(play, label, bounds);
     const far = turns[k] ? Math.PI : 0.6 * length, [low, high] = limits[k];
-    const made = {
+    const slider = {
       ...freedom, row, input, value, play, bounds, limits: limits[k], cyclic: false,
       range: [low === null ? q[k] - far : Math.min(low, q[k]), high === null ? q[k] + far : Math.max(high, q[k])],
       unit: turns[k] ? "°" : "mm", size: turns[k] ? 180 / Math.PI : 1000,
     };
-    input.addEventListener("input", () => { this.stop(); this.to(made, Number(input.value) / made.size); });
-    input.addEventListener("change", () => this.measure(made));
-    play.addEventListener("click", () => (this.playing === made ? this.stop() : this.play(made)));
-    return made;
+    input.addEventListener("input", () => { this.stop(); this.to(slider, Number(input.value) / slider.size); });
+    input.addEventListener("change", () => this.measure(slider));
+    play.addEventListener("click", () => (this.playing === slider ? this.stop() : this.play(slider)));
+    return slider;
   }
 
   // How far each slider goes from here, where that is quickly known.

@@ -70,23 +70,16 @@ class Card {
     const part = this.parts.get(ref);
     this.element.hidden = !part;
     if (!part) return;
-    const title = document.createElement("strong"), close = document.createElement("button");
-    title.textContent = part.title;
-    close.type = "button";
-    close.textContent = "×";
+    const close = made("button", { type: "button" }, "×");
     close.setAttribute("aria-label", "Close");
     close.addEventListener("click", () => this.bus.emit("select", null));
-    const lines = part.lines.map((line) => {
-      const p = document.createElement("p");
-      p.textContent = line;
-      return p;
-    });
+    const lines = part.lines.map((line) => made("p", {}, line));
     if (ref[0] === "j") {
       const { names, turns, joints } = this.data.kinematics, q = this.motion.state.q;
       const values = joints.filter((joint) => joint.name === part.name).flatMap((joint) => joint.columns)
         .map((k) => `${digits(q[k] * (turns[k] ? 180 / Math.PI : 1000), 1)} ${turns[k] ? "°" : "mm"}`);
-      if (values.length) lines.push(Object.assign(document.createElement("p"), { textContent: `at ${values.join(", ")}` }));
+      if (values.length) lines.push(made("p", {}, `at ${values.join(", ")}`));
     }
-    this.element.replaceChildren(title, close, ...lines);
+    this.element.replaceChildren(made("strong", {}, part.title), close, ...lines);
   }
 }

@@ -4,22 +4,18 @@ class Stage {
   constructor(element, data, bus) {
     this.element = element;
     this.bus = bus;
-    this.canvas = document.createElement("canvas");
+    this.canvas = made("canvas", { tabIndex: 0 });
     this.camera = new Camera(data.camera);
     this.scene = new Scene(this.canvas, data, this.camera);
-    this.svg = document.createElementNS(svgSpace, "svg");
-    this.svg.setAttribute("class", "overlay");
-    const lines = this.svg.appendChild(document.createElementNS(svgSpace, "path"));
-    lines.setAttribute("class", "leader");
+    this.svg = drawn("svg", { class: "overlay" });
+    const lines = this.svg.appendChild(drawn("path", { class: "leader" }));
     this.furniture = new Furniture(this.svg, data);
-    this.layer = document.createElement("div");
-    this.layer.className = "names";
+    this.layer = made("div", { className: "names" });
     this.labels = new Labels(this.layer, lines);
     this.tools = element.querySelector(".tools");
     this.card = element.querySelector(".card");
     element.prepend(this.canvas, this.svg, this.layer);
     element.classList.add("live");
-    this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", element.dataset.label + ". Drag a body to "
       + "move it, beside it or by the arrow keys to turn the view; the wheel or plus and minus to come nearer; names and joints can be clicked.");

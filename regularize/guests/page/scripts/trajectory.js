@@ -34,40 +34,33 @@ class Trajectory {
   }
 
   plot(title, lines) {
-    const { time } = this.data, wide = 320, tall = 90, svg = document.createElementNS(svgSpace, "svg");
+    const { time } = this.data, wide = 320, tall = 90;
     const low = Math.min(...lines.flatMap((l) => l.values)), high = Math.max(...lines.flatMap((l) => l.values));
     const x = (t) => ((t - time[0]) / (time[time.length - 1] - time[0])) * wide;
     const y = (v) => tall - ((v - low) / (high - low || 1)) * tall;
-    svg.setAttribute("viewBox", `-2 -2 ${wide + 4} ${tall + 4}`);
-    svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", title);
+    const svg = drawn("svg", {
+      viewBox: `-2 -2 ${wide + 4} ${tall + 4}`, preserveAspectRatio: "none", role: "img", "aria-label": title,
+    });
     lines.forEach((line, i) => {
-      const path = svg.appendChild(document.createElementNS(svgSpace, "path"));
-      path.setAttribute("d", line.values.map((v, k) => `${k ? "L" : "M"}${x(time[k]).toFixed(1)} ${y(v).toFixed(1)}`).join(""));
-      path.setAttribute("class", `line-${i % 6}`);
+      const d = line.values.map((v, k) => `${k ? "L" : "M"}${x(time[k]).toFixed(1)} ${y(v).toFixed(1)}`).join("");
+      const path = svg.appendChild(drawn("path", { d, class: `line-${i % 6}` }));
       if (line.ref) path.dataset.refs = line.ref;
     });
-    const cursor = svg.appendChild(document.createElementNS(svgSpace, "path"));
-    cursor.setAttribute("class", "cursor");
+    svg.append(drawn("path", { class: "cursor" }));
     svg.addEventListener("pointerdown", (e) => {
       const box = svg.getBoundingClientRect();
       this.play(false);
       this.to(time[0] + ((e.clientX - box.left) / box.width) * (time[time.length - 1] - time[0]));
     });
-    const figure = document.createElement("div"), words = document.createElement("p");
     const number = (v) => Number(v.toPrecision(3));
-    words.append(`${title}: ${number(low)} to ${number(high)} `);
+    const words = made("p", {}, `${title}: ${number(low)} to ${number(high)} `);
     if (lines.length > 1 || lines[0].ref)
       lines.forEach((line, i) => {
-        const name = document.createElement("span");
-        name.textContent = line.name;
-        name.className = `legend line-${i % 6}`;
+        const name = made("span", { className: `legend line-${i % 6}` }, line.name);
         name.dataset.refs = line.ref;
         words.append(name, " ");
       });
-    figure.append(words, svg);
-    this.plots.append(figure);
+    this.plots.append(made("div", {}, words, svg));
     (this.cursors = this.plots.querySelectorAll(".cursor")).forEach((c) => { c.draw = (t) =>
       c.setAttribute("d", `M${x(t).toFixed(1)} 0V${tall}`); });
   }
