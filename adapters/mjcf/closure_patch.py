@@ -107,11 +107,9 @@ class MjcfClosures:
             attributes |= self._stiffened(i)
         lines = []
         for k, anchor in enumerate(anchors):
-            one = {
-                **attributes,
-                **({"name": f"{attributes['name']}_z"} if k and "name" in attributes else {}),
-            }
-            one |= _ends_of(names, anchor)
+            one = attributes | _ends_of(names, anchor)
+            if k and "name" in one:
+                one["name"] += "_z"
             words = " ".join(f"{key}={quoteattr(value)}" for key, value in one.items())
             lines.append(f"<connect {words}/>")
         return weld.replaced(weld.gap.join(lines))
@@ -124,15 +122,10 @@ class MjcfClosures:
         first = next((i for i, row in enumerate(self.rows) if row.source == joint.source), None)
         if first is None:
             return []
-        alike = [
-            i
-            for i in range(self.m.neq)
-            if ends[i] == ends[first]
-            and self.m.eq_type[i] == self.m.eq_type[first]
-            and self.m.eq_active0[i]
-        ]
-        if self.m.eq_type[first] == mujoco.mjtEq.mjEQ_WELD:
-            alike = [first]
+        alike = [first]
+        if self.m.eq_type[first] != mujoco.mjtEq.mjEQ_WELD:
+            same = (self.m.eq_type == self.m.eq_type[first]) & (self.m.eq_active0 != 0)
+            alike = [i for i in np.flatnonzero(same).tolist() if ends[i] == ends[first]]
         sources = [(i, self.rows[i].source) for i in alike]
         return [(i, self.patcher.document(source.path).at(source)) for i, source in sources]
 
@@ -209,12 +202,10 @@ class MjcfFrames:
     def anchored(self, wanted: MovedJoint, rows: Iterable[tuple[int, Node]]) -> list[Edit] | None:
         """Return edits that move a closure's anchors on its first body; None if it has none."""
         old, new, edits = wanted.before, wanted.after, []
+        parents = old.T_parent_joint, new.T_parent_joint
+        sides = {old.parent: parents, old.child: (old.T_child_joint, new.T_child_joint)}
         for number, place in rows:
             first = self.m.body(int(self.m.eq_obj1id[number])).name
-            sides = {
-                old.parent: (old.T_parent_joint, new.T_parent_joint),
-                old.child: (old.T_child_joint, new.T_child_joint),
-            }
             if place.get("body1") is None or first not in sides or place.get("relpose") is not None:
                 return None
             anchor = place.get("anchor")

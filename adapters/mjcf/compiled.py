@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,14 @@ class Compiled:
 
     path: str  # the file as the user named it
     model: Any  # the ``mujoco.MjModel``; meshes are replaced by stand-ins
-    meshes: dict[int, MeshShape]  # mesh of each geom that shows one, by geom number
-    weighed: Any
-    unknown: frozenset[int]
-    texts: dict[tuple[str, str], Node]  # elements of the XML files by (tag, name)
-    rows: tuple[Node, ...]  # the elements of ``<equality>``, in file order
-    files: tuple[str, ...]  # further files that were read
-    lost: tuple[str, ...]  # features that were taken out before compiling, in words
-    warnings: tuple[str, ...]  # what MuJoCo warned of
+    meshes: dict[int, MeshShape] = field(default_factory=dict)  # of geoms by their numbers
+    weighed: Any = None
+    unknown: frozenset[int] = frozenset()
+    texts: dict[tuple[str, str], Node] = field(default_factory=dict)  # elements by (tag, name)
+    rows: tuple[Node, ...] = ()  # the elements of ``<equality>``, in file order
+    files: tuple[str, ...] = ()  # further files that were read
+    lost: tuple[str, ...] = ()  # features that were taken out before compiling, in words
+    warnings: tuple[str, ...] = ()  # what MuJoCo warned of
 
     @property
     def unshaped(self) -> dict[int, str]:
@@ -86,37 +86,22 @@ def compiled(path: str) -> Compiled:
     attached = [each for top in roots for each in _attached(top, (path,))]
     for each in (*roots, *attached):
         check_sizes(each)
-    making = any(node.tag in MAKING for top in (*roots, *attached) for node in top.walk())
-    if making:
+    if any(node.tag in MAKING for top in (*roots, *attached) for node in top.walk()):
         from regularize.adapters.common.worker_processes import survives  # with all that pools take
 
         if not survives(lambda: _weighed(roots), SECONDS):
             raise ReadError(path, f"MuJoCo ends the process that reads it, or takes {SECONDS} s")
     with collected() as said:
         model, meshes, unknown, lost, weighed = _weighed(roots)
-    texts: dict[tuple[str, str], Node] = {}
-    for node in (each for top in roots for each in top.walk()):
+    nodes, texts = [node for top in roots for node in top.walk()], dict[tuple[str, str], Node]()
+    for node in nodes:
         tag = "joint" if node.tag == "freejoint" else node.tag
         if node.get("name"):
             texts.setdefault((tag, str(node.get("name"))), node)
-    return Compiled(
-        path,
-        model,
-        meshes,
-        weighed,
-        unknown,
-        texts,
-        tuple(
-            row
-            for top in roots
-            for group in top.walk()
-            if group.tag == "equality"
-            for row in group.children()
-        ),
-        tuple(dict.fromkeys(top.path for top in (*roots[1:], *attached))),
-        tuple(lost),
-        tuple(dict.fromkeys(" ".join(text.split()) for text in said)),
-    )
+    rows = tuple(row for node in nodes if node.tag == "equality" for row in node.children())
+    files = tuple(dict.fromkeys(top.path for top in (*roots[1:], *attached)))
+    told = tuple(dict.fromkeys(" ".join(text.split()) for text in said))
+    return Compiled(path, model, meshes, weighed, unknown, texts, rows, files, tuple(lost), told)
 
 
 def _weighed(
@@ -124,10 +109,7 @@ def _weighed(
 ) -> tuple[Any, dict[int, MeshShape], frozenset[int], list[str], Any]:
     """Compile without meshes, and again with the meshes that bodies take their mass from."""
     massive = False
-    try:
-        spec, left_out = _loaded(roots)
-    except (ValueError, mujoco.FatalError) as error:
-        raise _refused(roots[0].path, error) from error
+    spec, left_out = _loaded(roots)
     try:
         model, meshes, unknown, lost = _compile(roots, spec.copy())
     except ReadError as error:
@@ -190,11 +172,8 @@ def _require_numbers(path: str, model: Any) -> None:
 def loaded(path: str) -> Any:
     """Return the ``mujoco.MjSpec`` of a file, without plugins that are not installed."""
     root = parse(path, "mujoco")
-    try:
-        with collected():
-            return _loaded([root, *_included(root, path)])[0]
-    except (ValueError, mujoco.FatalError) as error:
-        raise _refused(path, error) from error
+    with collected():
+        return _loaded([root, *_included(root, path)])[0]
 
 
 def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
@@ -209,12 +188,15 @@ def _loaded(roots: Sequence[Node]) -> tuple[Any, list[str]]:
         named = f"{named}.xml"
         content[named] = read_bytes(path)
     try:
-        return mujoco.MjSpec.from_file(named, include=content or None), []
-    except ValueError as error:
-        if NOT_FOUND not in str(error):
-            raise
-        spec, left_out = without_plugins(roots)
-        return spec, [left_out]
+        try:
+            return mujoco.MjSpec.from_file(named, include=content or None), []
+        except ValueError as error:
+            if NOT_FOUND not in str(error):
+                raise
+            spec, left_out = without_plugins(roots)
+            return spec, [left_out]
+    except (ValueError, mujoco.FatalError) as error:
+        raise _refused(path, error) from error
 
 
 def _included(root: Node, path: str) -> list[Node]:
@@ -294,15 +276,14 @@ def _stand_in(spec: Any, folder: str | None) -> tuple[list[tuple[Any, MeshShape]
     for geom in spec.geoms:
         if not geom.meshname and not geom.hfieldname:
             continue
+        shown: MeshShape = None
         if geom.meshname:
             mesh = files.get(geom.meshname)
-            uri = geom.meshname if mesh is None or not mesh.file else mesh.file
-            if mesh is not None and mesh.file:
-                uri = os.path.join(spec.meshdir, mesh.file)
+            file = "" if mesh is None else mesh.file
+            uri = os.path.join(spec.meshdir, file) if file else geom.meshname
             x, y, z = (1.0, 1.0, 1.0) if mesh is None else (float(s) for s in mesh.scale)
-            pairs.append((geom, (uri, (x, y, z))))
-        else:
-            pairs.append((geom, None))
+            shown = uri, (x, y, z)
+        pairs.append((geom, shown))
         body = geom.parent
         weighs = not (geom.mass == 0.0 or (math.isnan(geom.mass) and geom.density == 0.0))
         counts = always or not (never or body.explicitinertial)
@@ -342,15 +323,13 @@ def _find(spec: Any, mesh: Any, folder: str) -> bool:
 
 def _give_mass(spec: Any) -> list[Any]:
     """Add a sphere of 1 kg to every moving body without mass, which the compiler refuses."""
-    balls = []
-    for body in spec.bodies:
-        if body.name == "world" or body.explicitinertial or not body.joints:
-            continue
-        if any(geom.mass != 0.0 and geom.density != 0.0 for geom in body.geoms):
-            continue
-        ball = body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[_STAND_IN, 0, 0], mass=1.0)
-        balls.append(ball)
-    return balls
+    ball = {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "size": [_STAND_IN, 0, 0], "mass": 1.0}
+    return [
+        body.add_geom(**ball)
+        for body in spec.bodies
+        if body.name != "world" and body.joints and not body.explicitinertial
+        if all(geom.mass == 0.0 or geom.density == 0.0 for geom in body.geoms)
+    ]
 
 
 #: Elements that copies may come to, and numbers in one grid, texture or table.

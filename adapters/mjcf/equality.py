@@ -218,11 +218,9 @@ def _close(model: Model, connects: Sequence[Connect]) -> None:
 def _report_doubled(model: Model, connects: Sequence[Connect], kind: str) -> None:
     """Report connects of one body pair that write more rows than their joint needs (REG211)."""
     first, second = (model.body_names[body] for body in connects[0].bodies)
-    written = 3 * len(connects)
-    needed = {"spherical": 3, "revolute": 5, "fixed": 6}[kind]
-    names = listed(c.name for c in connects)
-    what = {"spherical": "ball joint", "revolute": "hinge", "fixed": "rigid joint"}[kind]
-    extra = written - needed
+    kinds = {"spherical": (3, "ball joint"), "revolute": (5, "hinge"), "fixed": (6, "rigid joint")}
+    (needed, what), written = kinds[kind], 3 * len(connects)
+    names, extra = listed(c.name for c in connects), written - needed
     which = "the sixth row is redundant" if extra == 1 else f"{extra} rows are redundant"
     model.warn(
         "REG211",
@@ -288,9 +286,8 @@ def _linear(
     if not tendon:
         return [(model.joint_names[number], 1.0)], float(m.qpos0[m.jnt_qposadr[number]])
     start, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
-    terms = []
-    for w in range(start, start + count):
-        if m.wrap_type[w] != mujoco.mjtWrap.mjWRAP_JOINT:
-            return None
-        terms.append((model.joint_names[int(m.wrap_objid[w])], float(m.wrap_prm[w])))
+    wraps = range(start, start + count)
+    if any(m.wrap_type[w] != mujoco.mjtWrap.mjWRAP_JOINT for w in wraps):
+        return None
+    terms = [(model.joint_names[int(m.wrap_objid[w])], float(m.wrap_prm[w])) for w in wraps]
     return terms, float(m.tendon_length0[number])

@@ -66,11 +66,8 @@ class Model(Draft):
         if name:
             return str(name)
         kind = str(mujoco.mjtEq(int(self.m.eq_type[number])).name).removeprefix("mjEQ_").lower()
-        ends = []
-        for numbers in (self.m.eq_obj1id, self.m.eq_obj2id):
-            if numbers[number] >= 0:
-                ends.append(self._object(number, int(numbers[number])))
-        return f"{kind}_{'_'.join(ends)}"
+        ends = (int(ids[number]) for ids in (self.m.eq_obj1id, self.m.eq_obj2id))
+        return f"{kind}_{'_'.join(self._object(number, end) for end in ends if end >= 0)}"
 
     def _object(self, equality: int, number: int) -> str:
         """Return the name of a body, site, joint or tendon that an equality constraint joins."""
@@ -183,20 +180,12 @@ def joint_limits(m: Any, j: int) -> JointLimits | None:
 
 def one_sided(m: Any) -> list[int]:
     """Return numbers of joints whose actuator force range is not symmetric."""
-    return [
-        j
-        for j in range(m.njnt)
-        if m.jnt_actfrclimited[j]
-        and m.jnt_type[j] in Model.SCALAR
-        and m.jnt_actfrcrange[j, 0] != -m.jnt_actfrcrange[j, 1]
-    ]
+    uneven = (m.jnt_actfrclimited != 0) & (m.jnt_actfrcrange[:, 0] != -m.jnt_actfrcrange[:, 1])
+    return [*map(int, np.flatnonzero(uneven & np.isin(m.jnt_type, Model.SCALAR)))]
 
 
 def joint_dynamics(m: Any, j: int) -> JointDynamics:
-    """Return damping, friction, armature and spring of a joint, where they are not zero.
-
-    What an actuator has of damping and armature acts in the joint as well, by its gear squared.
-    """
+    """Return what a joint, with its actuators, has of damping, friction, armature and spring."""
     kind, start = int(m.jnt_type[j]), int(m.jnt_dofadr[j])
     freedoms = slice(start, start + FREEDOMS[kind])
     values: dict[str, Array] = {

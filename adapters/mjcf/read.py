@@ -20,7 +20,7 @@ import numpy as np
 
 from regularize.adapters.common.quantities import MASSLESS, principal
 from regularize.adapters.common.values import FilePlace
-from regularize.adapters.mjcf.bodies import KINDS
+from regularize.adapters.mjcf.bodies import KINDS, wxyz
 from regularize.adapters.mjcf.compiled import Compiled, MeshShape, compiled
 from regularize.adapters.mjcf.equality import read_equalities
 from regularize.adapters.mjcf.model import (
@@ -41,6 +41,7 @@ from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import exp, inverse, log, log_rotation, transform
 from regularize.mechanism.body import Body, Geometry, Inertia
+from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Mechanism, PrescribedMotion
@@ -55,10 +56,8 @@ def read(path: str, *, keyframe: str | bool | None = None, close: str | None = N
 
 def read_model(model: Any, *, keyframe: str | bool | None = None) -> Mechanism:
     """Read a compiled ``mujoco.MjModel``, whose meshes have lost their files; see ``read``."""
-    nothing: tuple[Any, ...] = ()
     named = _model_name(model) or "model"
-    path = f"<MjModel {named}>"
-    source = Compiled(path, model, {}, None, frozenset(), {}, nothing, nothing, nothing, nothing)
+    source = Compiled(f"<MjModel {named}>", model)
     return replace(_read(source, named, keyframe), path=None)
 
 
@@ -295,3 +294,35 @@ def _report(model: Model) -> None:
     named = [what for what, present in ignored.items() if present]
     if named:
         model.skip(f"not a part of the mechanism: {'; '.join(named)}")
+
+
+def compiled_model(source: Any, mechanism: Mechanism) -> Any | None:
+    """Return the ``mujoco.MjModel`` that a mechanism was read from; None if it was not."""
+    if mechanism.format != "mjcf":
+        return None
+    if hasattr(source, "qpos0"):
+        return source
+    if hasattr(source, "compile"):
+        return source.compile()
+    return None if mechanism.path is None else compiled(mechanism.path).model
+
+
+def qpos(m: Any, mechanism: Mechanism, coordinates: Array) -> Array:
+    """Return ``qpos`` (n, nq) of an ``mujoco.MjModel`` for coordinates of all joints (n, k)."""
+    names = coordinate_names(mechanism)
+    result = np.repeat(np.array(m.qpos0)[None], len(coordinates), axis=0)
+    for j, name in enumerate(element_names(m)[1]):
+        at, columns = int(m.jnt_qposadr[j]), [*range(mechanism.joint(name).freedoms)]
+        first = names.index(name if len(columns) == 1 else f"{name}[0]")
+        values = coordinates[:, first : first + len(columns)]
+        if int(m.jnt_type[j]) in Model.SCALAR:
+            result[:, at] = values[:, 0]
+        elif len(columns) == 3:  # rotation vectors to quaternions, w first
+            moved = exp(np.concatenate([np.zeros_like(values), values], axis=1))
+            result[:, at : at + 4] = [wxyz(T[:3, :3]) for T in moved]
+        else:  # counted from the pose in the file
+            body = int(m.jnt_bodyid[j])
+            home = transform(Model.rotation(m.body_quat[body]), m.body_pos[body])
+            moved = home @ exp(values)
+            result[:, at : at + 7] = [[*T[:3, 3], *wxyz(T[:3, :3])] for T in moved]
+    return result

@@ -37,13 +37,7 @@ ANGLES = ("range", "ref", "springref")
 
 
 def rewritten(mechanism: Mechanism, again: Callable[..., Mechanism], folder: Path) -> Rewritten:
-    """Return the owner's file as a mechanism that was made of it, and what of it goes.
-
-    The file is read ``again``, with options of its reader.
-
-    Raises:
-        UnsupportedExport: The change cannot be told in the words of the file.
-    """
+    """Return the owner's file, read ``again``, as a mechanism made of it, and what of it goes."""
     before = again()
     options: dict[str, Any] = {}
     elsewhere = moved_joints(before, mechanism)

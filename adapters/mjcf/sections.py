@@ -68,9 +68,8 @@ class MjcfSections(ChangedFile):
     @cached_property
     def bodies(self) -> dict[str, Node]:
         """Elements of bodies by their names in the mechanism."""
-        names, found = element_names(self.m)[0], [*self.sections("worldbody")[:1]]
-        for world in self.sections("worldbody"):
-            found += self.below(world)
+        names, worlds = element_names(self.m)[0], [*self.sections("worldbody")]
+        found = [*worlds[:1], *(body for world in worlds for body in self.below(world))]
         own = [node.get("name") for node in found[1:]]
         named = all(a in (None, b) for a, b in zip(own, names[1:], strict=False))
         if len(found) != self.m.nbody or not named:
@@ -80,10 +79,9 @@ class MjcfSections(ChangedFile):
     @cached_property
     def joints(self) -> dict[str, Node]:
         """Elements of joints by their names in the mechanism."""
-        names, found = element_names(self.m)[1], list[Node]()
-        for body in [*self.bodies.values()][1:]:
-            found += self.inside(body, *JOINTS)
-        return dict(zip(names, found, strict=True))
+        bodies = [*self.bodies.values()][1:]
+        nodes = (node for body in bodies for node in self.inside(body, *JOINTS))
+        return dict(zip(element_names(self.m)[1], nodes, strict=True))
 
     @cached_property
     def chains(self) -> dict[str, list[str]]:

@@ -98,10 +98,11 @@ def _close(tree: BodyTree, welds: bool) -> None:
                 arm = inverse(arm)  # the ground comes second there, and the hinge is turned round
             points = [(joint.name, first, second), (f"{joint.name}_z", first @ arm, second @ arm)]
         for name, T_parent, T_child in points:
+            ends = (joint.parent, T_parent), (joint.child, T_child)
             if tag == "connect" and _meet(poses, joint, T_parent, T_child):
-                _connect(tree, name, (joint.parent, T_parent), (joint.child, T_child))
-                continue
-            _equate(tree, tag, name, (joint.parent, T_parent), (joint.child, T_child))
+                _connect(tree, name, *ends)
+            else:
+                _equate(tree, tag, name, *ends)
 
 
 def _meet(poses: Mapping[str, Array], joint: Joint, T_parent: Array, T_child: Array) -> bool:

@@ -178,9 +178,8 @@ class _Reading(Draft):
                 ("stiffness", "rest_position"), SPRINGS[type(spring).__name__], strict=True
             ):
                 values[key] = np.array([getattr(spring, method)()])
-        return JointDynamics(
-            **{k: v for k, v in values.items() if np.any(v) or k == "rest_position"}
-        )
+        stated = {k: v for k, v in values.items() if np.any(v) or k == "rest_position"}
+        return JointDynamics(**stated)
 
     def _add_motor(self, motor: Any, joint: str) -> None:
         """Add a motor with its largest force and the gains of its controller."""
@@ -248,10 +247,8 @@ class _Reading(Draft):
         try:
             first, other, second, last = (*arguments, None) if len(arguments) == 3 else arguments
             if isinstance(second, (int, float)):
-                names = [
-                    x if isinstance(x, str) else self._joint_names[int(x.index())]
-                    for x in (first, other)
-                ]
+                index = self._joint_names
+                names = [x if isinstance(x, str) else index[int(x.index())] for x in (first, other)]
                 ends = [(self.joint_named(x, where).name, 0) for x in names]
                 terms = (*ends[0], 1.0), (*ends[1], -float(second))
                 self.couple(name, "gear", terms, float(last or 0.0), where.source)

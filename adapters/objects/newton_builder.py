@@ -220,9 +220,8 @@ class _Reading(Draft):
         dynamics = {key: values for key, values in dynamics.items() if np.any(values)}
         if "stiffness" in dynamics and plain_kind != "free":
             rest = np.array(b.joint_rest_q[at : at + linear + angular + quaternions], float)
-            dynamics["rest_position"] = (
-                log_rotation(rotation_quaternion(*rest)) if quaternions else rest
-            )
+            rest = log_rotation(rotation_quaternion(*rest)) if quaternions else rest
+            dynamics["rest_position"] = rest
         joint = Joint(
             self.joint_names[j],
             self.body_names[b.joint_parent[j]],
@@ -348,10 +347,8 @@ def _replace(builder: Any, j: int, joint: Joint) -> None:
         [config(axis=tuple(map(float, c))) for c in part.T if np.any(c)]
         for part in (joint.screws[:3], joint.screws[3:])
     )
-    places = {
-        "parent_xform": _transform(joint.T_parent_joint),
-        "child_xform": _transform(joint.T_child_joint),
-    }
+    ends = _transform(joint.T_parent_joint), _transform(joint.T_child_joint)
+    places = dict(zip(("parent_xform", "child_xform"), ends, strict=True))
     plain = {"revolute": alone.add_joint_revolute, "prismatic": alone.add_joint_prismatic}
     if joint.kind in plain:
         plain[joint.kind](0, 1, axis=(slides or turns)[0], **places)

@@ -180,9 +180,8 @@ def _couple(
     leader = draft.joint_named(element.scope.full(mimic.text("joint")), mimic)
     for joint, index in zip((follower, leader), axes, strict=True):
         if index >= joint.freedoms or joint.group:
-            raise mimic.error(
-                f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple"
-            )
+            words = f"joint `{joint.name}` is {joint.kind}: it has no such axis to couple"
+            raise mimic.error(words)
     terms = ((follower.name, axes[0], 1.0), (leader.name, axes[1], -multiplier))
     draft.couple(element.name, "mimic", terms, offset, mimic.source)
 
@@ -249,9 +248,7 @@ def limits(node: Node, kind: str) -> JointLimits | None:
     if all(values is None for values in numbers.values()):
         return None
     bounds = {name: _bounds(name, values, kind) for name, values in numbers.items()}
-    rated = {
-        name: bounds[name] for name in ("velocity", "effort") if np.any(np.isfinite(bounds[name]))
-    }
+    rated = {k: bounds[k] for k in ("velocity", "effort") if np.any(np.isfinite(bounds[k]))}
     if not rated and numbers["lower"] is None and numbers["upper"] is None:
         return None
     return JointLimits(bounds["lower"], bounds["upper"], **rated)
@@ -260,9 +257,8 @@ def limits(node: Node, kind: str) -> JointLimits | None:
 def dynamics(node: Node, kind: str) -> JointDynamics:
     """Return a joint's damping, friction and spring as stated; zero on axes without them."""
     rows = {key: _per_axis(node, kind, "dynamics", tag) for key, tag in DYNAMICS.items()}
-    return JointDynamics(
-        **{key: np.nan_to_num(row) for key, row in rows.items() if row is not None}
-    )
+    stated = {key: np.nan_to_num(row) for key, row in rows.items() if row is not None}
+    return JointDynamics(**stated)
 
 
 def _per_axis(node: Node, kind: str, *path: str) -> Array | None:

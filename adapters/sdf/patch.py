@@ -134,9 +134,8 @@ class SdfPatcher(SlackPatcher):
         """Return the edits that insert slack links and delete closing joints."""
         version = self.document(self.path).root.get("version") or "1.0"
         if float(version) < AXES_SINCE:
-            raise UnsupportedExport(
-                f"slack links need SDF {AXES_SINCE} or later; this is {version}"
-            )
+            words = f"slack links need SDF {AXES_SINCE} or later; this is {version}"
+            raise UnsupportedExport(words)
         return super().slack(wanted)
 
     def slack_elements(self, links: SlackLinks, place: Node) -> list[Any]:

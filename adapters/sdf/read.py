@@ -118,9 +118,8 @@ def _closing_lines(first: str, second: str, axis: bool) -> tuple[str, ...]:
 def _version(root: Node, draft: SdfDraft) -> tuple[int, int]:
     words = root.text("version").split(".")
     if len(words) < 2 or words[0] != "1" or not words[1].isdigit():
-        raise root.error(
-            f"version {root.get('version')!r} is unknown; versions 1.0 to 1.12 are read"
-        )
+        reason = f"version {root.get('version')!r} is unknown; versions 1.0 to 1.12 are read"
+        raise root.error(reason)
     version = (1, int(words[1]))
     if version > NEWEST:
         draft.skip(

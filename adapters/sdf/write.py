@@ -84,9 +84,8 @@ class _SdfWriter(Writing):
         limited = [(j.name, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
         crossed = [name for name, bounds in limited if np.any(np.diff(bounds) < 0.0)]
         if crossed:
-            self.lose(
-                f"is refused by Drake where lower bounds exceed upper ones: {listed(crossed)}"
-            )
+            words = "is refused by Drake where lower bounds exceed upper ones"
+            self.lose(f"{words}: {listed(crossed)}")
         if mechanism.ground != WORLD:
             name = f"{mechanism.ground}_to_world"
             add_ends(add(model, "joint", name=name, type="fixed"), WORLD, mechanism.ground)

@@ -327,7 +327,7 @@ LAYOUTS: dict[str, tuple[re.Pattern[bytes], Callable[[str, UrdfDraft], None]]] =
         close_data,
     ),
 }
-#: The key that tells a Gepetto file from other YAML files beside a model, at the top level.
+#: The key at the top level that tells a Gepetto file from other YAML files.
 GEPETTO_KEY = re.compile(rb"^(?:\{\s*)?[\"']?closed_loop[\"']?\s*:", re.M)
 
 

@@ -36,12 +36,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it.
-
-    Frames of links move to the joints that lead to them, which is where URDF has them. A closure
-    that is neither a point nor a frame cuts its child: the joint leads to a massless link, which
-    a ``6d`` constraint holds to the child.
-    """
+    """Write a mechanism as URDF, and its loops as Gepetto YAML of the same name beside it."""
     root = etree.Element("robot", name=mechanism.name)
     return _UrdfWriter("URDF", mechanism, root).write(path)
 

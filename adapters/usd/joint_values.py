@@ -10,67 +10,30 @@ themselves.
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pxr import Sdf, UsdPhysics
 
-from regularize.adapters.usd.prims import (
-    EFFORT,
-    get,
-    name_of,
-    numbers,
-    put,
-    unit_of,
-    value_of,
-)
+from regularize.adapters.usd.prims import EFFORT, get, name_of, numbers, put, unit_of, value_of
 from regularize.adapters.usd.stage import Stage, target_of
 from regularize.escape import listed, unique
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits
 from regularize.mechanism.mechanism import Actuator, ActuatorGains
 
 #: Attributes of each value of a freedom, of which the first that is written counts: name with ? for
-#: the axis, and whether angles are in degrees.
-DYNAMICS = {
-    "damping": (
-        ("physxJointAxis:?:viscousFrictionCoefficient", True),
-        ("mjc:damping", False),
-        ("newton:damping", True),
-    ),
-    "friction": (
-        ("physxJointAxis:?:dynamicFrictionEffort", False),
-        ("mjc:frictionloss", False),
-        ("newton:friction", False),
-    ),
-    "stiffness": (("mjc:stiffness", False),),
-    "rest_position": (("mjc:springref", False),),
-    "armature": (
-        ("physxJointAxis:?:armature", False),
-        ("physxJoint:armature", False),
-        ("mjc:armature", False),
-        ("newton:armature", False),
-    ),
-}
-VELOCITY = (
-    ("physxJointAxis:?:maxJointVelocity", True),
-    ("physxJoint:maxJointVelocity", True),
-    ("newton:velocityLimit", True),
-)
-EFFORTS = (("mjc:actuatorfrcrange:max", False), ("newton:effortLimit", False))
+#: the axis, and whether angles are in degrees. Measures are powers of the length unit for a slide
+#: and for a hinge, and whether the mass unit is a factor.
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("attributes.json").read_text("utf-8"))
+DYNAMICS, VELOCITY, EFFORTS = (TABLES[key] for key in ("dynamics", "velocity", "efforts"))
+MEASURES: dict[str, tuple[int, int, bool]] = TABLES["measures"]
 UNLIMITED = "mjc:actuatorfrclimited"  # "false": the force of a drive is no limit of its joint
-#: Power of the length unit for a slide and for a hinge, and whether the mass unit is a factor.
-MEASURES = {
-    "damping": (0, 2, True),
-    "friction": (1, 2, True),
-    "stiffness": (0, 2, True),
-    "rest_position": (1, 0, False),
-    "armature": (0, 2, True),
-    "velocity": (1, 0, False),
-    "effort": (1, 2, True),
-}
 DEGREE = math.pi / 180.0
 #: Attributes of joints and bodies that speak of physics; those among them that are read or reported
 #: by themselves; and those that are about solvers, contacts and sleep.
@@ -165,7 +128,7 @@ class JointValues:
             return "angular"
         return "linear" if type_ == "PhysicsPrismaticJoint" else name
 
-    def _values(self, key: str, words: tuple[tuple[str, bool], ...]) -> Any:
+    def _values(self, key: str, words: Sequence[tuple[str, bool]]) -> Any:
         """Return a quantity for every freedom, shape (n,); None where none is written."""
         default, stated = np.inf if key in ("velocity", "effort") else 0.0, []
         for name in self.names:
@@ -188,9 +151,8 @@ class JointValues:
             return None
         slides, turns, heavy = MEASURES[key]
         turning = name.startswith("rot")
-        scale = self.reading.unit ** (turns if turning else slides) * (
-            self.reading.kilogram if heavy else 1.0
-        )
+        scale = self.reading.unit ** (turns if turning else slides)
+        scale *= self.reading.kilogram if heavy else 1.0
         if degrees and turning:
             scale *= DEGREE if key == "velocity" else 1.0 / DEGREE
         return float(value) * scale

@@ -230,25 +230,23 @@ def add_shape(body: Any, shape: Geometry, mechanism: Mechanism) -> None:
     scale = np.ones(3)
     if shape.kind == "mesh":
         scale = np.broadcast_to(shape.size, 3)
-        prim = _mesh(stage, path, shape, mechanism)
-        if prim is None:
+        schema = _mesh(stage, path, shape, mechanism)
+        if schema is None:
             return
     elif shape.kind == "box":
         schema, scale = UsdGeom.Cube.Define(stage, path), shape.size
         schema.CreateSizeAttr().Set(1.0)
-        prim = schema.GetPrim()
     elif shape.kind in ("sphere", "ellipsoid"):
         schema, ball = UsdGeom.Sphere.Define(stage, path), shape.kind == "sphere"
         scale = scale if ball else shape.size
         schema.CreateRadiusAttr().Set(float(shape.size[0]) if ball else 1.0)
-        prim = schema.GetPrim()
     else:
         kind = UsdGeom.Cylinder if shape.kind == "cylinder" else UsdGeom.Capsule
         schema = kind.Define(stage, path)
         schema.CreateRadiusAttr().Set(float(shape.size[0]))
         schema.CreateHeightAttr().Set(float(shape.size[1]))
         schema.CreateAxisAttr().Set("Z")
-        prim = schema.GetPrim()
+    prim = schema.GetPrim()
     place = add_place(prim, shape.T_body_geometry)
     place.AddScaleOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Vec3d(*map(float, scale)))
     if shape.collision:
@@ -277,12 +275,12 @@ def turn(R: Array) -> Any:
 
 
 def _mesh(stage: Any, path: Any, shape: Geometry, mechanism: Mechanism) -> Any | None:
-    """Define a mesh prim: a reference into another stage, or the triangles of a file; else None."""
+    """Define a mesh: a reference into another stage, or the triangles of a file; else None."""
     uri = shape.uri or ""
     file, _, inside = uri.partition("#")
     if inside:
-        prim = stage.DefinePrim(path, "Mesh")
-        prim.GetReferences().AddReference(file, inside)
+        schema = UsdGeom.Mesh.Define(stage, path)
+        schema.GetPrim().GetReferences().AddReference(file, inside)
     else:
         folder = stage.GetRootLayer().realPath or mechanism.path
         try:
@@ -297,6 +295,5 @@ def _mesh(stage: Any, path: Any, shape: Geometry, mechanism: Mechanism) -> Any |
         counts = np.full(len(faces), 3, dtype=np.int32)
         schema.CreateFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(counts))
         schema.CreateSubdivisionSchemeAttr().Set("none")
-        prim = schema.GetPrim()
-    prim.SetCustomDataByKey(FILE, uri)
-    return prim
+    schema.GetPrim().SetCustomDataByKey(FILE, uri)
+    return schema

@@ -15,11 +15,7 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from regularize.adapters.common.draft import WORLD, Draft, Side
 from regularize.adapters.common.input_files import check_regular, replacement
-from regularize.adapters.common.quantities import (
-    inertia_matrix,
-    principal,
-    rotation_quaternion,
-)
+from regularize.adapters.common.quantities import inertia_matrix, principal, rotation_quaternion
 from regularize.adapters.common.values import FilePlace
 from regularize.adapters.usd.prims import FILE, get, numbers, value_of
 from regularize.errors import ReadError

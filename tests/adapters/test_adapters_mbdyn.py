@@ -225,21 +225,10 @@ def test_what_else_is_not_read(elements: str, nodes: str, words: str, tmp_path: 
     assert any(re.search(words, finding.message) for finding in found)
 
 
-@pytest.mark.parametrize(
-    ("element", "words"),
-    [
-        (
-            "joint: T, total joint, one, position orientation, eye, rotation orientation, "
-            "euler, 0., 0., 1., two, position constraint, 1, 1, 1, null;",
-            "different orientations for positions and rotations",
-        ),
-        ("joint: H, revolute hinge, one, null, hinge, 1, 1., 0., 0., 1, 0., 1., 0., two, null;",
-         "two different axes"),
-        ("body: b, tow, 1., null, eye;", "there is no node `tow`.*two"),
-        ("body: b, two, 1e200*1e200, null, eye;", "is not finite"),
-        ("body: b, two, 'x', null, eye;", "is not a number"),
-    ],
-)  # fmt: skip
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["mbdyn"]
+
+
+@pytest.mark.parametrize(("element", "words"), [[*fault.values()] for fault in FAULTS])
 def test_elements_at_fault_are_named(element: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(rg.ReadError, match=words) as caught:
         between(tmp_path, element)

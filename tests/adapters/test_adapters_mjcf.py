@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from screws import exp, inverse
+import yaml
+from mechanisms import with_coordinates
+from screws import body_poses, exp, inverse
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
 from simulation_fixtures import MECHANISMS, mjcf
 
@@ -14,8 +16,6 @@ from regularize.adapters import detect
 from regularize.adapters.common.write import spanning
 from regularize.adapters.mjcf.compiled import compiled as compile_file
 from regularize.lie.screw import log, log_rotation, transform
-from regularize.loops.kinematics import LoopKinematics
-from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import ActuatorGains
 
 mujoco = pytest.importorskip("mujoco")
@@ -23,23 +23,6 @@ mujoco = pytest.importorskip("mujoco")
 FILES = sorted((CORPUS / "mjcf").glob("*/*.xml"))
 #: Files that MuJoCo itself refuses, and the word in its message.
 REFUSED = {"mjx__mujoco__mjx__test_data__constraints.xml": "must be slide or hinge"}
-
-
-def poses_by_regularize(mechanism: Any, q: Any) -> Any:
-    """World pose of every body by the mechanism's own kinematics, without its closures."""
-    graph = build(mechanism)
-    tree = [e.index for e in graph.edges if not e.joint.closure]
-    loops = LoopKinematics(graph, tree, tree)
-    order = [c for e in tree for c in graph.edges[e].columns]
-    state = loops.state(np.array(q)[None, sorted(order)])
-    poses = {}
-    for body in mechanism.bodies:
-        node = graph.node_of[body.name]
-        if node == graph.ground and node not in loops.nodes:
-            poses[body.name] = graph.T_node_body[body.name]
-            continue
-        poses[body.name] = state.T_world_node[0, loops.row(node)] @ graph.T_node_body[body.name]
-    return poses
 
 
 def random_configuration(m: Any, rng: Any) -> Any:
@@ -122,7 +105,7 @@ def test_real_file_has_kinematics_and_masses_of_mujoco_or_is_refused(path: Path)
     for _ in range(3):
         q = random_configuration(m, rng)
         data = moved(m, q)
-        ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
+        ours = body_poses(with_coordinates(mechanism, coordinates(mechanism, m, q)))
         for i, name in enumerate(names):
             np.testing.assert_allclose(ours[name][:3, 3], data.xpos[i], atol=1e-10)
             np.testing.assert_allclose(ours[name][:3, :3], data.xmat[i].reshape(3, 3), atol=1e-10)
@@ -139,7 +122,7 @@ def test_closure_residuals_are_those_of_mujoco() -> None:
     mechanism, m = read(path, keyframe=False), compiled(path)
     q = random_configuration(m, np.random.default_rng(3))
     data = moved(m, q)
-    ours = poses_by_regularize(mechanism, coordinates(mechanism, m, q))
+    ours = body_poses(with_coordinates(mechanism, coordinates(mechanism, m, q)))
     closures = [joint for joint in mechanism.joints if joint.closure]
     assert len(closures) == m.neq == 4
     gaps = []
@@ -205,7 +188,7 @@ def test_joints_of_one_body_keep_their_names_and_order(tmp_path: Path) -> None:
     assert mechanism.joint("h").position == pytest.approx([np.radians(30)])
     q = random_configuration(m, np.random.default_rng(4))
     data = moved(m, q)
-    T = poses_by_regularize(mechanism, coordinates(mechanism, m, q))["b"]
+    T = body_poses(with_coordinates(mechanism, coordinates(mechanism, m, q)))["b"]
     np.testing.assert_allclose(T[:3, 3], data.xpos[1], atol=1e-12)
 
 
@@ -410,21 +393,10 @@ def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -
     assert sum("<motor>" in text for text in lost) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("<mujoco><worldbody>", "not well-formed XML"),
-        ("<robot/>", "expected <mujoco>"),
-        (
-            "<mujoco><worldbody><body><joint axis='0 0 0'/></body></worldbody></mujoco>",
-            "MuJoCo refuses",
-        ),
-        ("<mujoco><equality><connect body1='x'/></equality></mujoco>", "MuJoCo refuses"),
-        ("<mujoco><include file='model.xml'/></mujoco>", "in a circle"),
-        ("<mujoco><include file='none.xml'/></mujoco>", "does not exist"),
-        ("<!DOCTYPE m [<!ENTITY a 'b'>]><mujoco/>", "entit"),
-    ],
-)
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["mjcf"]
+
+
+@pytest.mark.parametrize(("text", "words"), [[*fault.values()] for fault in FAULTS])
 def test_faults_are_one_line(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(text)

@@ -10,27 +10,7 @@ from test_adapters_urdf_more import CLOSURES, four_bar
 
 import regularize as rg
 
-HINGE = """metadata:
-  design_name: four bar
-joints:
-  A: {type: continuous, passive: false}
-  B: {type: continuous, passive: true}
-  gone: {passive: true}
-closing_joints:
-  - name: D
-    source: user_tag
-    type: revolute
-    parent: ground
-    child: rocker
-    origin_xyz_m: [1.200000, 0.000000, 0.000000]
-    origin_rpy_rad: [0.000000, 0.000000, 0.000000]
-    axis: [0.0000, 1.0000, 0.0000]
-    limits:
-      lower: -0.5
-      upper: 1e-1
-      effort: 100.0
-rigid_groups: {}
-"""
+HINGE = Path(__file__).with_name("closing_hinge.yaml").read_text()
 
 
 def test_closing_joint_beside_the_model(tmp_path: Path) -> None:

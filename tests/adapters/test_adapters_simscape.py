@@ -6,6 +6,7 @@ import cad_fixtures as cad
 import numpy as np
 import pytest
 import screws
+import yaml
 from scipy.spatial.transform import Rotation
 from screws import inverse, transform
 
@@ -177,34 +178,10 @@ def test_four_bar_by_mates(tmp_path: Path) -> None:
     assert (report["redundancy"]["trivial"], report["redundancy"]["repeated"]) == (3, 8)
 
 
-@pytest.mark.parametrize(
-    ("kind", "first", "second", "turn", "freedoms"),
-    [
-        ("Distance", "plane", "plane", 0, 3),
-        ("Distance", "plane", "line", 90, 4),
-        ("Distance", "plane", "point", 0, 5),
-        ("Distance", "line", "line", 0, 3),
-        ("Distance", "line", "point", 0, 5),
-        ("Distance", "point", "point", 0, 5),
-        ("Tangent", "cylinder", "plane", 90, 4),
-        ("Angle", "line", "line", 30, 5),
-        ("Angle", "plane", "plane", 30, 5),
-        ("Coincident", "point", "line", 0, 4),
-        ("Parallel", "plane", "line", 90, 5),
-        ("Perpendicular", "plane", "line", 0, 4),
-        ("Perpendicular", "plane", "plane", 90, 5),
-        ("Lock", "plane", "plane", 0, 0),
-        ("Coincident", "plane", "circle", 0, 3),  # the circle lies in the plane
-        ("Coincident", "circle", "circle", 0, 1),
-        ("Concentric", "circle", "circle", 0, 2),
-        ("Concentric", "circle", "cylinder", 0, 2),
-        ("Distance", "plane", "circle", 0, 3),
-        ("Distance", "plane", "circle", 90, 4),
-        ("Distance", "circle", "circle", 0, 3),
-        ("Parallel", "plane", "arc", 0, 4),
-        ("Angle", "plane", "circle", 30, 5),
-    ],
-)
+MATES = yaml.safe_load(Path(__file__).with_name("mates.yaml").read_bytes())["simscape"]
+
+
+@pytest.mark.parametrize(("kind", "first", "second", "turn", "freedoms"), MATES)
 def test_mates_hold_as_saved(
     tmp_path: Path, kind: str, first: str, second: str, turn: int, freedoms: int
 ) -> None:
@@ -227,19 +204,10 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     assert finding.severity == "warning"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("<SimscapeMultibodyImportXML", "<Simscape", "not well-formed|root element"),
-        ('length="mm"', 'length="cubit"', "unit 'cubit' is unknown"),
-        ("<Uid>arm</Uid>", "<Uid>leg</Uid>", r"assembly\.xml:\d+: .*no instance `leg`"),
-        ('entityUid="part"', 'entityUid="thing"', "no part or assembly with the uid `thing`"),
-        ("1.0 0.0 0.0", "2.0 0.0 0.0", "is no rotation"),
-        ("0.0 0.0 0.0</Translation>", "0.0 0.0</Translation>", "2 of the 3 numbers"),
-        ('uid="arm"', 'uid="base"', "have the same uid"),
-        ("<FollowerFrame>", "<Follower>", "not well-formed"),
-    ],
-)
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["simscape"]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [[*fault.values()] for fault in FAULTS])
 def test_faults_name_the_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     text = toy(joint("J", "Revolute", np.eye(4)))
     assert old in text

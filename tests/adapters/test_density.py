@@ -204,43 +204,12 @@ def test_sdf_computes_mass_from_collisions(tmp_path: Path) -> None:
     assert found == {"world": None, "shape": 7, "link": 5, "default": 1000, "silent": None}
 
 
-def test_usd_computes_mass_from_the_density_of_colliders(tmp_path: Path) -> None:
+def test_usd_computes_mass_from_the_density_of_colliders() -> None:
     pytest.importorskip("pxr")
-    path = tmp_path / "model.usda"
-    path.write_text("""#usda 1.0
-(
-    metersPerUnit = 0.01
-    kilogramsPerUnit = 1
-)
-def Material "Steel" (prepend apiSchemas = ["PhysicsMaterialAPI"])
-{
-    float physics:density = 0.008
-}
-def Xform "A" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
-{
-    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
-    {
-        double size = 20
-        rel material:binding:physics = </Steel>
+    bodies = {
+        b.name.rsplit("/", 1)[-1]: b.inertia
+        for b in rg.load(Path(__file__).with_name("densities.usda")).bodies
     }
-}
-def Xform "B" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-{
-    float physics:density = 0.002
-    def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
-        double radius = 10
-    }
-}
-def Xform "C" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
-{
-    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
-        double size = 20
-    }
-}
-""")
-    bodies = {b.name.rsplit("/", 1)[-1]: b.inertia for b in rg.load(path).bodies}
     assert bodies["A"].mass == pytest.approx(8000 * 0.2**3)
     assert bodies["A"].matrix[0, 0] == pytest.approx(64 * 0.2**2 / 6)
     assert bodies["B"].mass == pytest.approx(2000 * 4 / 3 * np.pi * 0.1**3)

@@ -14,40 +14,7 @@ from regularize.cli import main
 
 mujoco = pytest.importorskip("mujoco")
 
-MODEL = """<mujoco model="masses">
-  <compiler angle="radian" meshdir="parts" {compiler}/>
-  <default>
-    <geom density="2700"/>
-    <default class="visual"><geom group="2" density="7000" contype="0" conaffinity="0"/></default>
-    <default class="touched"><geom group="3" mass="0"/></default>
-  </default>
-  <asset>
-    <mesh name="wedge" file="wedge.stl" scale="0.001 0.002 0.001"/>
-    <mesh name="mirrored" file="wedge.stl" scale="-0.001 0.001 0.001"/>
-    <mesh name="open" file="open.obj" inertia="shell"/>
-    <mesh name="inline" vertex="0 0 0  .1 0 0  0 .1 0  0 0 .1"/>
-  </asset>
-  <worldbody>
-    <geom type="mesh" mesh="wedge"/>
-    <body name="scaled" pos="0 0 1"><joint name="a" axis="0 0 1"/>
-      <geom class="visual" type="mesh" mesh="wedge" pos=".1 0 0" euler="0.3 0.2 0.1"/>
-      <geom class="touched" type="box" size=".1 .1 .1"/>
-      <body name="mixed"><joint name="b" axis="1 0 0"/>
-        <geom type="mesh" mesh="mirrored" density="500"/>
-        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" group="4"/>
-        <geom type="mesh" mesh="inline" mass="0.25" quat="1 1 0 0"/>
-        <body name="shell" pos=".2 0 0"><joint name="c" axis="0 1 0"/>
-          <geom type="mesh" mesh="open"/>
-          <body name="stated"><joint name="d" axis="0 1 0"/>
-            <inertial pos="0 .1 0" mass="2" diaginertia=".1 .2 .3"/>
-            <geom type="mesh" mesh="wedge"/>
-          </body>
-          <body name="welded" pos="0 0 .3"><geom type="mesh" mesh="wedge" density="100"/></body>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-</mujoco>"""
+MODEL = Path(__file__).with_name("masses.xml").read_text()
 
 
 def write(folder: Path, compiler: str = "") -> Path:

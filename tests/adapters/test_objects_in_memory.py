@@ -226,26 +226,11 @@ def test_what_is_no_model_of_pinocchio_is_one_line_as_well(wrong: object) -> Non
             verb(wrong)
 
 
-LOOP = """<robot name="loop">
- <link name="base"/><link name="left"/><link name="right"/><link name="bar"/>
- <joint name="a" type="continuous"><parent link="base"/><child link="left"/>
-  <axis xyz="0 1 0"/></joint>
- <joint name="b" type="continuous"><parent link="base"/><child link="right"/>
-  <origin xyz="1 0 0"/><axis xyz="0 1 0"/></joint>
- <joint name="c" type="continuous"><parent link="left"/><child link="bar"/>
-  <origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
- <joint name="d" type="continuous"><parent link="right"/><child link="bar"/>
-  <origin xyz="-1 0 1"/><axis xyz="0 1 0"/></joint>
-</robot>
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["yourdfpy", "urchin"])
 @pytest.mark.filterwarnings("ignore")
 def test_objects_of_urdf_parsers(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "loop.urdf"
-    path.write_text(LOOP)
+    path = Path(__file__).with_name("two_parents.urdf")
     parser = pytest.importorskip(name).URDF
     more = {"load_meshes": False, "build_scene_graph": False} if name == "yourdfpy" else {}
     value = parser.load(str(path), **more)

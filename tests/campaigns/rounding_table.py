@@ -162,25 +162,13 @@ def in_style(style: str) -> Callable[[re.Match[str]], str]:
 def write(mechanism: rg.Mechanism, path: Path, format: str | None, style: str = "") -> Path:
     """Write a mechanism, with numbers in a style."""
     if format == "asmt":
-        world, pending = {mechanism.ground: np.eye(4)}, [*mechanism.joints]
-        while pending:
-            joint = pending.pop(0)
-            if joint.parent in world:
-                T = world[joint.parent] @ joint.T_parent_joint
-                world.setdefault(joint.child, T @ screws.inverse(joint.T_child_joint))
-            elif joint.child in world:
-                T = world[joint.child] @ joint.T_child_joint
-                world[joint.parent] = T @ screws.inverse(joint.T_parent_joint)
-            else:
-                pending.append(joint)
+        world = screws.body_poses(mechanism)
         links, names = [], {mechanism.ground: cad_fixtures.BASE}
         for joint in mechanism.joints:
             own = joint.screws[:, 0]
             axis = own[3:] if own[3:].any() else own[:3]
-            turn = np.linalg.svd(axis[None])[2][[1, 2, 0]].T
-            turn[:, 2] = axis / np.linalg.norm(axis)
-            turn[:, 1] = np.cross(turn[:, 2], turn[:, 0])
-            T = world[joint.parent] @ joint.T_parent_joint @ screws.transform(turn)
+            turn = cad_fixtures.frame(np.zeros(3), axis)
+            T = world[joint.parent] @ joint.T_parent_joint @ turn
             ends = [names.get(body, body) for body in (joint.parent, joint.child)]
             links.append(cad_fixtures.Link(joint.name, joint.kind, *ends, T))
         parts = {names.get(body, body): T for body, T in world.items()}

@@ -34,6 +34,20 @@ def gaps(model: Any, bodies: Any) -> Any:
     return np.linalg.norm(np.array(ends[0]) - np.array(ends[1]), axis=1)
 
 
+def stepped(builder: Any) -> tuple[Any, Any, Any]:
+    """A builder's model, and poses of its bodies before and after 25 ms by Newton's own steps."""
+    model = builder.finalize(device="cpu")
+    solver = newton.solvers.SolverMuJoCo(model)
+    now, then, control = model.state(), model.state(), model.control()
+    newton.eval_fk(model, model.joint_q, model.joint_qd, now)
+    start = now.body_q.numpy().copy()
+    for _ in range(25):
+        now.clear_forces()
+        solver.step(now, then, control, None, 0.001)
+        now, then = then, now
+    return model, start, now.body_q.numpy()
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Newton's own, of MuJoCo
 @pytest.mark.parametrize("name", ["planar_fourbar", "gripper"])
 def test_loops_are_kept_and_stay_closed(name: str, tmp_path: Path) -> None:
@@ -54,15 +68,7 @@ def test_loops_are_kept_and_stay_closed(name: str, tmp_path: Path) -> None:
         ),
         rel=1e-6,
     )
-    solver = newton.solvers.SolverMuJoCo(model)
-    now, then, control = model.state(), model.state(), model.control()
-    newton.eval_fk(model, model.joint_q, model.joint_qd, now)
-    start = now.body_q.numpy().copy()
-    for _ in range(25):
-        now.clear_forces()
-        solver.step(now, then, control, None, 0.001)
-        now, then = then, now
-    bodies = now.body_q.numpy()
+    _, start, bodies = stepped(builder)
     assert np.isfinite(bodies).all()
     assert np.max(np.abs(bodies - start)) > 1e-4  # it moves
     assert np.max(gaps(model, bodies)) < 1e-3  # MuJoCo's constraints are soft

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import mechanisms
 import numpy as np
 import pinocchio as pin
+from screws import exp, revolute
 
 import regularize as rg
 
@@ -30,99 +32,38 @@ def massive(mechanism: rg.Mechanism, seed: int = 7) -> rg.Mechanism:
     )
 
 
-def rotation(angle: float) -> np.ndarray:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+def closed(name: str, kinds: str, axes: Any, points: Any, last: str = "g") -> rg.Mechanism:
+    """A chain of the joints j0, j1, … from the ground to its last body, by default the ground."""
+    names = [f"j{i}" for i in range(len(kinds))]
+    bodies = [*"gabcdef"[: len(kinds)], last]
+    return rg.Mechanism.of_joints(name, mechanisms.chain(names, bodies, kinds, axes, points))
 
 
-def fourbar(tilt: float = 0.0, coupler: str = "revolute") -> rg.Mechanism:
-    R, names = rotation(tilt), "gabcg"
-    return rg.Mechanism.of_joints(
-        "four-bar",
-        [
-            rg.Joint.in_world(
-                f"j{i}",
-                names[i],
-                names[i + 1],
-                coupler if i == 2 else "revolute",
-                R @ [0, 0, 1],
-                R @ np.array(p),
-            )
-            for i, p in enumerate(FOURBAR)
-        ],
-    )
+def fourbar(tilt: float = 0.0, kinds: str = "RRRR") -> rg.Mechanism:
+    R = exp(tilt * revolute((1, 0, 0)))[:3, :3]
+    return closed("four-bar", kinds, [R[:, 2]] * 4, np.array(FOURBAR) @ R.T)
 
 
 def welded_fourbar() -> rg.Mechanism:
-    names = "gabcd"
-    joints = [
-        rg.Joint.in_world(f"j{i}", names[i], names[i + 1], "revolute", (0, 0, 1), p)
-        for i, p in enumerate(FOURBAR)
-    ]
-    return rg.Mechanism.of_joints(
-        "four-bar 6d", [*joints, rg.Joint.in_world("w", "d", "g", "fixed", closure=True)]
-    )
-
-
-def single_loop(name: str, kind: str, axes: np.ndarray, points: np.ndarray) -> rg.Mechanism:
-    bodies = ["g", *(f"b{i}" for i in range(1, len(axes))), "g"]
-    return rg.Mechanism.of_joints(
-        name,
-        [
-            rg.Joint.in_world(f"j{i}", bodies[i], bodies[i + 1], kind, axis, point)
-            for i, (axis, point) in enumerate(zip(axes, points, strict=True))
-        ],
-    )
+    opened = closed("four-bar 6d", "RRRR", [mechanisms.Z] * 4, FOURBAR, "d")
+    weld = rg.Joint.in_world("w", "d", "g", "fixed", closure=True)
+    return rg.Mechanism.of_joints(opened.name, [*opened.joints, weld])
 
 
 def spherical_fourbar() -> rg.Mechanism:
     axes = np.random.default_rng(3).normal(size=(4, 3))
-    return single_loop("spherical four-bar", "revolute", axes, axes)
-
-
-def bricard() -> rg.Mechanism:
-    points = [(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)]
-    axes = np.eye(3)[[1, 2, 0, 1, 2, 0]]
-    return single_loop("Bricard", "revolute", axes, np.array(points, dtype=float))
-
-
-def sarrus() -> rg.Mechanism:
-    legs: dict[str, tuple[tuple[int, int, int], list[tuple[float, float, float]]]] = {
-        "a": ((0, 1, 0), [(1, 0, 0), (1.3, 0, 0.5), (1, 0, 1)]),
-        "b": ((1, 0, 0), [(0, 1, 0), (0, 1.4, 0.5), (0, 1, 1)]),
-    }
-    joints: list[rg.Joint] = []
-    for leg, (axis, points) in legs.items():
-        bodies = ["g", f"{leg}1", f"{leg}2", "p"]
-        joints += [
-            rg.Joint.in_world(f"{leg}{i}", bodies[i], bodies[i + 1], "revolute", axis, point)
-            for i, point in enumerate(points)
-        ]
-    return rg.Mechanism.of_joints("Sarrus", joints)
-
-
-def rssr() -> rg.Mechanism:
-    return rg.Mechanism.of_joints(
-        "RSSR",
-        [
-            rg.Joint.in_world("A", "g", "a", "revolute", (0, 0, 1), (0, 0, 0)),
-            rg.Joint.in_world("B", "a", "b", "spherical", point=(0.3, 0.1, 0)),
-            rg.Joint.in_world("C", "b", "c", "spherical", point=(0.9, 0.6, 0.4)),
-            rg.Joint.in_world("D", "c", "g", "revolute", (0, 1, 0), (1, 0, 0)),
-        ],
-    )
+    return closed("spherical four-bar", "RRRR", axes, axes)
 
 
 def three_prrr() -> rg.Mechanism:
     rng, joints = np.random.default_rng(0), []
     for k, e in enumerate(np.eye(3)):
-        bodies = ["g", f"s{k}", f"u{k}", f"v{k}", "p"]
-        points = 0.3 * e + rng.normal(size=(3, 3))
-        joints.append(rg.Joint.in_world(f"P{k}", bodies[0], bodies[1], "prismatic", e))
-        joints += [
-            rg.Joint.in_world(f"R{k}{i}", bodies[i + 1], bodies[i + 2], "revolute", e, points[i])
-            for i in range(3)
-        ]
+        names, bodies = (
+            [f"P{k}", *(f"R{k}{i}" for i in range(3))],
+            ["g", *(f"{x}{k}" for x in "suv")],
+        )
+        points = np.vstack([0 * e, 0.3 * e + rng.normal(size=(3, 3))])
+        joints += mechanisms.chain(names, [*bodies, "p"], "PRRR", [e] * 4, points)
     return rg.Mechanism.of_joints("3-PRRR", joints)
 
 
@@ -148,15 +89,9 @@ def stewart(floating: bool = False) -> rg.Mechanism:
 def helices() -> rg.Mechanism:
     """Three screws of one axis and one pitch: the loop's algebra is helical."""
     names = "gxyg"
-    return rg.Mechanism.of_joints(
-        "helices",
-        [
-            rg.Joint.in_world(
-                f"h{i}", names[i], names[i + 1], "helical", point=(0.3, 0, 0), pitch=0.1
-            )
-            for i in range(3)
-        ],
-    )
+    at: dict[str, Any] = {"point": (0.3, 0, 0), "pitch": 0.1}
+    ends = zip(("h0", "h1", "h2"), names, names[1:], strict=False)
+    return rg.Mechanism.of_joints("helices", [rg.Joint.in_world(*e, "helical", **at) for e in ends])
 
 
 def skew_fourbar() -> rg.Mechanism:
@@ -175,15 +110,15 @@ def skew_fourbar() -> rg.Mechanism:
 MECHANISMS = {
     "planar": fourbar,
     "tilted": lambda: fourbar(0.4),
-    "ball in plane": lambda: fourbar(coupler="spherical"),
+    "ball in plane": lambda: fourbar(kinds="RRSR"),
     "welded": welded_fourbar,
     "spherical": spherical_fourbar,
-    "Sarrus": sarrus,
-    "RSSR": rssr,
+    "Sarrus": mechanisms.sarrus,
+    "RSSR": mechanisms.rssr,
     "3-PRRR": three_prrr,
     "Stewart": stewart,
     "floating Stewart": lambda: stewart(floating=True),
-    "Bricard": bricard,
+    "Bricard": mechanisms.bricard,
     "helices": helices,
     "RCSE": skew_fourbar,
 }

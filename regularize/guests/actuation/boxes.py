@@ -70,8 +70,7 @@ class AffineForm:
         return _rounded(self.center + other.center, self.slopes + other.slopes, error)
 
     def __sub__(self, other: AffineForm) -> AffineForm:
-        error = self.error + other.error
-        return _rounded(self.center - other.center, self.slopes - other.slopes, error)
+        return self + -other
 
     def __mul__(self, other: AffineForm) -> AffineForm:
         if self is other:
@@ -303,10 +302,7 @@ def merged(inside: Mask, bounds: Array) -> tuple[Array, Array]:
 
 
 class ProvedBoxes(NamedTuple):
-    """Boxes of motor values in the order in which they were found, each with its parameters.
-
-    A box of parameters holds one solution for each motor value of its box.
-    """
+    """Boxes of motor values as found, each with a box of parameters that holds one solution."""
 
     corner: Indices  # first cell of each on the finest grid, shape (L, k)
     size: Indices  # how many cells each is wide, shape (L,)

@@ -124,11 +124,9 @@ def stored_configuration(graph: Graph) -> Array:
 def chart_of(
     graph: Graph, motors: Sequence[str], joints: Sequence[str], branch: int | None = None
 ) -> Chart | None:
-    """Return formulas of motors and joints, on a branch or the one of the stored pose.
+    """Return formulas of motors and joints by as many coordinates, or a few more and closures.
 
-    They are formulas of as many coordinates as there are motors, or of a few more and closures.
-    ``branch`` counts those of ``rg.closed_form`` of the motors, or of the joints where motors have
-    none.
+    ``branch`` counts those of ``rg.closed_form`` of the motors, or of the joints if they have none.
     """
     known = stored_configuration(graph)
     closed = _charts(graph, motors, joints, _candidates(graph, motors, joints), branch, known)
@@ -279,10 +277,7 @@ def _chart(
 def _independent(
     gaps: Sequence[Number], parameters: Sequence[Number], z: Array, count: int
 ) -> tuple[Number, ...] | None:
-    """Return ``count`` closure equations that imply all others; None where there are fewer.
-
-    Gaps are analytic: what vanishes near a pose wherever those do vanishes all over the branch.
-    """
+    """Return ``count`` closure equations that imply all others; None where there are fewer."""
     if not count:
         return ()
     rows = derivatives(gaps, parameters)

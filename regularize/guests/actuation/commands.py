@@ -66,7 +66,7 @@ def run_actuate(arguments: argparse.Namespace) -> int:
     mechanism = load_model(arguments.file, arguments)
     m = actuation_map(mechanism, arguments.motors, arguments.joints)
     if arguments.to is not None:
-        from regularize.guests.actuation.ros2 import write_package
+        from regularize.guests.actuation.source import write_package
 
         write_package(m, out)
     elif out is not None:

@@ -17,7 +17,6 @@ import numpy as np
 from regularize.dynamics.tape.derivatives import copied, derivatives, solved
 from regularize.dynamics.tape.languages import Compiled, columns, compiled
 from regularize.dynamics.tape.program import Number, Recording
-from regularize.errors import ModelError
 from regularize.guests.actuation.chart import Chart
 from regularize.lie.arrays import Array
 
@@ -92,10 +91,7 @@ def monomials(u: Array, powers: Sequence[tuple[int, ...]]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """Formulas from one side of a chart to the other and the parameters.
-
-    ``steps`` are lengths of the last of Newton's steps: nearly zero where it has arrived.
-    """
+    """Formulas from one side of a chart to the other, and lengths of the last of Newton's steps."""
 
     given: tuple[Number, ...]
     found: tuple[Number, ...]
@@ -103,11 +99,8 @@ class Conversion:
     steps: tuple[Number, ...]
 
     @classmethod
-    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Conversion:
-        """Return the conversion from motors to joints, or back, that arrives at all samples.
-
-        Samples are values of the given side (N, k) and parameters (N, n).
-        """
+    def of(cls, chart: Chart, back: bool, x: Array, z: Array) -> Conversion | None:
+        """Return the conversion that arrives at all samples, x (N, k) and z (N, n); or None."""
         for way in cls._tried(chart, back, x, z):
             if not way.steps:
                 return way
@@ -117,7 +110,7 @@ class Conversion:
             off = np.abs(values[:, :n] - z).max(axis=0) / (1.0 + np.abs(z).max(axis=0))
             if off.max() <= EXACT and np.abs(values[:, n:]).max() <= 0.1 * ARRIVED:
                 return way
-        raise ModelError("Newton's steps do not find the map all over its domain")
+        return None
 
     @classmethod
     def _tried(cls, chart: Chart, back: bool, x: Array, z: Array) -> Iterator[Conversion]:

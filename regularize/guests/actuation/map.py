@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as combined
 from os import PathLike
@@ -64,9 +64,6 @@ class ActuationMap(SubsystemMaps):
         speed: Largest rate of each motor, rad/s or m/s, likewise.
     """
 
-    effort: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-    speed: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-
     def __repr__(self) -> str:
         way = ", ".join(self.motor_names), ", ".join(self.joint_names)
         return f"<ActuationMap {way[0]:.60} to {way[1]:.60}: {self.domain!r}>"
@@ -84,11 +81,7 @@ class ActuationMap(SubsystemMaps):
         x, single = self._values(given, "q" if back else "theta")
         result = np.empty_like(x)
         for subsystem in self.drives:
-            known, wanted = (
-                (subsystem.joints, subsystem.motors)
-                if back
-                else (subsystem.motors, subsystem.joints)
-            )
+            known, wanted = (subsystem.motors, subsystem.joints)[:: -1 if back else 1]
             result[:, wanted] = subsystem.solved(x[:, known], back)[0]
         if strict and not np.isfinite(result).all():
             self._refuse(x, result, back)
@@ -272,10 +265,10 @@ class ActuationMap(SubsystemMaps):
         parts = [each.domain for each in self.drives]
         while np.prod([float(len(p.lower)) for p in parts]) > BOXES:
             largest = max(range(len(parts)), key=lambda i: len(parts[i].lower))
-            whole = parts[largest]
-            by_volume = np.argsort(-np.prod(whole.upper - whole.lower, axis=1))
+            part = parts[largest]
+            by_volume = np.argsort(-np.prod(part.upper - part.lower, axis=1))
             half = by_volume[: len(by_volume) // 2]
-            parts[largest] = replace(whole, lower=whole.lower[half], upper=whole.upper[half])
+            parts[largest] = replace(part, lower=part.lower[half], upper=part.upper[half])
         k, chosen = len(self.motor_names), [*combined(*(range(len(p.lower)) for p in parts))]
         corners = np.empty((2, len(chosen), k))
         order = [m for each in self.drives for m in each.motors]
@@ -285,9 +278,9 @@ class ActuationMap(SubsystemMaps):
         bounds = np.empty((k, 2))
         bounds[order] = np.concatenate([p.bounds for p in parts])
         lower, upper = map(read_only, corners)
-        nothing = np.zeros(0, dtype=bool)
+        whole = np.ones(1, dtype=bool)
         pairs = tuple((each.motors, each.domain) for each in self.drives)
-        return ProductDomain(lower, upper, self.proved, bounds, nothing, self.share, pairs)
+        return ProductDomain(lower, upper, self.proved, bounds, whole, self.share, pairs)
 
     def samples(self, count: int, seed: int = 0) -> Array:
         """Return random motor values in the domain, shape (count, k)."""
@@ -351,11 +344,6 @@ class ProductDomain(Domain):
 
     #: Places of each subsystem's motors, and its domain.
     factors: tuple[tuple[tuple[int, ...], Domain], ...] = ()
-
-    @property
-    def share(self) -> float:
-        """Part of the motors' range that the domain covers, 0 to 1."""
-        return self.part
 
     def contains(self, theta: Array) -> Mask:
         """Return which motor values (N, k) lie in the domain, (N,)."""

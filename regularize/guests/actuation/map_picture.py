@@ -106,13 +106,8 @@ def _placed(found: FoundDomain, theta: Array, height: Array | float) -> Array:
     """Return pixels (N, 2) of motor values (N, 2) at heights from 0 to 1 in the picture."""
     low, high = found.domain.bounds.T
     x, y = ((theta - low) / (high - low)).T
-    return np.stack(
-        [
-            LEFT[0] * x + RIGHT[0] * y,
-            LEFT[1] * x + RIGHT[1] * y - 20.0 - UP * np.asarray(height) * np.ones(len(theta)),
-        ],
-        axis=1,
-    )
+    up = 20.0 + UP * np.asarray(height) * np.ones(len(theta))
+    return np.stack([LEFT[0] * x + RIGHT[0] * y, LEFT[1] * x + RIGHT[1] * y - up], axis=1)
 
 
 def _surface(
@@ -125,9 +120,8 @@ def _surface(
     """Return the SVG surface of a joint over two motors, painted from the farthest face on."""
     (low, high), n = found.domain.bounds.T, MESH + 1
     steps = np.linspace(1e-6, 1.0 - 1e-6, n)
-    theta = low + (high - low) * np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(
-        -1, 2
-    )
+    grid = np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
+    theta = low + (high - low) * grid
     chart = found.prover.chart
     q = columns(chart.values, found.parameters(theta))[:, len(chart.parameters) + joint]
     least, most = float(np.nanmin(q)), float(np.nanmax(q))
@@ -140,8 +134,7 @@ def _surface(
     parts += [_path(_placed(found, line, 0.0), "singular") for line in singular]
     corners = np.array([[low[0], low[1]], [high[0], low[1]], high, [low[0], high[1]]])
     parts.append(_path(_placed(found, corners, 0.0), "frame", closed=True))
-    order = sorted(np.ndindex(n - 1, n - 1), key=sum)
-    for i, j in order:
+    for i, j in sorted(np.ndindex(n - 1, n - 1), key=sum):
         face = level[i : i + 2, j : j + 2]
         if np.isfinite(face).all():
             corner = seen[[i, i + 1, i + 1, i], [j, j, j + 1, j + 1]]
@@ -149,8 +142,7 @@ def _surface(
             color = "#" + "".join(f"{round(x):02x}" for x in tint)
             parts.append(_path(corner, "face", closed=True, color=color))
     parts.append(f'<text y="-136">{_range((least, most), unit)}</text>')
-    places = ((-90, 120), (75, 140))
-    for (x, y), text in zip(places, axes, strict=True):
+    for (x, y), text in zip(((-90, 120), (75, 140)), axes, strict=True):
         parts.append(f'<text x="{x}" y="{y}">{text}</text>')
     return _svg("a surface over two motors", parts)
 
@@ -206,11 +198,7 @@ def _about(found: FoundDomain, count: int) -> Array:
 
 
 def _singular(found: FoundDomain) -> list[Array]:
-    """Return segments of the singular curves near the domain, motor values (k, k) each.
-
-    On a grid of the parameters a sign differs along an edge of a triangle, one corner of which is
-    connected to the stored pose without such a change.
-    """
+    """Return segments of the singular curves near the domain, motor values (k, k) each."""
     chart, bounds = found.prover.chart, found.domain.bounds
     k = len(bounds)
     shape = (POINTS if k == 1 else PLACES,) * k

@@ -160,9 +160,8 @@ class MapPolynomial:
                 offset, slopes = linear(fit, i, motors, name)
                 own = quoteattr(f"{name}_of_motors")
                 parts = [(name, 1.0), *zip(motors, (-slopes).tolist(), strict=True)]
-                pairs = (f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
-                terms = "".join(pairs)
-                tendons.append(f"  <fixed name={own}>{terms}</fixed>")
+                terms = (f"<joint joint={quoteattr(n)} coef={_quoted(c)}/>" for n, c in parts)
+                tendons.append(f"  <fixed name={own}>{''.join(terms)}</fixed>")
                 numbers = _numbers([offset, 0, 0, 0, 0])
                 rows.append(f'  <tendon tendon1={own} polycoef="{numbers}"/>')
         lines = ["<tendon>", *tendons, "</tendon>"] if tendons else []
@@ -201,10 +200,7 @@ class MapPolynomial:
 
 
 def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
-    """Return polynomials of least degree whose error can be shown to be within a tolerance.
-
-    Where none can, the domain is halved along all axes, again and again, with one for each piece.
-    """
+    """Return polynomials of least degree within a tolerance, by pieces if need be."""
     if not tolerance > 0.0:
         raise ModelError(f"a tolerance is a positive number, in rad or m; got {tolerance!r}")
     domain, best = drive.found, np.inf
@@ -217,9 +213,8 @@ def polynomial_of(drive: SubsystemMap, tolerance: float) -> DrivePolynomial:
         q, piece_of = columns(drive.chart.values, z)[:, n : n + k], pieces[domain.box_of(theta)]
         fitted, best = list[tuple[PolynomialFit, float]](), 0.0
         for i in range(int(pieces.max()) + 1):
-            fit, error = _least(
-                drive, theta[piece_of == i], q[piece_of == i], pieces == i, tolerance
-            )
+            own = piece_of == i
+            fit, error = _least(drive, theta[own], q[own], pieces == i, tolerance)
             best = max(best, error)
             if fit is None:
                 break
@@ -265,12 +260,9 @@ def _bound(drive: SubsystemMap, fit: PolynomialFit, tolerance: float, chosen: Ma
         count += len(z)
         if count > BOXES:
             return np.inf
-        bound = np.concatenate(
-            [
-                _at(errors, slopes, chart.given, z[i : i + CHUNK], r[i : i + CHUNK])
-                for i in range(0, len(z), CHUNK)
-            ]
-        )
+        parts = (slice(i, i + CHUNK) for i in range(0, len(z), CHUNK))
+        bounds = [_at(errors, slopes, chart.given, z[part], r[part]) for part in parts]
+        bound = np.concatenate(bounds)
         good = bound <= tolerance
         largest = max(largest, float(bound[good].max(initial=0.0)))
         z, r = z[~good], r[~good]

@@ -302,10 +302,7 @@ class Prover:
 
 @dataclass(frozen=True, eq=False)
 class FoundDomain:
-    """Boxes that a prover found; ``owner`` has the box number of each grid cell, or -1.
-
-    ``part`` is the part of the motors' whole range that was looked at.
-    """
+    """Boxes that a prover found, by grid cell (-1: none), and the part of the range looked at."""
 
     prover: Prover
     owner: Indices

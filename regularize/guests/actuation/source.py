@@ -1,15 +1,18 @@
-"""Maps written out as C99 and Python, and as functions of JAX, PyTorch and CasADi.
+"""Maps written out as C99, Python and ROS 2, and as functions of JAX, PyTorch and CasADi.
 
-All have positions both ways, and the files the Jacobian, with the domain.
+All have positions both ways, and the files the Jacobian, with the domain. A package of ROS 2 is a
+transmission of ros2_control, and a node for passive joints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -23,13 +26,19 @@ from regularize.guests.actuation.conversion import ARRIVED
 from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
 
+TEMPLATES = Path(__file__).with_name("templates")
+#: Files of the package by their templates; NAME is that of the package.
+FILES = {
+    "header.h.in": "include/NAME/NAME.h",
+    "transmission.cpp.in": "src/transmission.cpp",
+    "passive_joints.cpp.in": "src/passive_joints.cpp",
+    **{f"{name}.in": name for name in ("CMakeLists.txt", "package.xml", "plugins.xml")},
+    "ros2_control.xml.in": "ros2_control.xml",
+}
+
 
 class Formulas:
-    """Formulas of joints by motors, motors by joints, or the Jacobian, of all subsystems.
-
-    Without ``rates`` (None) they are those of the passive joints by the motors.
-    ``steps`` are the last ones of Newton's method: nearly zero where these have arrived.
-    """
+    """Formulas of joints, motors, Jacobian, or (``rates`` None) passive joints, and last steps."""
 
     def __init__(self, m: SubsystemMaps, back: bool, rates: bool | None = False) -> None:
         passive: list[Number] = []
@@ -157,63 +166,36 @@ def c_source(m: SubsystemMaps, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return a template with each name between two @ replaced by its words."""
+    text = (TEMPLATES / template).read_text("utf-8")
+    return re.sub(r"@(\w+)@", lambda found: words[found[1]], text)
+
+
 def python_source(m: SubsystemMaps, _: str) -> str:
     """Return a Python module; see ``ActuationMap.to_python``."""
     k = len(m.motor_names)
     corners = [np.stack([drive.domain.lower, drive.domain.upper]).tolist() for drive in m.drives]
     pairs = zip(corners, m.drives, strict=True)
-    boxes = [f"    ({corner!r}, {[*drive.motors]!r})," for corner, drive in pairs]
-    lines = [
-        '"""A map between motors and joints; arrays of shape (..., k), NaN outside.',
-        "",
-        *(in_docstring(line) for line in _told(m)),
-        '"""',
-        "",
-        "import numpy as np",
-        "from numpy import abs as absolute",
-        "from numpy import arctan2 as atan2",
-        "from numpy import cos, sin, where",
-        "from numpy import sqrt as root",
-        "",
-        "# Lower and upper corners of boxes, and",
-        "# which motors they are of.",
-        "BOXES = [",
-        *boxes,
-        "]",
-        "",
-        "",
-        "def remainder(x, turn):",
-        "    return x - turn * np.round(x / turn)",
-        "",
-        "",
-        "def inside(theta):",
-        "    good = np.ones(theta.shape[:-1], dtype=bool)",
-        "    for (lower, upper), own in BOXES:",
-        "        x = theta[..., None, own]",
-        "        boxes = (x >= np.array(lower)) & (x <= np.array(upper))",
-        "        good &= boxes.all(axis=-1).any(axis=-1)",
-        "    return good",
-    ]
+    boxes = "\n".join(f"    ({corner!r}, {[*drive.motors]!r})," for corner, drive in pairs)
+    told = "\n".join(in_docstring(line) for line in _told(m))
+    text = filled("map.py.in", {"told": told, "boxes": boxes})
     for what, back, rates in FUNCTIONS:
         f = Formulas(m, back, rates)
         given, theta = ("q", "found") if back else ("theta", "theta")
-        shape = f"found.reshape(*found.shape[:-1], {k}, {k})" if rates else "found"
-        stacked = f"np.broadcast_arrays({ARRAYS.listed(f.results)}x0)[:-1]"
-        lines += [
-            "",
-            "",
-            f"def {what}({given}):",
-            f"    {given} = np.asarray({given}, dtype=float)",
-            *(f"    x{i} = {given}[..., {i}]" for i in range(k)),
-            '    with np.errstate(all="ignore"):',
-            *(f"        {text}" for text in ARRAYS.assignments(f.lines)),
-            f"        found = np.stack({stacked}, axis=-1)",
-            f"        good = inside({theta}) & np.isfinite(found).all(axis=-1)",
-            *(f"        good &= absolute({ARRAYS.name(x)}) <= {ARRIVED}" for x in f.steps),
-            "    found = where(good[..., None], found, np.nan)",
-            f"    return {shape}",
-        ]
-    return "\n".join([*lines, ""])
+        steps = (f"absolute({ARRAYS.name(x)}) <= {ARRIVED}" for x in f.steps)
+        words = {
+            "name": what,
+            "given": given,
+            "theta": theta,
+            "inputs": "\n".join(f"    x{i} = {given}[..., {i}]" for i in range(k)),
+            "formulas": "".join(f"        {line}\n" for line in ARRAYS.assignments(f.lines)),
+            "stacked": f"np.broadcast_arrays({ARRAYS.listed(f.results)}x0)[:-1]",
+            "arrived": "".join(f"        good &= {step}\n" for step in steps),
+            "result": f"found.reshape(*found.shape[:-1], {k}, {k})" if rates else "found",
+        }
+        text += filled("function.py.in", words)
+    return text
 
 
 def _braces(box: Any) -> str:
@@ -275,3 +257,59 @@ def casadi_function(m: SubsystemMaps, back: bool) -> Any:
     x = ca.SX.sym(given, k)
     result = ca.vertcat(*_results(m, back, [x[i] for i in range(k)], casadi_functions()))
     return ca.Function("motors" if back else "joints", [x], [result], [given], [found])
+
+
+def write_package(m: SubsystemMaps, folder: Path) -> list[Path]:
+    """Write a package into a folder, whose name it gets; return its files.
+
+    Raises:
+        ModelError: The name is none of a package, or the map has no formulas to write out.
+    """
+    name = folder.resolve().name
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ModelError(
+            f"a package of ROS 2 is called by small letters, digits and _, not {name!r}: name "
+            "another folder"
+        )
+    passive = passive_names(m)
+    ends = [
+        f"  <{tag} name={quoteattr(each)}/>"
+        for tag, names in (("actuator", m.motor_names), ("joint", m.joint_names))
+        for each in names
+    ]
+    words = {
+        "name": name,
+        "count": str(len(m.motor_names)),
+        "motors": _strings(m.motor_names),
+        "joints": _strings(m.joint_names),
+        "motor_list": in_comment(escape(", ".join(m.motor_names))),
+        "joint_list": in_comment(escape(", ".join(m.joint_names))),
+        "effort": _doubles(m.effort),
+        "speed": _doubles(m.speed),
+        "passive": _strings(passive),
+        "passive_count": str(len(passive)),
+        "passive_declaration": "",
+        "passive_call": "false",
+        "transmission": "\n".join(ends),
+    }
+    if passive:
+        words["passive_declaration"] = f"int {name}_passive(const double *theta, double *values);"
+        words["passive_call"] = f"{name}_passive(theta, &out_.position[MOTORS.size()]) != 0"
+    texts = {f"src/{name}.c": c_source(m, name)}
+    for template, file in FILES.items():
+        texts[file.replace("NAME", name)] = filled(template, words)
+    for file, text in texts.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        write_text(folder / file, text)
+    return [folder / file for file in texts]
+
+
+def _strings(names: Sequence[str]) -> str:
+    """Return names as strings of C++."""
+    quoted = (name.replace("\\", "\\\\").replace('"', '\\"') for name in names)
+    return ", ".join(f'"{name}"' for name in quoted)
+
+
+def _doubles(values: Sequence[float] | np.ndarray) -> str:
+    """Return numbers of C++."""
+    return ", ".join(repr(float(x)) if np.isfinite(x) else "HUGE_VAL" for x in values)

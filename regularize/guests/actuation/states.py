@@ -104,7 +104,7 @@ def _qpos(model: Model, mechanism: Mechanism, coordinates: Array) -> Array | Non
     """Return configurations as MuJoCo's ``qpos``; None where the model is not MJCF."""
     if mechanism.format != "mjcf":
         return None
-    from regularize.adapters.mjcf.positions import compiled_model, qpos  # with MuJoCo
+    from regularize.adapters.mjcf.read import compiled_model, qpos  # with MuJoCo
 
     m = compiled_model(model, mechanism)
     return None if m is None else read_only(qpos(m, mechanism, coordinates))
@@ -121,12 +121,9 @@ class _Grower:
         limits: bool,
         rng: np.random.Generator,
     ) -> None:
-        free = [e.joint.kind in ("free", "floating") for e in graph.edges]
-        held = np.zeros(graph.freedoms, dtype=bool)
-        for edge, base in zip(graph.edges, free, strict=True):
-            held[list(edge.columns)] = base
-        bounds = limits_of(graph)
+        held, bounds = np.zeros(graph.freedoms, dtype=bool), limits_of(graph)
         for edge in graph.edges:
+            held[list(edge.columns)] = edge.joint.kind in ("free", "floating")
             if edge.group or not limits:
                 bounds[list(edge.columns)] = [-np.inf, np.inf]
         self.names = coordinate_names(graph.mechanism)
@@ -184,21 +181,13 @@ class _Grower:
         if count == 1:
             return "nothing moves within limits: there is no state but the stored one"
         x = self.coordinates(start[None])[0]
-        beyond = [
-            name
-            for name, q, low, high in zip(self.names, x, self.low, self.high, strict=True)
-            if not low <= q <= high
-        ]
+        beyond = np.array(self.names)[~((self.low <= x) & (x <= self.high))].tolist()
         where = f"; the stored pose is beyond the limits of {', '.join(beyond)}" if beyond else ""
         return f"only {count} of {n} states within limits were found{where}; try limits=False"
 
 
 class _CompiledGrower(_Grower):
-    """Search for closed states by the compiled kernel, as configurations of the reduced model.
-
-    A step counts where the projection goes back by a small part of it, and the rows at its end,
-    taken across the tangents of its beginning, differ by less than they are: as in ``following``.
-    """
+    """Search for closed states by the compiled kernel, with the step test of ``following``."""
 
     @staticmethod
     def takes(robot: Robot) -> bool:
@@ -252,9 +241,8 @@ class _CompiledGrower(_Grower):
             turned = np.abs(change).sum(axis=2).max(axis=1)
             good = np.asarray(moving & (back <= BACK * length[:, 0]) & (turned <= CHANGED))
             part = good.mean()
-            self._stride = min(
-                STRIDE, self._stride * (0.8 if part < 0.6 else 1.2 if part > 0.8 else 1)
-            )
+            change_of_stride = 0.8 if part < 0.6 else 1.2 if part > 0.8 else 1.0
+            self._stride = min(STRIDE, self._stride * change_of_stride)
             return np.asarray(end[good])
         return q[:0]
 

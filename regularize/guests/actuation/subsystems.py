@@ -74,15 +74,10 @@ def subsystems(
 def motor_range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
     """Return motor ranges (k, 2): limits, else a turn or the model's size about stored values."""
     stored = columns(chart.values, chart.start[None])[0, : len(motors)]
-    turning, rows = turning_of(graph), []
+    turning, limits, rows = turning_of(graph), limits_of(graph), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
-        joint = next(e.joint for e in graph.edges if column in e.columns)
-        columns_of_joint = [int(c) for e in graph.edges if e.joint is joint for c in e.columns]
-        low, high = -np.inf, np.inf
-        if joint.limits is not None:
-            low, high = joint.limits[columns_of_joint.index(column)]
-        reach = np.pi if turning[column] else size
+        (low, high), reach = limits[column], np.pi if turning[column] else size
         low, high = (low if np.isfinite(low) else min(value, high) - reach), high
         high = high if np.isfinite(high) else max(value, low) + reach
         if turning[column] and high - low > 2 * np.pi:  # beyond a turn everything comes again
@@ -155,11 +150,7 @@ def limits_of_motors(mechanism: Mechanism, names: Sequence[str]) -> tuple[Array,
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
-    """Return the joints that motors drive: chains from each subsystem's base to its output.
-
-    Of the chains with as many freedoms as motors the one with fewest motors of its own is taken,
-    that to a body that carries further joints before others, and then that to the heaviest.
-    """
+    """Return the joints that motors drive: chains from each subsystem's base to its output."""
     names, columns = coordinate_names(graph.mechanism), inputs_of(graph, motors).columns
     result: list[str] = []
     for cell in graph.cells:
@@ -318,6 +309,8 @@ class SubsystemMaps:
     motor_names: tuple[str, ...]
     joint_names: tuple[str, ...]
     drives: tuple[SubsystemMap, ...] = field(repr=False)
+    effort: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    speed: Array = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
     def proved(self) -> bool:
@@ -337,11 +330,7 @@ def subsystem_map(
     part: Graph,
     names: list[list[str]],
 ) -> SubsystemMap:
-    """Return a subsystem's map over the proved part of the motors' range, else the followed.
-
-    Conversions arrive at all samples of the domain. Where motors are formulas of the joints as
-    well, on the same branch (``inverse``), these are the way back.
-    """
+    """Return a subsystem's map over the proved part of the motors' range, else the followed."""
     bounds = motor_range(part, names[0], chart)
     followed = found_domain(chart, bounds, sampled=True) if chart.closures else None
     found = proved_of(followed) if followed else found_domain(chart, bounds, sampled=False)
@@ -356,12 +345,12 @@ def subsystem_map(
     q = columns(chart.values, z)[:, n : n + k]
     good = np.isfinite(z).all(axis=1) & np.isfinite(q).all(axis=1)
     theta, q, z = theta[good], q[good], z[good]
-    forward, backward = _conversion(chart, False, theta, z), None
+    forward, backward = Conversion.of(chart, False, theta, z), None
     if inverse is not None:
         seen = columns(inverse.values, q)[:, :k]
         if np.abs(seen - theta).max() < SAME_BRANCH:
             backward = Conversion.of(inverse, True, q, q)
-    backward = backward or _conversion(chart, True, q, z)
+    backward = backward or Conversion.of(chart, True, q, z)
     if backward is not None:
         corners = found.domain.corners(CORNERS)
         ends = forward.found_at(corners) if forward is not None else q[:0]
@@ -396,10 +385,8 @@ def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[fl
     held = np.isin(coordinate_names(part.mechanism), motors)
     projected = project(sized_loops(part, q), q[None], held=held, damped=True)
     q = projected.q[0]
-    if (
-        not projected.error[0] <= EXACT.same
-        or not ((q >= limits[:, 0]) & (q <= limits[:, 1])).all()
-    ):
+    inside = ((q >= limits[:, 0]) & (q <= limits[:, 1])).all()
+    if not (projected.error[0] <= EXACT.same and inside):
         return {}
     values: dict[str, list[float]] = {
         joint.name: [] for joint in part.mechanism.joints if joint.freedoms
@@ -407,11 +394,3 @@ def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[fl
     for name, value in zip(coordinate_names(part.mechanism), q.round(3).tolist(), strict=True):
         values[name if name in values else name.rpartition("[")[0]].append(value)
     return values
-
-
-def _conversion(chart: Chart, back: bool, x: Array, z: Array) -> Conversion | None:
-    """Return the conversion that converges at all samples; None where none does."""
-    try:
-        return Conversion.of(chart, back, x, z)
-    except ModelError:
-        return None

@@ -17,18 +17,14 @@ from regularize.mechanism.body import Body, Inertia
 from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, nodes_of
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
-from regularize.mechanism.mechanism import (
-    Actuator,
-    ActuatorGains,
-    Mechanism,
-    Model,
-    as_mechanism,
-)
+from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism, Model, as_mechanism
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1
 #: What motors lose of their forces.
 LOSSES = ("damping", "friction")
+#: Lower and upper limit, rate and torque of what nothing bounds.
+UNBOUNDED = -np.inf, np.inf, np.inf, np.inf
 #: How far joints that no motor drives are moved where they have no limits, rad and m.
 REACH = 0.5
 
@@ -117,13 +113,11 @@ def _kept(graph: Graph, m: ActuationMap) -> dict[EdgeId, str]:
 def _tree(graph: Graph, kept: Mapping[EdgeId, str]) -> tuple[list[Body], list[Joint]]:
     """Return bodies and joints of the tree that is left when loops are cut to kept joints."""
     mechanism, names = graph.mechanism, {*kept.values()}
-    driven = {e for cell in graph.cells if {*cell} & kept.keys() for e in cell}
     cells = [cell for cell in graph.cells if {*cell} & kept.keys()]
+    driven = {e for cell in cells for e in cell}
     bases = {base_of(graph, cell) for cell in cells}
     # A base that other loops move is carried where joints that stay lead to it.
-    carried = bases - {
-        n for cell in cells for n in nodes_of(graph, cell) if n != base_of(graph, cell)
-    }
+    carried = bases - {n for c in cells for n in nodes_of(graph, c) if n != base_of(graph, c)}
     stiff = {e for e in driven if not graph.edges[e].freedoms}
     while True:  # joints that stay carry bodies from the base on, and so do welds
         new = {
@@ -191,15 +185,10 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     added: dict[str, list[tuple[Body, Array]]] = {}
     gone = set()
     names = {name for node in home for name in graph.members[node]}
+    ends = [{j.parent, j.child} for j in mechanism.joints]
+    near = {name for pair in ends if pair & names for name in pair}
     for node, (owner, T) in home.items():
-        near = {
-            end
-            for j in mechanism.joints
-            if {j.parent, j.child} & names
-            for end in (j.parent, j.child)
-        }
-        own = [name for name in graph.members[owner] if name in near] or graph.members[owner]
-        target = own[0]
+        target = next((n for n in graph.members[owner] if n in near), graph.members[owner][0])
         for name in graph.members[node]:
             at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
             added.setdefault(target, []).append((mechanism.body(name), at))
@@ -237,12 +226,10 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
         if not names or names[0] not in values:
             joints.append(joint)
             continue
-        low, high, v, tau = np.array(
-            [values.get(n, (-np.inf, np.inf, np.inf, np.inf)) for n in names]
-        ).T
-        stated = np.asarray(joint.limits) if joint.limits is not None else None
-        if stated is not None:
-            low, high = np.maximum(low, stated[:, 0]), np.minimum(high, stated[:, 1])
+        low, high, v, tau = np.array([values.get(n, UNBOUNDED) for n in names]).T
+        if joint.limits is not None:
+            bounds = np.asarray(joint.limits).T
+            low, high = np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
         rated = {"velocity": v if np.isfinite(v).all() else None}
         rated["effort"] = tau if np.isfinite(tau).all() else None
         limits = JointLimits(low, high, **rated)
@@ -251,10 +238,7 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
 
 
 def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism, q: Array) -> Mechanism:
-    """Return the twin with what motors have of springs, damping and friction, at a pose q.
-
-    Where servos drive all motors of a subsystem, servos drive its joints.
-    """
+    """Return the twin with the motors' springs, damping, friction and servos, at a pose q."""
     names = coordinate_names(mechanism)
     theta = q[[names.index(name) for name in m.motor_names]]
     motors = [mechanism.joint(name.partition("[")[0]) for name in m.motor_names]
@@ -306,8 +290,7 @@ def _compared(
 
     names = coordinate_names(twin)
     graph = build(twin)
-    held = [e for e in graph.edges if e.joint.kind == "free"]
-    base = {names[c] for e in held for c in e.columns}
+    base = {names[c] for e in graph.edges if e.joint.kind == "free" for c in e.columns}
     moving = [name for name in names if name not in base]
     rng, limits = np.random.default_rng(0), limits_of(graph)
     x = np.empty((len(q), len(moving)))
@@ -339,11 +322,7 @@ def _compared(
 
 
 def _constant(values: Array, sizes: Array) -> float:
-    """Return the number c >= 0 with the least maximum of |value - c| / size.
-
-    Near singularities motors weigh a thousand times what they do elsewhere: the middle of what is
-    lacking would be far too much wherever the joint is used.
-    """
+    """Return the number c >= 0 with the least maximum of |value - c| / size."""
     none, every = 0.0, float(np.max(np.abs(values) / sizes))
     for _ in range(50):
         part = 0.5 * (none + every)
@@ -357,22 +336,15 @@ def _without_base(mechanism: Mechanism) -> Mechanism:
     free = next((j for j in mechanism.joints if j.kind == "free"), None)
     if free is None:
         return mechanism
-    fixed = Joint(
-        free.name,
-        free.parent,
-        free.child,
-        "fixed",
-        np.zeros((6, 0)),
-        T_parent_joint=relative_pose(free, free.position),
-    )
+    pose = relative_pose(free, free.position)
+    fixed = Joint(free.name, free.parent, free.child, "fixed", np.zeros((6, 0)), pose)
     joints = tuple(fixed if j is free else j for j in mechanism.joints)
     return replace(mechanism, joints=joints, actuators=(), motions=())
 
 
 def _with_armature(joint: Joint, added: Mapping[str, float]) -> Joint:
     """Return the joint with armature by coordinate name."""
-    names = _coordinates(joint)
-    if not any(name in added for name in names):
+    if not added.keys() & {*(names := _coordinates(joint))}:
         return joint
     values = np.array([added.get(name, 0.0) for name in names])
     return replace(joint, dynamics=replace(joint.dynamics, armature=values))

@@ -218,19 +218,14 @@ class Analysed:
         if not loops:
             return ""
         parts = [f"**{_cell(verdict(self.report)[1])}**", _cell(counts(self.report)), ""]
-        parts += ["| loop | joints | motion | class | equations | kept | redundant |"]
-        parts += ["|---|---|---|---|---|---|---|"]
+        parts += [
+            "| loop | joints | motion | class | equations | kept | redundant |",
+            "|---" * 7 + "|",
+        ]
         for loop in loops[:20]:
-            words = ", ".join(loop.joints)
-            numbers = loop.cut.constraints, loop.cut.kept, loop.redundant
-            cells = [
-                loop.name,
-                words,
-                motion(loop),
-                self.report.kinds[loop.name],
-                *map(str, numbers),
-            ]
-            parts.append(f"| {' | '.join(map(_cell, cells))} |")
+            numbers = map(str, (loop.cut.constraints, loop.cut.kept, loop.redundant))
+            words = loop.name, ", ".join(loop.joints), motion(loop), self.report.kinds[loop.name]
+            parts.append(f"| {' | '.join(map(_cell, (*words, *numbers)))} |")
         for loop in loops[:20]:
             if loop.removed:
                 labels = ", ".join(equation.label for equation in loop.removed)

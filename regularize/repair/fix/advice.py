@@ -233,10 +233,7 @@ def held_kinds(mechanism: Mechanism, engine: str | None = None) -> dict[str, Col
         patcher: Patcher = make(mechanism)
         hold_in(patcher, engine_for(mechanism.format, engine))
         return {
-            joint.name: (
-                *patcher.possible(joint),
-                *((CLEARANCE,) if patcher.removable(joint) else ()),
-            )
+            joint.name: (*patcher.possible(joint), *[CLEARANCE] * patcher.removable(joint))
             for joint in mechanism.joints
         }
     except RegularizeError:  # the file is another one by now, or its package is not installed

@@ -195,8 +195,7 @@ def fix(
         if adapter is None:
             raise not_taken(source, objects())
         if adapter.load_document() is None:
-            others = any(more.values())
-            return _changed_object(source, adapter, joints, others, engine, options)
+            return _changed_object(source, adapter, joints, any(more.values()), engine, options)
         again = partial(
             fix, joints=joints, remove=remove, as_is=as_is, engine=engine, reading=reading, **more
         )
@@ -213,9 +212,7 @@ def fix(
             raise ModelError("places and kinds are changed one after the other: call fix twice")
         design = idealise(before)
         wanted = designed_places(before, design) if design.changed else ()
-        planned = FixPlan(
-            design.reduction, wanted, isostatic=False, findings=design.findings, placed=True
-        )
+        planned = FixPlan(design.reduction, wanted, False, design.findings, placed=True)
         moved = [MovedJoint(change.joint, change.replacement) for change in wanted]
         patch, trial = Patch(patcher.moved(moved)), trial_of(patcher, holder, wanted)
     else:
@@ -241,8 +238,7 @@ def fix(
         *absorbed.findings(),
         *_locked(reduction, planned),
     )
-    links = planned.slack or WantedSlack()
-    moves = absorbed.moves
+    links, moves = planned.slack or WantedSlack(), absorbed.moves
     return Fix(label, after, wanted, findings, reduction, placing, links, moves, tested=tested)
 
 

@@ -218,9 +218,8 @@ def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> 
     planned = _by_kinds(smaller, kinds) if smaller.redundant else None
     planned = planned or _as_it_is(smaller)
     expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
-    return replace(
-        planned, reduction=reduction, slack=WantedSlack(removed=removed), expected=expected
-    )
+    links = WantedSlack(removed=removed)
+    return replace(planned, reduction=reduction, slack=links, expected=expected)
 
 
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
@@ -381,11 +380,7 @@ def gaining_changes(reduction: Reduction, kinds: Kinds) -> list[JointChange]:
 
 
 def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
-    """Plan other kinds of joints as far as they help, then slack links beside closing joints.
-
-    A closing joint all of whose equations follow from others is taken out instead. None where that
-    would change the motion, or leave more than what special dimensions make redundant.
-    """
+    """Plan other kinds of joints as far as they help, then links beside closing joints, or none."""
     gaining = gaining_changes(reduction, kinds)
     if sum(change.gain for change in gaining) > reduction.redundant:
         gaining = []

@@ -153,8 +153,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
         q = np.array(reduction.q)
         for cell, places in zip(reduction.cells, telling, strict=True):
             if places:
-                columns = reduction.graph.columns(cell.edges)
-                q[columns] = places[min(which, len(places) - 1)]
+                q[reduction.graph.columns(cell.edges)] = places[min(which, len(places) - 1)]
         positions = {}
         for old in with_coordinates(reduction.mechanism, q).joints:
             positions[old.name] = old.position
@@ -166,10 +165,7 @@ def _on_motions(reduction: Reduction, changes: Sequence[JointChange]) -> Iterato
 
 
 def _telling(reduction: Reduction) -> list[list[Array]]:
-    """Return configurations of each cell that tell its rank; none where the assembled pose does.
-
-    Where the pose is singular and only one motion is there, that is where a walk came to.
-    """
+    """Return configurations of each cell that tell its rank; none where the assembled pose does."""
     ranks = [max((branch.rank for branch in cell.branches), default=0) for cell in reduction.cells]
     return [
         [branch.local.q for branch in cell.branches if branch.rank == rank]

@@ -31,16 +31,13 @@ def shapes_as_meshes(mechanism: Mechanism, adapter: Adapter, target: Path) -> It
         return
     folder = target.parent / f"{target.stem}_meshes"
     suffix = ".stl" if not adapter.meshes or ".stl" in adapter.meshes else ".obj"
-    made: list[Path] = []
-    was_there = folder.exists()
+    made, was_there = list[Path](), folder.exists()
     try:
-        bodies = tuple(
-            replace(
-                b, geometry=tuple(_as_mesh(s, mechanism, folder, suffix, made) for s in b.geometry)
-            )
-            for b in mechanism.bodies
-        )
-        yield replace(mechanism, bodies=bodies)
+        bodies = []
+        for body in mechanism.bodies:
+            shapes = (_as_mesh(shape, mechanism, folder, suffix, made) for shape in body.geometry)
+            bodies.append(replace(body, geometry=tuple(shapes)))
+        yield replace(mechanism, bodies=tuple(bodies))
     except BaseException:
         for file in made:
             file.unlink(missing_ok=True)

@@ -180,9 +180,8 @@ class ReferencePose:
             frame = self.poses[joint.child] @ joint.T_child_joint @ inverse(motion(joint, q))
         if joint.group:
             return np.asarray(adjoint(frame @ motion(joint, q)) @ joint.screws)
-        columns = [
-            adjoint(frame @ motion(joint, q, k)) @ column for k, column in enumerate(joint.screws.T)
-        ]
+        poses = (frame @ motion(joint, q, k) for k in range(joint.freedoms))
+        columns = [adjoint(T) @ s for T, s in zip(poses, joint.screws.T, strict=True)]
         return np.array(columns).reshape(-1, 6).T
 
     def gap(self, joint: Joint) -> Array:
@@ -225,14 +224,12 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
     joints: dict[str, tuple[Joint, ...]] = {}
     slides: dict[str, Joint] = {}
     for joint in before.joints:
-        names = (
-            [joint.name] if joint.name in joints_after else [part.name for part in serial(joint)]
-        )
-        row = [joints_after[name] for name in names] if joints_after.keys() >= {*names} else []
+        parts = [joint] if joint.name in joints_after else serial(joint)
+        row = [joints_after[p.name] for p in parts if p.name in joints_after]
+        row = row if len(row) == len(parts) else []
         for part in row:
-            slide = joints_after.get(slide_name(part.name))
             turns = part.kind == "revolute" and joint.kind in ("helical", "composite")
-            if slide is not None and turns:
+            if turns and (slide := joints_after.get(slide_name(part.name))) is not None:
                 slides[part.name] = slide
         for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
             if not row and (joint.kind, a, b) in unnamed:
@@ -240,12 +237,8 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
         joints[joint.name] = _led(joint, row, slides, bodies) if row else ()
     used = {part.name for parts in joints.values() for part in parts}
     used |= {slide.name for slide in slides.values()}
-    added = tuple(
-        joint
-        for joint in after.joints
-        if joint.name not in used
-        and not (joint.kind == "fixed" and body(joint.parent) == body(joint.child))
-    )
+    inner = {j.name for j in after.joints if j.kind == "fixed" and body(j.parent) == body(j.child)}
+    added = tuple(joint for joint in after.joints if joint.name not in used | inner)
     return Pairing(bodies, joints, slides, added)
 
 

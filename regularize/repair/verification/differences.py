@@ -42,11 +42,7 @@ def differences(
     rtol: float = SAME,
     motions: bool = True,
 ) -> list[Diagnostic]:
-    """Report data that a model has lost or changed in a file (``after``), one finding each.
-
-    Places and masses are compared in the world at the reference pose, so that frames may lie
-    elsewhere. Findings are REG320 (errors: another machine) to REG329.
-    """
+    """Report data that a model has lost or changed in a file (``after``), REG320 to REG329."""
     at_zero = {joint.name: np.zeros(joint.freedoms) for joint in before.joints}
     # Where the joints alone do not tell which of the two poses the file has, its bodies do.
     stored, zeroed = (
@@ -54,13 +50,10 @@ def differences(
     )
     forgotten = zeroed.apart() < stored.apart()
     comparison = zeroed if forgotten else stored
-    lost = [
-        comparison.find(
-            "REG323", f"the stored coordinate of `{j.name}` is lost ({numbers(j.position)})", j.name
-        )
-        for j in before.joints
-        if forgotten and np.any(j.position)
-    ]
+    lost = []
+    for joint in (joint for joint in before.joints if forgotten and np.any(joint.position)):
+        message = f"the stored coordinate of `{joint.name}` is lost ({numbers(joint.position)})"
+        lost.append(comparison.find("REG323", message, joint.name))
     found = [
         *name_differences(comparison),
         *mass_differences(comparison),
@@ -203,14 +196,12 @@ def _take(
     return None
 
 
-def mesh_place(shape: Geometry, mechanism: Mechanism) -> Sequence[str]:
+def mesh_place(shape: Geometry, mechanism: Mechanism) -> str:
     """Return the absolute path of a shape's mesh, or its URI where it is no plain file."""
-    inside = shape.uri is not None and shape.uri.startswith(
-        INSIDE
-    )  # inside of the model's own file
-    if shape.uri is None or inside or "://" in shape.uri or mechanism.path is None:
-        return [shape.uri or ""]
-    return [os.path.realpath(os.path.join(os.path.dirname(mechanism.path), shape.uri))]
+    uri, path = shape.uri or "", mechanism.path
+    if not uri or uri.startswith(INSIDE) or "://" in uri or path is None:
+        return uri
+    return os.path.realpath(os.path.join(os.path.dirname(path), uri))
 
 
 def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
@@ -232,9 +223,8 @@ def coupling_differences(comparison: Comparison) -> Iterator[Diagnostic]:
         if not slides & {*names}:
             message = f"couples {listed_all(names)}, which the model does not"
             yield find("REG327", message, *names)
-    kept = {motion.name for motion in comparison.after.motions}
     for motion in comparison.before.motions:
-        if motion.name not in kept:
+        if motion.name not in {kept.name for kept in comparison.after.motions}:
             message = f"prescribed motion `{motion.name}` is lost ({motion.expression})"
             yield find("REG327", message, motion.joint)
 
@@ -310,9 +300,7 @@ def motion_differences(
         message = "loops stay open, so that mobility and redundancy are not compared"
         yield comparison.find("REG320", message, severity="note")
         return
-    counts = []
-    for each in (one, two):
-        counts.append((each.graph.loops, each.mobility, each.redundant - each.repeated))
+    counts = [(r.graph.loops, r.mobility, r.redundant - r.repeated) for r in (one, two)]
     names = ("independent loops", "mobility", "redundant constraint equations")
     for what, a, b in zip(names, *counts, strict=True):
         if a != b:

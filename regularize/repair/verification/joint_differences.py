@@ -73,13 +73,11 @@ def freedom_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 
 def _tolerances(comparison: Comparison) -> Iterator[Diagnostic]:
     """Yield findings on joints whose manufacturing tolerances are lost."""
-    parts = comparison.joints
-    lost = [
-        joint.name
-        for joint in comparison.before.joints
-        if joint.tolerance is not None
-        and not any(comparison.same(joint.tolerance, p.tolerance or 0.0) for p in parts[joint.name])
-    ]
+    lost = []
+    for joint in comparison.before.joints:
+        one, parts = joint.tolerance, comparison.joints[joint.name]
+        if one and not any(comparison.same(one, part.tolerance or 0.0) for part in parts):
+            lost.append(joint.name)
     if lost:
         yield comparison.find("REG329", f"tolerances of {listed_all(lost)} are lost", *lost)
 
@@ -155,11 +153,10 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Yield findings on motors that are lost, changed or added."""
     find = comparison.find
     motors = {actuator.name: actuator for actuator in comparison.after.actuators}
-    told = set()
+    told = {actuator.joint for actuator in comparison.before.actuators}
     yield from _shared(comparison, motors)
     for actuator in comparison.before.actuators:
         found = motors.pop(actuator.name, None)
-        told.add(actuator.joint)
         if found is None:
             message = f"actuator `{actuator.name}` of `{actuator.joint}` is lost"
             yield find("REG326", message, actuator.joint)
@@ -184,9 +181,8 @@ def actuator_differences(comparison: Comparison) -> Iterator[Diagnostic]:
 def _shared(comparison: Comparison, there: dict[str, Actuator]) -> Iterator[Diagnostic]:
     """Yield findings on shared motors for which the file has several."""
     motors: dict[str, list[Actuator]] = {}
-    for actuator in comparison.before.actuators:
-        if actuator.motor is not None:
-            motors.setdefault(actuator.motor, []).append(actuator)
+    for actuator in (each for each in comparison.before.actuators if each.motor is not None):
+        motors.setdefault(str(actuator.motor), []).append(actuator)
     for motor, coordinates in motors.items():
         joints = [each.joint for each in coordinates]
         found = [there.get(each.name) for each in coordinates]

@@ -22,6 +22,7 @@ from regularize.mechanism.mechanism import Mechanism
 #: Tables of elements and attributes, see there.
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("held.json").read_text("utf-8"))
 EACH, TOGETHER, HELD = TABLES["each"], TABLES["together"], TABLES["held"]
+TIES = "actuator/*", "equality/tendon"  # what tendons of joints are for
 
 
 def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[Diagnostic]:
@@ -35,14 +36,9 @@ def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[D
     files = {file: _root(file) for file in (mechanism.path, *mechanism.files)}
     roots = {file: root for file, root in files.items() if root is not None}
     ropes = {e.get("name") for root in roots.values() for e in root.iterfind(".//tendon/spatial")}
-    ties = {
-        value
-        for root in roots.values()
-        for kind in ("actuator/*", "equality/tendon")
-        for element in root.iterfind(kind)
-        for key, value in element.attrib.items()
-        if key.startswith("tendon")
-    }
+    kinds_tied = [(root, kind) for root in roots.values() for kind in TIES]
+    tied = [element for root, kind in kinds_tied for element in root.iterfind(kind)]
+    ties = {value for e in tied for key, value in e.attrib.items() if key.startswith("tendon")}
 
     def stays(what: str, file: str, element: etree._Element) -> Diagnostic:
         """Return the finding that an element stays behind; with its joint it means no loss."""
@@ -59,13 +55,11 @@ def left_behind(mechanism: Mechanism, adapter: Adapter, new: Path) -> Iterator[D
                 motor = kind == "actuator/*" and _moves_joints(element, motors, ropes)
                 # A tendon that exerts no force is in the motor or the equality that it is for.
                 summed = element.tag == "fixed" and element.get("name") in ties
-                if not (
-                    copy or motor or (summed and {*TABLES["forceless"]}.issuperset(element.attrib))
-                ):
+                summed = summed and {*TABLES["forceless"]}.issuperset(element.attrib)
+                if not (copy or motor or summed):
                     yield stays(_called(element), file, element)
         for kind in TOGETHER[mechanism.format]:
-            found = [each for each in root.iterfind(f".//{kind}") if _says(each, copies)]
-            if found:
+            if found := [e for e in root.iterfind(f".//{kind}") if _says(e, copies)]:
                 times = "" if len(found) == 1 else f" ({len(found)} times)"
                 words = {key for e in found for each in e.iter() for key in each.attrib} - {"name"}
                 words = words if kind in ("option", "size", "visual", "statistic") else set()
@@ -111,9 +105,8 @@ def _called(element: etree._Element) -> str:
 def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> bool:
     """Say whether an element holds anything but gravity that the new file lacks."""
     attributes = {key: value for key, value in element.attrib.items() if key != "gravity"}
-    kept = any(
-        tag == element.tag and attributes.items() <= values.items() for tag, values in copies
-    )
+    alike = (values for tag, values in copies if tag == element.tag)
+    kept = any(attributes.items() <= values.items() for values in alike)
     inside = any((child.tag, dict(child.attrib)) not in copies for child in element)
     return bool((attributes and not kept) or inside or (element.text or "").strip())
 
@@ -121,10 +114,7 @@ def _says(element: etree._Element, copies: list[tuple[str, dict[str, str]]]) -> 
 def _unheld(
     root: etree._Element, format: str, target: str
 ) -> dict[str, tuple[etree._Element, list[str], int]]:
-    """Return attributes of MJCF, or elements of SDF, that no mechanism holds.
-
-    They stand by the tag that they belong to, with the first element that has some and how many do.
-    """
+    """Return what no mechanism holds by tag: the first element with some, names, and how many."""
     found: dict[str, tuple[etree._Element, list[str], int]] = {}
     for element in root.iter(etree.Element):
         names = _unheld_in(element, target) if format == "mjcf" else []

@@ -59,13 +59,10 @@ def write_verified(
     reduction: Reduction | None = None,
     moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a model beside its place, read it back, compare it, and only then put it there.
+    """Write a model beside its place, read it back, compare, move, and only then put it there.
 
-    ``moved`` moves the file in its engine first, and tells what came of it.
-
-    Files that belong to it get its name with other endings. Returns what the file does not hold,
-    and what the format forces; raises ``UnsupportedExport`` where it is another machine or its own
-    program refuses it, and leaves the file that was there before.
+    Returns what the file does not hold and what the format forces; where it is another machine, or
+    its own program refuses it, ``UnsupportedExport`` is raised and the file before stays.
     """
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
@@ -196,11 +193,7 @@ def _verified(
     like: Path | None = None,
     exact: bool = True,
 ) -> list[Diagnostic]:
-    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine.
-
-    The format's program need not read what is made of a file (``like``) that it does not read.
-    Where numbers of files stand for others (not ``exact``), joints are compared one by one.
-    """
+    """Read a file back and report losses; raises ``UnsupportedExport`` if it is another machine."""
     known = adapter.reader and adapter.of_files
     after = read(path, format=adapter.name if known else None, **options)
     mechanism, after = segments(mechanism), segments(after)
@@ -361,12 +354,9 @@ def _idle_marks(mechanism: Mechanism) -> set[str]:
     """Return links whose names would close a URDF loop that the model does not have."""
     closed = {frozenset((j.parent, j.child)) for j in mechanism.joints if j.closure}
     names = {body.name for body in mechanism.bodies}
-    found: set[str] = set()
-    for first in names:
-        if match := CLOSING.fullmatch(first):
-            pair = {first, f"closing_{match[1]}_2"}
-            found |= pair if pair <= names and frozenset(pair) not in closed else set()
-    return found
+    matches = filter(None, map(CLOSING.fullmatch, names))
+    pairs = (frozenset((match[0], f"closing_{match[1]}_2")) for match in matches)
+    return {name for pair in pairs if pair <= names and pair not in closed for name in pair}
 
 
 def _assembled(mechanism: Mechanism, target: str, findings: list[Diagnostic]) -> Mechanism:

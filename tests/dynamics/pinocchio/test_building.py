@@ -19,40 +19,7 @@ import regularize as rg
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 
-INERTIAL = (
-    '<inertial><origin xyz="0.01 0.02 0.03"/><mass value="1.5"/>'
-    '<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="0"/></inertial>'
-)
-TREE = f"""<robot name="tree">
-<material name="red"><color rgba="1 0 0 0.5"/></material>
-<link name="base">
-<visual><geometry><box size="1 2 3"/></geometry><material name="red"/></visual>
-<collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry></collision>
-</link>
-<link name="arm">{INERTIAL}
-<visual><origin xyz="0 0 .1" rpy=".1 .2 .3"/>
-<geometry><cylinder radius=".1" length=".5"/></geometry></visual>
-<visual><geometry>
-<mesh filename="package://parts/meshes/part.stl" scale="1 2 3"/>
-</geometry></visual>
-<collision><geometry><mesh filename="package://parts/meshes/part.stl"/></geometry></collision>
-</link>
-<link name="hand">{INERTIAL}<visual><geometry><sphere radius=".1"/></geometry></visual></link>
-<link name="tool">
-<collision><origin xyz="1 0 0"/><geometry><box size="1 1 1"/></geometry></collision>
-</link>
-<link name="tip"/>
-<joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
-<origin xyz="1 0 0" rpy="0.3 0 0"/><axis xyz="0 0.6 0.8"/>
-<limit effort="7" velocity="2" lower="-1" upper="1"/></joint>
-<joint name="slide" type="prismatic"><parent link="arm"/><child link="hand"/>
-<origin xyz="0 0 .5"/><axis xyz="0 0 1"/>
-<limit effort="8" velocity="3" lower="-.1" upper=".2"/></joint>
-<joint name="grip" type="fixed"><parent link="hand"/><child link="tool"/>
-<origin xyz="0 0 1" rpy="0 1 0"/></joint>
-<joint name="end" type="fixed"><parent link="tool"/><child link="tip"/>
-<origin xyz="0 .2 0"/></joint>
-</robot>"""
+TREE = Path(__file__).with_name("tree.urdf").read_text()
 
 
 @pytest.fixture

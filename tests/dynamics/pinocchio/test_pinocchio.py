@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from dynamics_table import states as closed_states
-from pinocchio_cases import MECHANISMS, fourbar, mass_matrix, massive, stewart
+from pinocchio_cases import MECHANISMS, closed, fourbar, mass_matrix, massive, stewart
 
 import regularize as rg
 
@@ -200,16 +200,9 @@ def test_massless_links_are_reported_and_simulated() -> None:
 def geared() -> rg.Mechanism:
     """Two cranks and a coupler, the cranks tied by a gear pair."""
     points = [(0, 0, 0), (0, 0.5, 0), (0.6, 0.9, 0), (1, 0.3, 0), (1, 0, 0)]
-    names = "gabcdg"
-    mechanism = rg.Mechanism.of_joints(
-        "geared five-bar",
-        [
-            rg.Joint.in_world(f"j{i}", names[i], names[i + 1], "revolute", (0, 0, 1), p)
-            for i, p in enumerate(points)
-        ],
-        couplings=[rg.Coupling("gear", "gear", (("j0", 0, 1.0), ("j4", 0, 2.0)), 0.0)],
-    )
-    return massive(mechanism)
+    gear = rg.Coupling("gear", "gear", (("j0", 0, 1.0), ("j4", 0, 2.0)), 0.0)
+    five_bar = closed("geared five-bar", "RRRRR", [(0, 0, 1)] * 5, points)
+    return massive(replace(five_bar, couplings=(gear,)))
 
 
 @pytest.mark.slow

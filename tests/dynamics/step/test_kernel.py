@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from shutil import which as which_program
 from typing import Any
 
+import families
 import fuzz_kernel
 import numpy as np
 import pinocchio as pin
@@ -248,19 +250,11 @@ def test_a_floating_base_is_one_more_body(name: str) -> None:
 
 
 def scissor(base: str, pairs: int) -> rg.Robot:
-    """Crossed bars: those near the end hang on all before them."""
-    joints = [rg.Joint.in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))]
-    joints.append(rg.Joint.in_world("foot", base, "up 0", "revolute", (0, 0, 1), (-0.4, -0.3, 0)))
-    for k in range(pairs):
-        pins = [(f"middle {k}", f"up {k}", f"down {k}", (0.8 * k, 0, 0))]
-        if k < pairs - 1:
-            end = 0.8 * (k + 0.5)
-            pins.append((f"top {k}", f"up {k}", f"down {k + 1}", (end, 0.3, 0)))
-            pins.append((f"bottom {k}", f"down {k}", f"up {k + 1}", (end, -0.3, 0)))
-        joints += [rg.Joint.in_world(*p[:3], "revolute", (0, 0, 1), p[3]) for p in pins]
-    return rg.to_pinocchio(
-        rg.reduce(weighed(rg.Mechanism.of_joints("scissor", joints[base == "ground" :])))
-    )
+    """Crossed bars, on the ground or on a carriage: those near the end hang on all before them."""
+    foot, *pins = families.scissor(pairs - 1).joints
+    slide = rg.Joint.in_world("slide", "ground", "carriage", "prismatic", (0, 0, 1))
+    joints = [slide, replace(foot, name="foot", parent=base), *pins][base == "ground" :]
+    return rg.to_pinocchio(rg.reduce(weighed(rg.Mechanism.of_joints("scissor", joints))))
 
 
 @pytest.mark.slow

@@ -600,22 +600,12 @@ def test_states_beyond_limits_are_led_within_them_or_told() -> None:
         rg.closed_states(limited(knee, 3.0, 3.1), 5)
 
 
-ANKLE = """<mujoco><worldbody><body name="base" pos="0 0.1 1"><freejoint/><geom size=".1"/>
-<body name="crank" pos=".1 0 0" euler="0 10 0"><joint name="m" axis="0 1 0" ref="20"/>
-<geom size=".02"/><body name="rod" pos="0 0 .1"><joint name="ball" type="ball"/>
-<geom size=".02" pos=".1 0 0"/></body></body>
-<body name="foot" pos=".3 0 0"><joint name="ankle" axis="0 1 0"/><geom size=".03"/></body></body>
-</worldbody><equality><connect body1="rod" body2="foot" anchor=".2 0 0"/></equality>
-<actuator><motor joint="m"/></actuator></mujoco>"""
-
-
 @pytest.mark.slow
 def test_states_are_put_into_mujoco_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mujoco = pytest.importorskip("mujoco")
-    path = tmp_path / "ankle.xml"
-    path.write_text(ANKLE)
+    path = Path(__file__).with_name("ankle.xml")
     assert main(["check", str(path)]) == 0
     assert f"regularize motors map {path}" in capsys.readouterr().out
     assert main(["motors", "states", str(path), "-n", "20", "-o", str(tmp_path / "s.npz")]) == 0

@@ -13,6 +13,7 @@ import mechanisms
 import numpy as np
 import pinocchio as pin
 import pytest
+from parallel_robots import asset
 
 import regularize as rg
 
@@ -56,15 +57,6 @@ def five_bar() -> rg.Mechanism:
     return planar((-0.1, 0), (-0.25, 0.15), (0, 0.4), (0.25, 0.15), (0.1, 0))
 
 
-def agile_eye() -> rg.Mechanism:
-    joints, axes = [], (X, Y, Z)
-    for i in range(3):
-        names, ways = [f"{name}{i}" for name in "ABC"], [axes[(i - k) % 3] for k in range(3)]
-        bodies = ["ground", f"proximal {i}", f"distal {i}", "eye"]
-        joints += mechanisms.chain(names, bodies, "RRR", ways, np.zeros((3, 3)))
-    return rg.Mechanism.of_joints("Agile Eye", joints)
-
-
 def delta(rods: bool = False) -> rg.Mechanism:
     """A Delta whose forearms turn in universal joints, or are pairs of rods between balls."""
     joints = []
@@ -102,25 +94,16 @@ def geared_five_bar() -> rg.Mechanism:
     return replace(five_bar(), couplings=(gear,))
 
 
-def bennett() -> rg.Mechanism:
-    """Special dimensions: three of its five rows depend on the others, and stay."""
-    return rg.load(ASSETS / "bennett.urdf")
-
-
-def orthoglide() -> rg.Mechanism:
-    """Three parallelograms: three rows depend on the others, and stay."""
-    return rg.load(ASSETS / "metamodel" / "orthoglide_long_rods.urdf")
-
-
 ZOO = {
     "four-bar": (four_bar, ["A"]),
     "five-bar": (five_bar, ["A", "E"]),
     "geared five-bar": (geared_five_bar, ["A"]),
     "3-PRRR": (mechanisms.three_prrr, ["a1", "b1", "c1"]),
-    "Agile Eye": (agile_eye, ["A0", "A1", "A2"]),
+    "Agile Eye": (mechanisms.spherical_9r, ["a1", "b1", "c1"]),
     "Delta": (delta, ["hip0", "hip1", "hip2"]),
-    "Bennett": (bennett, ["A"]),
-    "Orthoglide": (orthoglide, ["M1", "M2", "M3"]),
+    # Three rows depend on the others by special dimensions or parallelograms, and stay.
+    "Bennett": (asset("bennett"), ["A"]),
+    "Orthoglide": (asset("metamodel/orthoglide_long_rods"), ["M1", "M2", "M3"]),
 }
 NAMES = list(ZOO)
 

@@ -18,26 +18,7 @@ import regularize as rg
 pytestmark = [needs("pygls"), pytest.mark.slow]
 lsp: Any = OnDemand("lsprotocol.types")
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
-XACRO = """<?xml version="1.0"?>
-<robot name="window" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <link name="ground"/>
-  <xacro:macro name="bar" params="prefix at above z">
-    <link name="${prefix}_bar"/>
-    <joint name="${prefix}_pivot" type="continuous">
-      <parent link="${above}"/><child link="${prefix}_bar"/>
-      <origin xyz="${at} 0 ${z}"/><axis xyz="0 1 0"/>
-    </joint>
-  </xacro:macro>
-  <xacro:bar prefix="left" at="0" above="ground" z="0"/>
-  <xacro:bar prefix="top" at="0" above="left_bar" z="1"/>
-  <xacro:bar prefix="right" at="2" above="ground" z="0"/>
-  <loop name="closing" type="revolute">
-    <predecessor link="top_bar"><origin xyz="2 0 0"/></predecessor>
-    <successor link="right_bar"><origin xyz="0 0 1"/></successor>
-    <axis xyz="0 1 0"/>
-  </loop>
-</robot>
-"""
+XACRO = Path(__file__).with_name("window.xacro").read_text()
 
 
 class Editor:

@@ -18,6 +18,7 @@ from mechanisms import moved, single_loop
 from noise_table import noisy, schmidt
 from parallel_robots import asset, hoberman_ring
 from screws import exp, transform, unit
+from screws import revolute as hinge
 
 import regularize as rg
 from regularize.checking import Report
@@ -29,11 +30,6 @@ from regularize.proofs.verifier import fingerprint
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 #: A plane whose normal is no axis of the ground, and whose bases are longer than one.
 ASKEW = transform(np.array([[2, -2, 1], [1, 2, 2], [-2, -1, 2]]).T / 3, [0.1, -0.7, 0.4])
-
-
-def hinge(direction: np.ndarray, point: np.ndarray) -> np.ndarray:
-    w = unit(direction)
-    return np.concatenate([np.cross(point, w), w])
 
 
 def trihedral_axes(rng: np.random.Generator) -> list[np.ndarray]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import n_fourbar
-from pinocchio_cases import bricard, massive
+from mechanisms import bricard, n_fourbar
+from pinocchio_cases import massive
 from test_kernel import every_joint
 from test_pinocchio import states as states_with_closed_loops
 
