@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -112,82 +113,20 @@ from regularize.escape import did_you_mean
 from regularize.services import absent
 from regularize.version import __version__ as __version__
 
-#: Public names by the module that they are loaded from when they are first asked for.
-_HOMES = {
-    "guests.actuation.map": "ActuationMap actuation_map",
-    "guests.actuation.states": "closed_states",
-    "guests.actuation.twin": "serial_twin",
-    "assembly_builder": "AssemblyBuilder assembly",
-    "checking": "Report check check_each",
-    "guests.contact": "Ground",
-    "guests.design.actuator_dynamics": "ReducedModel",
-    "guests.design.metamodel": "Metamodel metamodel",
-    "guests.design.reduced_dynamics": "reduced_model",
-    "guests.design.sweep": "Sweep sweep",
-    "guests.design.workspace": "WorkspaceMap workspace",
-    "errors": (
-        "ClosureLost MissingExtra MissingPinocchio ModelError NoInertia NotClosed "
-        "NotFinite NotTaken OutsideWorkspace ReadError RegularizeError SingularConfiguration "
-        "SingularInputs UnknownFormat UnsupportedExport"
-    ),
-    "files": "load save",
-    "lie.motion_type": "compose meet motion_group",
-    "loops.assembly": "Assembly assemble",
-    "mechanism.body": "Beam Body Inertia Modes",
-    "mechanism.elastic": "segments",
-    "mechanism.joint": "Joint",
-    "mechanism.mechanism": "Coupling Mechanism",
-    "guests.modes.body_pose": "BodyPose",
-    "guests.modes.closed_form": "ClosedForm closed_form",
-    "guests.modes.configurations": "AssemblyModes configurations",
-    "guests.modes.grouping": "Configurations",
-    "repair.nominal.absorb": "absorb_gaps",
-    "repair.nominal.idealise": "Idealised idealise",
-    "guests.page.picture": "ShownPage show",
-    "dynamics.pinocchio.building": "augment build_model",
-    "dynamics.pinocchio.exporting": "to_pinocchio",
-    "dynamics.pinocchio.importing": "Closure from_pinocchio",
-    "repair.statics.isostatic": "isostatic",
-    "dynamics.pinocchio.robot": "Robot",
-    "proofs.prove": "prove",
-    "proofs.verifier": "Verdict verify",
-    "reduction.reduce": "Reduction reduce",
-    "repair.fix.fix": "fix",
-    "repair.fix.advice": "cures",
-    "report.misfit": "Misfit misfit",
-    "adapters.shapes.density": "with_density",
-    "dynamics.simulation.loads": "BodyLoad",
-    "dynamics.simulation.minimal_dynamics": "MinimalDynamics minimal_dynamics",
-    "dynamics.simulation.partitioning": "Partition partition",
-    "dynamics.simulation.simulate": "simulate",
-    "dynamics.simulation.simulation": "Simulation",
-    "dynamics.simulation": "MuJoCo Solver",
-    "repair.statics.absolute_rows": "absolute_rows",
-    "repair.statics.cures": "cure",
-    "repair.statics.equilibrium": "self_stress",
-    "repair.statics.reactions": "joint_forces reactions",
-}
-#: Topics, as ``rg.design.sweep``, and their names, which are deprecated without the topic.
-_TOPICS = {
-    "groups": "compose meet motion_group",
-    "design": (
-        "workspace WorkspaceMap sweep Sweep misfit Misfit absorb_gaps cures cure idealise "
-        "Idealised isostatic metamodel Metamodel reduced_model ReducedModel with_density"
-    ),
-    "study": (
-        "closed_form ClosedForm configurations Configurations AssemblyModes BodyPose partition "
-        "Partition minimal_dynamics MinimalDynamics self_stress reactions joint_forces "
-        "absolute_rows segments Beam Modes prove verify Verdict assemble Assembly BodyLoad MuJoCo "
-        "Solver Ground Closure"
-    ),
-}
+#: Public names by the module that they are loaded from when they are first asked for, and by topic,
+#: as in ``rg.design.sweep``; without the topic these are deprecated.
+with open(os.path.join(os.path.dirname(__file__), "names.csv"), encoding="utf-8") as _file:
+    _ROWS = [line.split(",") for line in _file.read().splitlines()[1:]]
+_TOPICS: dict[str, list[str]] = {}
+for _, _name, _names in _ROWS:
+    _TOPICS.setdefault(_name, []).extend(_names.split())
 #: What has gone, and what does the same.
 _REPLACED = {"Path": "simulate", "path": "simulate"}
 
 _ABSENT = absent()  # guests may have been left out
 _HOME = {
     name: home
-    for home, names in _HOMES.items()
+    for home, _, names in _ROWS
     if home.removeprefix("guests.").partition(".")[0] not in _ABSENT
     for name in names.split()
 }
@@ -216,16 +155,15 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Public names that people begin with, and topics; `__all__` has every name."""
-    rest = {n for names in _TOPICS.values() for n in names.split()}
-    rest |= {*_HOMES["errors"].split()} - {"RegularizeError", "ReadError", "ModelError"}
-    return sorted({*__all__, *_TOPICS, "errors"} - rest)
+    rest = {name for topic, names in _TOPICS.items() if topic for name in names}
+    return sorted({*__all__, *_TOPICS} - {"", *rest})
 
 
 design: ModuleType
 groups: ModuleType
 study: ModuleType
-for _name in _TOPICS:
+for _name in ("design", "groups", "study"):
     _topic: Any = ModuleType(f"regularize.{_name}", f"Names of ``regularize`` on {_name}.")
-    _topic.__all__ = [name for name in _TOPICS[_name].split() if name in _HOME]
+    _topic.__all__ = [name for name in _TOPICS[_name] if name in _HOME]
     _topic.__getattr__, _topic.__dir__ = __getattr__, _topic.__all__.copy
     globals()[_name] = sys.modules[_topic.__name__] = _topic

@@ -110,9 +110,7 @@ class AssemblyBuilder:
             density: Its material, kg/m³.
             name: Its name; by default the label of the part. ``ground`` needs no part.
         """
-        from regularize.adapters.shapes.solids import (
-            inertia_of,  # OpenCASCADE, where parts are weighed
-        )
+        from regularize.adapters.shapes.solids import inertia_of  # with OpenCASCADE
 
         name = name or str(getattr(part, "label", "") or getattr(part, "name", "") or "")
         inertia = inertia_of(name, part, density)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import regularize.adapters.common.console as streams
 from regularize.adapters.common.console import working
-from regularize.commands import browser, check, reference, simulate, verify, writing
+from regularize.commands import check, reference, simulate, verify, writing
 from regularize.commands.files import check_named
 from regularize.commands.options import listed_in_columns, width, with_commas, wrapped
 from regularize.errors import MissingPinocchio, RegularizeError
@@ -36,7 +36,7 @@ class Verb(NamedTuple):
 #: Verbs with the module of each, or the guest that brings it along, and what it does.
 _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("check", check, "say which loop constraints are redundant, and why"),
-    ("show", browser, "look at a mechanism in 3D, with its loops, axes and redundant directions"),
+    ("show", simulate, "look at a mechanism in 3D, with its loops, axes and redundant directions"),
     ("fix", writing, "change joints in your own model file, and nothing else in it"),
     ("reduce", writing, "write the model with independent constraints, for a simulation"),
     ("export", writing, "write a model in another format"),

@@ -256,10 +256,9 @@ def count(text: str) -> int:
 
 def some(text: str) -> int:
     """Read a number of things, one or more."""
-    number = count(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: one or more are needed")
-    return number
+    if number := count(text):
+        return number
+    raise argparse.ArgumentTypeError(f"{text}: one or more are needed")
 
 
 def point_of(text: str) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""`regularize simulate`: let the mechanism move on its reduced constraints."""
+"""`regularize simulate` and `show`: let a mechanism move, and look at it in a browser."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.commands.files import BRANCH, add_model, load_model
-from regularize.commands.options import LOADS, RATES, assignments, fitted, options, units_of
+from regularize.adapters.common.output_files import write_bytes
+from regularize.commands.files import BRANCH, NO_MESHES, OutputAction, add_model, load_model
+from regularize.commands.options import (
+    LOADS,
+    RATES,
+    assignments,
+    count,
+    fitted,
+    option,
+    options,
+    units_of,
+)
 from regularize.errors import ModelError, RegularizeError
+from regularize.escape import displayed
 from regularize.mechanism.quantity import SECONDS, value_of
 from regularize.services import guest
 
@@ -186,13 +197,11 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
 def figures(motion: Simulation) -> str:
     """Return steps, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
-    corrected = ""
-    if motion.correction:
-        corrected = f" (after corrections of {motion.correction:.2e} J in all)"
+    corrected = f" (after corrections of {motion.correction:.2e} J in all)"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",
-        f"energy drift  {values['energy_drift_J']:.2e} J{corrected}",
+        f"energy drift  {values['energy_drift_J']:.2e} J{corrected if motion.correction else ''}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
     if motion.h:
@@ -204,3 +213,63 @@ def figures(motion: Simulation) -> str:
         lines.append(f"largest force of the drive of {name} {max(abs(forces)):.6g} N or N m")
     lines += [f"{d.severity}[{d.code}]: {d.message}" for d in motion.findings]
     return fitted(lines)
+
+
+SUFFIXES = (".glb", ".html", ".svg", ".png")
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `show`."""
+    parser.description = (
+        "Without -o the page opens in a browser: one file, with the picture, a slider for each "
+        "freedom and the report."
+    )
+    add_model(parser)
+    words = f"write a file instead; its ending decides: {' '.join(SUFFIXES)}"
+    option(parser, "-o FILE", words, action=OutputAction, endings=SUFFIXES)
+    options(parser, BRANCH)
+    option(parser, "--ghosts N", "faint poses of the motion (3)", type=count, default=3)
+    options(parser, NO_MESHES)
+    words = "play the motion that `regularize simulate -o FILE` has written, .csv or .npz"
+    option(parser, "--motion FILE", words, type=Path)
+    films, words = (".gif", ".mp4"), "write a film of the motion, .gif or .mp4"
+    option(parser, "--movie FILE", words, action=OutputAction, endings=films)
+    option(parser, "--html", argparse.SUPPRESS)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Write the picture to a file, or show the mechanism in a browser."""
+    from regularize.checking import check
+
+    out: Path | None = arguments.out
+    mechanism = load_model(arguments.file, arguments)
+    content = guest("page.picture").content
+    trajectory = None
+    if arguments.motion is not None:
+        trajectory = guest("page.animation").PlayedMotion.read(arguments.motion, mechanism)
+    suffix = ".html" if out is None else out.suffix.lower()
+    report = check(mechanism, trials=suffix == ".html")
+    meshes = not arguments.no_meshes
+    if arguments.movie is not None:
+        guest("page.movie").movie(report, arguments.movie, meshes=meshes, trajectory=trajectory)
+        _say_written(arguments.movie)
+        if out is None:
+            return 0
+    page = out
+    if page is None:
+        import tempfile
+
+        folder = Path(tempfile.mkdtemp(prefix="regularize-"))
+        page = folder / f"{report.mechanism.name or 'model'}.html".replace("/", "-")
+    write_bytes(page, content(report, suffix, arguments.ghosts, meshes, trajectory))
+    _say_written(page)
+    if out is None:
+        import webbrowser
+
+        webbrowser.open(page.as_uri())
+    return 0
+
+
+def _say_written(path: Path) -> None:
+    """Say on standard error that a file is written."""
+    sys.stderr.write(f"regularize: wrote {displayed(str(path))}\n")

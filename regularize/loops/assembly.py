@@ -161,10 +161,8 @@ class Assembly(ShortRepr):
 
 
 def _worst(open_gaps: tuple[Gap, ...]) -> tuple[float, float]:
-    return (
-        max((gap.translation for gap in open_gaps), default=0.0),
-        max((gap.rotation for gap in open_gaps), default=0.0),
-    )
+    sizes = [(0.0, 0.0), *((gap.translation, gap.rotation) for gap in open_gaps)]
+    return max(size for size, _ in sizes), max(angle for _, angle in sizes)
 
 
 @validated(q0=ARRAY, fixed=named(NUMBER) | NAMES, seed=WHOLE, starts=WHOLE)

@@ -343,8 +343,6 @@ class BranchPoint:
 def _branch(members: list[BranchTangent], local: LocalMobility) -> LocalBranch:
     """Make a branch from its tangents, with a configuration on it in each direction."""
     first = members[0]
-    ahead = [float(member.way @ first.way) for member in members]
-    ends = [first.near]
-    if min(ahead) <= 0.0:
-        ends.append(members[int(np.argmin(ahead))].near)
+    back = min(members, key=lambda member: float(member.way @ first.way))
+    ends = [first.near, *[back.near] * (float(back.way @ first.way) <= 0.0)]
     return LocalBranch(first.rank, local, read_only(first.way), read_only(np.array(ends)))

@@ -28,7 +28,6 @@ Evidence: TypeAlias = Literal[
     "moved",
     "undecided",
 ]
-#: The same as a list.
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 
 
@@ -90,15 +89,10 @@ def finite_mobility(
     linear = followed.shape[1] <= tangent.motions.shape[1]  # the rank leaves no more
     if not (linear and _linear(headings[reached], ways[reached], tangent.motions)):
         followed = followed[:, :0]  # what several motions follow that meet is more than each does
-    forbidden = np.linalg.svd(tangent.motions.T @ followed)[0][:, followed.shape[1] :]
-    some = followed.shape[1] > 0
-    return LocalMobility(
-        followed.shape[1] if some else None,
-        "moved" if some else "undecided",
-        read_only(q),
-        followed,
-        tangent.motions @ forbidden,
-    )
+    d = followed.shape[1]
+    cut = tangent.motions @ np.linalg.svd(tangent.motions.T @ followed)[0][:, d:]
+    evidence: Evidence = "moved" if d else "undecided"
+    return LocalMobility(d or None, evidence, read_only(q), followed, cut)
 
 
 def _headings(basis: Array, rng: np.random.Generator) -> Rates:

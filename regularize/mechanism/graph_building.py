@@ -1,7 +1,4 @@
-r"""The graph of a mechanism: bodies merged to nodes, joints split into edges.
-
-Bodies joined by fixed joints move as one and become one node. A joint whose freedoms form no
-subgroup (universal, composite) becomes a series of edges with massless nodes between them.
+r"""Building the graph of a mechanism: bodies merged to nodes, joints split into edges.
 
 A hinge is the same wherever its frame lies on its axis, and a slide wherever its frame lies at all.
 Lengths are those between axes. Frames that lie much further off than the axes are from each other

@@ -18,8 +18,7 @@ def effort_of(mechanism: Mechanism, joint: Joint) -> Array:
     if joint.limits is not None and joint.limits.effort is not None:
         found = np.array(joint.limits.effort)
     for k in range(joint.freedoms):
-        own = [abs(a.gear) * _force(a) for a in actuators if a.freedom == k]
-        if own:
+        if own := [abs(a.gear) * _force(a) for a in actuators if a.freedom == k]:
             found[k] = min(found[k], sum(own))
     return found
 

@@ -47,32 +47,20 @@ class Letter:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What the numbers of a file were taken for.
+    """What the numbers of a file were taken for."""
 
-    Attributes:
-        as_: ``written``; ``meant``, which is the mechanism with the most motions that lies within
-            their rounding; or ``undecided``, as written although such a one may be meant.
-        precision: How numbers are written, by group.
-        levels: By how much rounding can move each joint.
-        base: The joints with constants such as 1.5708 in full; None where there are none.
-        written: The joints by the letter, where the mechanism has others.
-        moved: Largest move of a joint's place in metres and turn of its frame in radians.
-        share: The largest move in units of what rounding can do to that joint.
-        letter: What the numbers say literally, where that differs.
-        possible: What may be meant, where it is undecided.
-        literal: Whether numbers were to be taken literally.
-    """
-
+    #: ``meant`` is the mechanism with the most motions within their rounding; ``undecided`` is as
+    #: written although such a one may be meant.
     as_: Literal["written", "meant", "undecided"] = "written"
-    precision: tuple[NumberFormat, ...] = ()
-    levels: Mapping[str, Level] = field(default_factory=dict)
-    base: tuple[Joint, ...] | None = None
-    written: tuple[Joint, ...] | None = None
-    moved: Move = (0.0, 0.0)
-    share: float = 0.0
-    letter: Letter | None = None
-    possible: Letter | None = None
-    literal: bool = False
+    precision: tuple[NumberFormat, ...] = ()  # how numbers are written, by group
+    levels: Mapping[str, Level] = field(default_factory=dict)  # how far rounding can move joints
+    base: tuple[Joint, ...] | None = None  # with constants such as 1.5708 in full, if any
+    written: tuple[Joint, ...] | None = None  # joints by the letter, where the mechanism has others
+    moved: Move = (0.0, 0.0)  # largest move of a joint's place in metres, and turn in radians
+    share: float = 0.0  # the largest move in units of what rounding can do to that joint
+    letter: Letter | None = None  # what the numbers say literally, where that differs
+    possible: Letter | None = None  # what may be meant, where it is undecided
+    literal: bool = False  # whether numbers were to be taken literally
 
     @property
     def _coarsest(self) -> NumberFormat | None:

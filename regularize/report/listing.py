@@ -49,7 +49,8 @@ def github(findings: Iterable[Diagnostic], path: str | None) -> str:
             properties["file"] = displayed(file)
         if d.source and d.source.line:
             properties["line"] = str(d.source.line)
-        listed = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
+        values = [_escaped(v).replace(":", "%3A").replace(",", "%2C") for v in properties.values()]
+        listed = ",".join(map("{}={}".format, properties, values))
         message = "\n".join(map(displayed, "\n".join([d.message, *d.help]).split("\n")))
         lines.append(f"::{LEVELS[d.severity]} {listed}::{_escaped(message)}\n")
     return "".join(lines)
@@ -58,11 +59,6 @@ def github(findings: Iterable[Diagnostic], path: str | None) -> str:
 def _escaped(text: str) -> str:
     """Escape the characters that end a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escaped_property(text: str) -> str:
-    """Escape the characters that end a property of a workflow command."""
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def concise(findings: Iterable[Diagnostic], path: str) -> str:
@@ -215,14 +211,9 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
     numbers = (r.graph.loops, r.gruebler, mobility, r.redundant, r.removed)
-    return SummaryLine(
-        displayed(path),
-        None,
-        dict(zip(COLUMNS, numbers, strict=True)),
-        worst,
-        tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst)),
-        report.mechanism.complete,
-    )
+    named = dict(zip(COLUMNS, numbers, strict=True))
+    codes = tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst))
+    return SummaryLine(displayed(path), None, named, worst, codes, report.mechanism.complete)
 
 
 def table(
@@ -254,18 +245,13 @@ def table(
 def _sentence(lines: Sequence[SummaryLine]) -> Text:
     """Return the totals of the table in one sentence."""
     read = [line for line in lines if line.error is None]
-    parts = [f"{counted(len(read), 'model')} checked"]
-    for worst, words in (("error", "with errors"), ("warning", "with warnings")):
-        number = sum(line.worst == worst for line in read)
-        if number:
-            parts.append(f"{number} {words}")
-    partly = sum(not line.complete for line in read)
-    if partly:
-        parts.append(f"{partly} not read whole (?)")
     redundant = sum(line.numbers["redundant"] for line in read)
-    if redundant:
-        parts.append(f"{counted(redundant, 'redundant equation')} in all")
-    unreadable = len(lines) - len(read)
-    if unreadable:
-        parts.append(f"{unreadable} could not be read")
-    return Text(listed(parts) + ".")
+    numbers = {
+        "with errors": sum(line.worst == "error" for line in read),
+        "with warnings": sum(line.worst == "warning" for line in read),
+        "not read whole (?)": sum(not line.complete for line in read),
+        f"redundant equation{'s' * (redundant > 1)} in all": redundant,
+        "could not be read": len(lines) - len(read),
+    }
+    parts = [f"{number} {words}" for words, number in numbers.items() if number]
+    return Text(listed([f"{counted(len(read), 'model')} checked", *parts]) + ".")

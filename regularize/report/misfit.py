@@ -168,12 +168,12 @@ def misfit_where_asked(
         if stiffness is not None:
             raise ModelError("stiffness needs a tolerance: there are no errors to give way to")
         return None
-    if not reduction.assembly.closed:
-        for given, quantity in ((tolerance, TOLERANCE), (stiffness, STIFFNESS)):
-            if given is not None:
-                per_joint(given, quantity, reduction.mechanism)
-        return None
-    return misfit_of(reduction, loops, tolerance, stiffness)
+    if reduction.assembly.closed:
+        return misfit_of(reduction, loops, tolerance, stiffness)
+    for given, quantity in ((tolerance, TOLERANCE), (stiffness, STIFFNESS)):
+        if given is not None:
+            per_joint(given, quantity, reduction.mechanism)
+    return None
 
 
 def fit_where_asked(

@@ -119,13 +119,8 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
                 f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
                 f"all {len(visited)} configurations visited: its equation is redundant"
             )
-            yield Diagnostic(
-                "REG202",
-                "warning",
-                text,
-                joints=joints,
-                help=("leave it out where it need not carry loads",),
-            )
+            help = ("leave it out where it need not carry loads",)
+            yield Diagnostic("REG202", "warning", text, joints=joints, help=help)
 
 
 def _branches_finding(
@@ -221,16 +216,10 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
         if flat:
             said.append(f"the loops of {flat} are parallelograms, as long as none goes flat")
         if said:
-            yield Diagnostic(
-                "REG227",
-                "note",
-                f"{'; '.join(said)}; all this ends where the rank of the loop equations falls "
-                f"below {part.rank}",
-                joints=joint_names(
-                    graph,
-                    chain.from_iterable((*(held.over for held in part.held), *part.parallelograms)),
-                ),
-            )
+            text = f"{'; '.join(said)}; all this ends where the rank of the loop equations falls "
+            edges = chain(*(held.over for held in part.held), *part.parallelograms)
+            joints = joint_names(graph, edges)
+            yield Diagnostic("REG227", "note", f"{text}below {part.rank}", joints=joints)
 
 
 def untried(reduction: Reduction) -> Iterator[Diagnostic]:

@@ -64,10 +64,8 @@ def reasons(reduction: Reduction) -> tuple[Reason, ...]:
     """Return the reasons of all shaky cells, and of all parts that move by their dimensions."""
     if not reduction.assembly.closed:
         return ()
-    found: list[Reason] = []
-    for cell in reduction.cells:
-        if cell.finite is not None and cell.finite < cell.actual:
-            found.append(_why_locked(reduction, cell))
+    locked = [c for c in reduction.cells if c.finite is not None and c.finite < c.actual]
+    found = [_why_locked(reduction, cell) for cell in locked]
     for part in reduction.parts:
         cell = reduction.cell_at[part.edges[0]]
         if cell.finite == cell.actual > 0 and part.proved and part.surplus > 0:
@@ -142,9 +140,9 @@ def _velocity_words(
     name = f"`{graph.nodes[node]}`"
     if count > 1:
         return f"to first order {name} has {count} freedoms that no motion follows"
-    u, _, _ = np.linalg.svd(moved[node] / np.repeat([loops.length, 1.0], 3)[:, None])
-    twist = u[:, 0] * np.repeat([loops.length, 1.0], 3)
-    axis, point, pitch = _axis(twist, loops.length, small)
+    scale = np.repeat([loops.length, 1.0], 3)
+    u, _, _ = np.linalg.svd(moved[node] / scale[:, None])
+    axis, point, pitch = _axis(u[:, 0] * scale, loops.length, small)
     if point is None or pitch is None:
         return f"to first order {name} could slide along {axis_words(axis)}"
     how = "turn" if pitch == 0.0 else "screw"
@@ -172,8 +170,9 @@ def _rods(
         length = float(np.linalg.norm(between))
         wrench = lines[edges[1]] * (1.0 if ends[1].child == node else -1.0)
         force, moment = wrench[3:], wrench[:3] - np.cross(points[1], wrench[3:])
-        along = float(force @ between) / max(length, np.finfo(float).tiny)
-        aside = np.linalg.norm(force - along * between / max(length, np.finfo(float).tiny))
+        direction = between / max(length, np.finfo(float).tiny)
+        along = float(force @ direction)
+        aside = np.linalg.norm(force - along * direction)
         off = small * max(1.0, abs(along))
         pure = aside < off and np.linalg.norm(moment) < off * loops.length
         if length > small * loops.length and abs(along) > small and pure:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.graph import Graph, NodeId, part_of
+from regularize.mechanism.graph import NodeId, part_of
 from regularize.mechanism.joint import Joint
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.words import LISTED, counted, listed, names
@@ -31,7 +31,7 @@ def repeated_equations(reduction: Reduction) -> Iterator[Repeated]:
     if not reduction.assembly.closed:
         return
     parallel: dict[frozenset[NodeId], list[Joint]] = {}
-    for joint in joints_of_edges(graph):
+    for joint in {edge.joint.name: edge.joint for edge in graph.edges}.values():
         ends = graph.node_of[joint.parent], graph.node_of[joint.child]
         if ends[0] == ends[1] and joint.freedoms < 6:
             yield Repeated((joint.parent, joint.child), (joint.name,), 6 - joint.freedoms)
@@ -43,11 +43,6 @@ def repeated_equations(reduction: Reduction) -> Iterator[Repeated]:
             yield Repeated(
                 (group[0].parent, group[0].child), tuple(joint.name for joint in group), count
             )
-
-
-def joints_of_edges(graph: Graph) -> list[Joint]:
-    """Return the joints of a graph's edges: all but those that only merge bodies."""
-    return [*{edge.joint.name: edge.joint for edge in graph.edges}.values()]
 
 
 def _redundant(reduction: Reduction, group: Sequence[Joint]) -> int:

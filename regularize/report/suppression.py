@@ -1,23 +1,9 @@
 """Findings that somebody has looked at and accepts, with the reason that was given.
 
-They are accepted where they stand, by a comment in the model::
-
-    <!-- regularize: ignore REG201 the linkage is meant to be stiff -->   on that line or the next
-    <!-- regularize: ignore-file REG220 reactions are not used -->        anywhere in the file
-
-or in the configuration of a project, ``regularize.toml`` or a section of ``pyproject.toml``::
-
-    [tool.regularize]
-    ignore = ["REG204"]
-    fail-on = "error"
-    baseline = "regularize-baseline.json"
-
-    [[tool.regularize.suppress]]
-    codes = ["REG201"]
-    files = "robots/gripper*.urdf"
-    reason = "the linkage is meant to be stiff"
-
-or by a baseline of what was known before.
+They are accepted where they stand, by a comment ``regularize: ignore CODE why`` on that line or the
+one before, or ``ignore-file`` for all of the file; in the configuration of a project, which is
+``regularize.toml`` or the section ``tool.regularize`` of ``pyproject.toml``, in entries
+``[[suppress]]``; or by a baseline of what was known before.
 """
 
 from __future__ import annotations
@@ -95,14 +81,10 @@ def divided(
     findings: Sequence[Diagnostic], mechanism: Mechanism, suppressions: Sequence[Suppression]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Suppressed, ...]]:
     """Separate findings that stay from those that are accepted."""
-    stay, accepted = [], []
-    for finding in findings:
-        covering = next((s for s in suppressions if s.covers(finding, mechanism)), None)
-        if covering is None:
-            stay.append(finding)
-        else:
-            accepted.append(Suppressed(finding, covering))
-    return tuple(stay), tuple(accepted)
+    covering = [next((s for s in suppressions if s.covers(f, mechanism)), None) for f in findings]
+    pairs = [*zip(findings, covering, strict=True)]
+    stay = tuple(finding for finding, by in pairs if by is None)
+    return stay, tuple(Suppressed(finding, by) for finding, by in pairs if by is not None)
 
 
 def in_comments(mechanism: Mechanism) -> tuple[Suppression, ...]:

@@ -194,8 +194,7 @@ def moves(report: Analysis) -> list[tuple[list[str], str]]:
     for body in report.moving:
         words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
         by_words.setdefault(words, []).append(body.body)
-    rest = by_words.pop("stays at rest", None)
-    entries = [*by_words.items(), *([("stays at rest", rest)] if rest else [])]
+    entries = sorted(by_words.items(), key=lambda entry: entry[0] == "stays at rest")
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
 
@@ -216,15 +215,14 @@ def untrusted(report: Analysis) -> list[tuple[list[str], str]]:
     return [(joints, words) for words, joints in by_words.items()]
 
 
-def remedies(report: Analysis) -> list[tuple[str, str]]:
+def remedies(report: Analysis) -> list[Way]:
     """Return ways to drop redundant equations: words, and the command if it was tried."""
-    r, found = report.reduction, []
+    r, found = report.reduction, list[Way]()
     if report.trials is None:
-        if r.removed:
-            in_file = report.mechanism.path and not r.numerical
-            by = "regularize reduce" if in_file else "regularize.to_pinocchio"
-            found = [(f"drop {_redundant(r.removed)} in the simulation model, by `{by}`", "")]
-        return found
+        in_file = report.mechanism.path and not r.numerical
+        by = "regularize reduce" if in_file else "regularize.to_pinocchio"
+        words = f"drop {_redundant(r.removed)} in the simulation model, by `{by}`"
+        return [Way(words)] * bool(r.removed)
     proved, numerical = report.trials.proved, report.trials.numerical
     if r.removed:
         words = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
@@ -236,15 +234,15 @@ def remedies(report: Analysis) -> list[tuple[str, str]]:
             words += ", by `regularize reduce` (which was not tried for this model)"
         elif not proved.command:
             words += ", by `regularize.to_pinocchio`"
-        found.append((words, proved.command))
+        found.append(Way(words, proved.command))
     if numerical.command:
         words = (
             "that the motion of these dimensions makes redundant"
             if sum(part.rows for part in report.special) == r.remaining
             else "on numerical evidence, for this assembly mode only"
         )
-        noun = "more equation" if r.removed else "equation"
-        found.append((f"drop {counted(numerical.dropped, noun)} {words}", numerical.command))
+        drop = f"drop {counted(numerical.dropped, 'more equation' if r.removed else 'equation')}"
+        found.append(Way(f"{drop} {words}", numerical.command))
     return found
 
 
@@ -265,7 +263,7 @@ def ways(report: Analysis) -> list[Way]:
     """Return all that can be done: joint changes, the best first, then equations to drop."""
     if report.undecided:
         return []
-    return [*advice(report), *(Way(*remedy) for remedy in remedies(report))]
+    return [*advice(report), *remedies(report)]
 
 
 def next_steps(report: Analysis) -> list[Way]:
@@ -339,7 +337,8 @@ def kinds(report: Analysis) -> str:
         return ""
     parts = report.reduction.parts
     tried = any(part.lengths_tried for part in parts)
-    proved = f"; {_proved_words(report)}" if report.special else ""
+    families, rows = listed([p.family for p in report.special]), sum(p.rows for p in report.special)
+    proved = f"; {rows} proved by family: {families}" if report.special else ""
     words = {
         "trivial": "trivial (the loop's own motion group)",
         "exceptional": "exceptional (chains or loops together)",
@@ -353,12 +352,6 @@ def kinds(report: Analysis) -> str:
     counts = report.redundancy | {"related": report.related}
     counts["paradoxical"] -= report.needed + report.related
     return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts.get(kind))
-
-
-def _proved_words(report: Analysis) -> str:
-    """Return words such as ``3 proved by family: Bennett``."""
-    count = sum(part.rows for part in report.special)
-    return f"{count} proved by family: {listed([part.family for part in report.special])}"
 
 
 def evidence(report: Analysis) -> str:
@@ -438,8 +431,7 @@ def likewise(report: Analysis, others: Sequence[Diagnostic]) -> str:
 
 def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
     """Return a title, the misfit of each redundant direction, and the joints it loads."""
-    found = report.misfit
-    title = "Lack of fit in redundant directions"
+    title, found = "Lack of fit in redundant directions", report.misfit
     if found is None:
         return title, []
     total = sum(entry.energy or 0.0 for entry in found.entries) or 1.0
@@ -456,6 +448,5 @@ def lack_of_fit(report: Analysis) -> tuple[str, list[tuple[str, str]]]:
     for load in found.loads[:3]:
         usual = f"{three_digits(load.force_std)} N and {three_digits(load.moment_std)} N m (1σ)"
         most = f"{three_digits(load.force_worst)} N and {three_digits(load.moment_worst)} N m"
-        words = f"{usual}, at most {most}"
-        pairs.append((f"joint {load.joint} then bears", words))
+        pairs.append((f"joint {load.joint} then bears", f"{usual}, at most {most}"))
     return f"{title}{', and what closing it takes' if found.loads else ''}", pairs

@@ -177,16 +177,10 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def _freedom(driver: Driver, r: Reduction, frames: int = 36) -> dict[str, Any]:
     """Return a driver; with its path, where velocities alone do not determine that."""
-    path = None
-    if driver.heading is not None:
-        motion = driver.run(r, frames)
-        path = None if motion is None else _plain(motion.q)
-    return {
-        "column": driver.column,
-        "held": [int(driver.loops.columns[i]) for i in driver.held],
-        "branch": driver.branch,
-        "path": path,
-    }
+    motion = None if driver.heading is None else driver.run(r, frames)
+    path = None if motion is None else _plain(motion.q)
+    held = [int(driver.loops.columns[i]) for i in driver.held]
+    return {"column": driver.column, "held": held, "branch": driver.branch, "path": path}
 
 
 def _joint(edge: Edge, r: Reduction) -> dict[str, Any]:
@@ -230,15 +224,9 @@ def _plain(values: Any, digits: int = 14) -> Any:
     return (np.round(np.asarray(values, dtype=np.float64), digits) + 0.0).tolist()
 
 
-LAYERS = {
-    "shape": "bodies",
-    "bar": "bodies",
-    "line": "bodies",
-    "pedestal": "ground",
-    "joint": "joints",
-    "axis": "axes",
-    "branch": "branches",
-}
+#: Layers of the picture, which people show and hide, by kinds of pieces.
+LAYERS = {"pedestal": "ground", "joint": "joints", "axis": "axes", "branch": "branches"}
+LAYERS |= dict.fromkeys(("shape", "bar", "line"), "bodies")
 
 
 def scene_data(drawing: Drawing, references: References, budget: int) -> dict[str, Any]:

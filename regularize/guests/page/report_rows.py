@@ -344,12 +344,9 @@ class References:
                 lines.append(f"undetermined: {removed}")
         if on and not closing:
             lines.append(f"on {listed(on, most=4)}")
-        return {
-            "name": joint.name,
-            "title": f"Joint {joint.name}",
-            "lines": lines,
-            "bodies": [self.bodies[joint.parent], self.bodies[joint.child]],
-        }
+        bodies = [self.bodies[joint.parent], self.bodies[joint.child]]
+        title = f"Joint {joint.name}"
+        return {"name": joint.name, "title": title, "lines": lines, "bodies": bodies}
 
     def _body_entries(self) -> Iterator[dict[str, Any]]:
         """Yield the cards of all bodies."""
@@ -372,11 +369,8 @@ class References:
         """Return the card of a finding."""
         refs = [] if finding.loop is None else [self.loops[finding.loop]]
         refs += [self.joints[name] for name in finding.joints if name in self.joints]
-        return {
-            "title": f"{finding.code} {finding.severity}",
-            "lines": [finding.message.replace("`", "")],
-            "refs": refs,
-        }
+        title, line = f"{finding.code} {finding.severity}", finding.message.replace("`", "")
+        return {"title": title, "lines": [line], "refs": refs}
 
 
 def _numbered(letter: str, names: Iterable[str]) -> dict[str, str]:
