@@ -116,7 +116,7 @@ def arranged(reduction: Reduction) -> Iterator[tuple[str, list[JointChange]]]:
                 for e in edges
                 if e.joint.name in new
                 for change in sorted(
-                    stress.changes([e.index], (wanted[e.joint.name],)),
+                    stress.changes([e.index], (wanted[e.joint.name],), arranged=True),
                     key=lambda change: _along(change, offsets[change.joint]),
                 )
             ]

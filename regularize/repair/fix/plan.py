@@ -148,7 +148,7 @@ def _isostatic_plan(reduction: Reduction, patcher: Patcher, remove: bool, slack:
         planned = _by_kinds(reduction, closing)
     planned = planned or _by_kinds(reduction, kinds)
     if planned is None and remove:
-        planned = _with_fewer_joints(reduction, patcher, kinds)
+        planned = _with_fewer_joints(reduction, patcher, kinds, whole=slack)
     if planned is None and slack:
         planned = _with_slack(reduction, patcher, kinds, remove)
     if planned is not None:
@@ -210,12 +210,16 @@ def _by_kinds(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
     return FixPlan(reduction, wanted, isostatic=True, findings=_special(allowed), left=allowed)
 
 
-def _with_fewer_joints(reduction: Reduction, patcher: Patcher, kinds: Kinds) -> FixPlan | None:
-    """Plan to remove closing joints that others imply, then other kinds of joints."""
+def _with_fewer_joints(
+    reduction: Reduction, patcher: Patcher, kinds: Kinds, whole: bool
+) -> FixPlan | None:
+    """Plan to remove closing joints that others imply, then other kinds: all of it, or a part."""
     smaller, removed = without_implied(reduction, kinds, patcher.removable)
     if not removed:
         return None
     planned = _by_kinds(smaller, kinds) if smaller.redundant else None
+    if planned is None and whole and smaller.redundant:
+        return None
     planned = planned or _as_it_is(smaller)
     expected = with_joints(smaller.mechanism, (wanted.replacement for wanted in planned.wanted))
     links = WantedSlack(removed=removed)

@@ -37,8 +37,6 @@ WORK = 2e10
 SINGLE = ("spherical", "cylindrical", "universal")
 #: No parts to buy: proposed last, where others leave something redundant.
 ODD = ("slotted", "parallel", "point_on_plane")
-#: Changes that help in an arrangement of several joints alone.
-ARRANGED = (("spherical", "point_on_plane"), ("planar", "point_on_plane"))
 #: What the first and the others become of several coaxial hinges, or parallel slides, between two
 #: bodies: the locating bearing and the floating ones, the rail that guides and those with play.
 SEVERAL = {
@@ -348,7 +346,6 @@ def _options(
         for e, joint in joints.items()
         if motors or joint.name not in driven
         for option in sorted(stress.changes([e], kinds, motors=True), key=across)
-        if (option.before, option.after) not in ARRANGED
     ]
     return sorted(options, key=key)
 

@@ -33,6 +33,8 @@ from regularize.tolerances import UNSEEN
 #: Equations of one cell up to which all its states of self-stress are looked at. Of larger ones it
 #: is what each short loop can hold alone: singular values of all would take seconds.
 EQUATIONS = 1500
+#: Changes that help in an arrangement of several joints alone.
+ARRANGED = (("spherical", "point_on_plane"), ("planar", "point_on_plane"))
 #: Combinations looked at in a cell before the search settles for what it has.
 COMBINATIONS = 40_000
 
@@ -66,8 +68,12 @@ class MechanismStress:
         edges: Iterable[EdgeId],
         kinds: Collection[str] | Mapping[str, Collection[str]],
         motors: bool = False,
+        arranged: bool = False,
     ) -> list[JointChange]:
-        """List changes to some kinds, of all joints alike or by name; coupled joints have none."""
+        """List changes to some kinds, of all joints alike or by name; coupled joints have none.
+
+        Some help in an arrangement of several joints alone, and are given for one.
+        """
         changes = []
         for e in edges:
             joint = self.reduction.graph.edges[e].joint
@@ -75,7 +81,12 @@ class MechanismStress:
             if wanted and joint.name not in self._coupled and (motors or not joint.actuated):
                 if e not in self._changes:
                     self._changes[e] = self._every_change(e)
-                changes += [change for change in self._changes[e] if change.after in wanted]
+                changes += [
+                    change
+                    for change in self._changes[e]
+                    if change.after in wanted
+                    and (arranged or (change.before, change.after) not in ARRANGED)
+                ]
         return changes
 
     def _every_change(self, e: EdgeId) -> list[JointChange]:
