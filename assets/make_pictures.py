@@ -40,11 +40,7 @@ GALLERY = (
     ("gripper", "Gripper", 2, 0.0),
 )
 #: File, and number of faint poses, of the pictures in the handbook alone.
-HANDBOOK = (
-    ("crank_slider.FCStd", 0),
-    ("knee_leg.urdf", 2),
-    ("delta_parallelograms.urdf", 1),
-)
+HANDBOOK = (("crank_slider.FCStd", 0), ("knee_leg.urdf", 2), ("delta_parallelograms.urdf", 1))
 #: The mechanism whose page is shown.
 PAGE = "slider_crank"
 

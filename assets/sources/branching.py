@@ -44,14 +44,7 @@ def two_windows_flat() -> Linkage:
             "each window goes on as parallelogram or crossed.",
         ],
         points,
-        [
-            ("A0", "A1", "A2"),
-            ("A0", "B0"),
-            ("A1", "B1"),
-            ("A2", "B2"),
-            ("B0", "B1"),
-            ("B1", "B2"),
-        ],
+        [("A0", "A1", "A2"), ("A0", "B0"), ("A1", "B1"), ("A2", "B2"), ("B0", "B1"), ("B1", "B2")],
     )
 
 
@@ -200,12 +193,7 @@ def wunderlich_12_bar_turning() -> Linkage:
 
 def plate_on_four_rods() -> Linkage:
     """A plate on four equal parallel rods whose feet lie on no circle."""
-    base: list[Vector] = [
-        (0.0, 0.0, 0.0),
-        (0.5, 0.0, 0.0),
-        (0.6, 0.4, 0.0),
-        (-0.1, 0.7, 0.0),
-    ]
+    base: list[Vector] = [(0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (0.6, 0.4, 0.0), (-0.1, 0.7, 0.0)]
     return platform_on_rods(
         "plate_on_four_rods",
         [

@@ -270,11 +270,7 @@ def altmann_6r() -> Linkage:
 
 def bricard_line_symmetric() -> Linkage:
     """Six hinges, three of them images of the others by a half-turn."""
-    axes: list[Vector] = [
-        (2 / 3, -1 / 3, 2 / 3),
-        (0.6, 0.0, 0.8),
-        (2 / 7, 6 / 7, 3 / 7),
-    ]
+    axes: list[Vector] = [(2 / 3, -1 / 3, 2 / 3), (0.6, 0.0, 0.8), (2 / 7, 6 / 7, 3 / 7)]
     points: list[Vector] = [(0.3, -0.1, 0.0), (0.35, 0.2, 0.15), (0.1, 0.3, -0.1)]
     axes += [(-a[0], -a[1], a[2]) for a in axes]
     points += [(-p[0], -p[1], p[2]) for p in points]

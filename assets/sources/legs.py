@@ -37,12 +37,7 @@ def six_sps() -> Linkage:
 
 def rspsr() -> Linkage:
     """A crank and a rocker joined by a telescope between ball joints."""
-    crank, low, high, rocker = (
-        (0.0, 0.0, 0.0),
-        (0.1, 0.05, 0.0),
-        (0.5, 0.2, 0.2),
-        (0.6, 0.0, 0.0),
-    )
+    crank, low, high, rocker = ((0.0, 0.0, 0.0), (0.1, 0.05, 0.0), (0.5, 0.2, 0.2), (0.6, 0.0, 0.0))
     axes = chain(
         [GROUND, "crank", "cylinder", "piston", "rocker", GROUND],
         ["A", "B", "C", "D", "E"],

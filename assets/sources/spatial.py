@@ -124,9 +124,7 @@ def double_sarrus() -> Linkage:
     low = sarrus_legs(angles, GROUND, "table", 0.0, 0.3, "low_")
     high = sarrus_legs(angles, "table", "platform", 0.32, 0.6, "high_")
     return Linkage(
-        "double_sarrus",
-        ("Two linkages of Sarrus, one on top of the other.",),
-        (*low, *high),
+        "double_sarrus", ("Two linkages of Sarrus, one on top of the other.",), (*low, *high)
     )
 
 

@@ -22,9 +22,7 @@ def massive(mechanism: rg.Mechanism, seed: int = 7) -> rg.Mechanism:
             replace(
                 body,
                 inertia=rg.Inertia(
-                    rng.uniform(0.5, 2),
-                    0.3 * rng.normal(size=3),
-                    np.diag(rng.uniform(0.1, 0.2, 3)),
+                    rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), np.diag(rng.uniform(0.1, 0.2, 3))
                 ),
             )
             for body in mechanism.bodies

@@ -18,11 +18,7 @@ def kept_rows(reduction: rg.Reduction, cuts: Sequence[Any] | None = None) -> Red
 
 
 def walked(
-    reduction: rg.Reduction,
-    walkers: int,
-    steps: int,
-    seed: int,
-    cuts: Sequence[Any] | None = None,
+    reduction: rg.Reduction, walkers: int, steps: int, seed: int, cuts: Sequence[Any] | None = None
 ) -> np.ndarray:
     """Configurations of random walks on these rows alone, shape (walkers * steps, n)."""
     along, rng = Continuation(kept_rows(reduction, cuts)), np.random.default_rng(seed)

@@ -18,12 +18,7 @@ from regularize.dynamics.pinocchio.closure_rows import ClosureRows
 from regularize.dynamics.pinocchio.coordinates import ModelCoordinates
 from regularize.dynamics.pinocchio.exporting import left_over, opened, robot_of, to_pinocchio
 from regularize.dynamics.pinocchio.importing import body_names, from_pinocchio
-from regularize.dynamics.pinocchio.multibody_reading import (
-    MimicJoint,
-    mimic_of,
-    series_of,
-    tree_of,
-)
+from regularize.dynamics.pinocchio.multibody_reading import MimicJoint, mimic_of, series_of, tree_of
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.spanning_tree import Place, TreeJoint, aligned
 from regularize.dynamics.pinocchio.styles import Anchor, anchors_of, kept_rows

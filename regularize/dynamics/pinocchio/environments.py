@@ -126,14 +126,7 @@ class Environments:
         return np.array([0.0, slip, acts, closing.any(), CLOSED, BORNE, EXACT.singular, n])
 
     def advance(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        h: float,
-        steps: int,
-        threads: int,
-        drive: Mapping[str, Any],
+        self, q: Any, v: Any, tau: Any, h: float, steps: int, threads: int, drive: Mapping[str, Any]
     ) -> SteppedStates:
         """Return states before the first step and after every one; see ``Robot.rollout``."""
         robot, single_state = self.robot, np.ndim(q) == np.ndim(v) == 1

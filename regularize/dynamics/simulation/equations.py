@@ -25,12 +25,7 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.pinocchio.solvers import AccelerationFunction
 from regularize.dynamics.pinocchio.tree_states import MasslessMotion, Split
 from regularize.dynamics.simulation.loads import Loads
-from regularize.dynamics.simulation.minimal_dynamics import (
-    GOOD,
-    MinimalDynamics,
-    Pose,
-    dynamics_of,
-)
+from regularize.dynamics.simulation.minimal_dynamics import GOOD, MinimalDynamics, Pose, dynamics_of
 from regularize.dynamics.simulation.prescribed import Drives
 from regularize.errors import ClosureLost, NotFinite, SingularConfiguration
 from regularize.lie.arrays import Acceleration, Array, Configuration, Velocity

@@ -18,18 +18,8 @@ from regularize.dynamics.simulation import FINEST, MuJoCo, Solver
 from regularize.dynamics.simulation.equations import AllCoordinates, IndependentCoordinates
 from regularize.dynamics.simulation.fixed_coordinates import with_rigid_coordinates_fixed
 from regularize.dynamics.simulation.integrator import Integrator, StepTooSmall
-from regularize.dynamics.simulation.loads import (
-    Actuation,
-    BodyLoad,
-    JointForces,
-    Loads,
-)
-from regularize.dynamics.simulation.prescribed import (
-    Drive,
-    Drives,
-    PrescribedMotion,
-    prescribed,
-)
+from regularize.dynamics.simulation.loads import Actuation, BodyLoad, JointForces, Loads
+from regularize.dynamics.simulation.prescribed import Drive, Drives, PrescribedMotion, prescribed
 from regularize.dynamics.simulation.recording import Engine, Sample, record, simulation_of
 from regularize.dynamics.simulation.simulation import Simulation, recorded_times
 from regularize.errors import ModelError, NotClosed, RegularizeError, UnsupportedExport

@@ -110,10 +110,7 @@ AXIS = read_only([1.0, 0.0, 0.0, 0.0, 0.0, *((_FIRST == 0) & (_SECOND == 3))])
 
 
 #: Products 1, f1, f2 by cos², cos sin, sin² of half the angle of the circle.
-_CIRCLE = {
-    "R": np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]),
-    "P": np.eye(3),
-}
+_CIRCLE = {"R": np.array([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]), "P": np.eye(3)}
 #: Half a turn about x, which inverts turns about and slides along z.
 _HALF = np.diag([1.0, -1.0, -1.0, 1.0])
 
@@ -180,11 +177,7 @@ def eliminated(kinds: str, C: Constants) -> Array:
 def turned(offset: Array) -> Array:
     """Return the products cos², cos sin, sin² of half of (angle + offset) by those of the angle."""
     c, s = np.cos(0.5 * offset), np.sin(0.5 * offset)
-    rows = [
-        [c * c, -2 * c * s, s * s],
-        [c * s, c * c - s * s, -c * s],
-        [s * s, 2 * c * s, c * c],
-    ]
+    rows = [[c * c, -2 * c * s, s * s], [c * s, c * c - s * s, -c * s], [s * s, 2 * c * s, c * c]]
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 

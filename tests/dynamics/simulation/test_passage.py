@@ -152,10 +152,7 @@ def test_lengths_that_are_special_but_for_their_last_digits(way: str, off: float
 def test_a_prescribed_motion_goes_straight_on(way: str) -> None:
     """A parallelogram's coupler does not turn, through both flat poses and for two turns."""
     motion = rg.simulate(
-        CROSSING["parallelogram"],
-        duration=4 * np.pi / 3,
-        drive={"A": "3*t"},
-        solver=rg.Solver(way),
+        CROSSING["parallelogram"], duration=4 * np.pi / 3, drive={"A": "3*t"}, solver=rg.Solver(way)
     )
     A, B = (motion.coordinates[:, motion.names.index(name)] for name in "AB")
     np.testing.assert_allclose(A, 3.0 * motion.time, atol=1e-12)

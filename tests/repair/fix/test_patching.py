@@ -46,8 +46,7 @@ def annotate(stage: Path, name: str, metadata: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "freedoms"),
-    [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3)],
+    ("kind", "freedoms"), [("fixed", 0), ("prismatic", 1), ("spherical", 3), ("planar", 3)]
 )
 def test_a_hinge_of_a_stage(kind: str, freedoms: int, stage: Path) -> None:
     fix = rg.fix(stage, {"C": kind})
