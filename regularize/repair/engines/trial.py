@@ -21,8 +21,6 @@ from regularize.repair.verification.comparison import ReferencePose
 
 #: How models are driven, in the order in which it is tried: by what moves them themselves first.
 DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("tilted", 1.0))
-
-
 #: Loops of a new file that open by this part of the size are not closed there.
 OPEN = 0.1
 #: Motors that open loops by more than this part of the size are too strong to compare by.
@@ -123,7 +121,7 @@ class MotionTrial:
         """Whether the model moves on MuJoCo's soft constraints."""
         return self.recorded is not None and self.engine.name in ("mujoco", "mjlab", "newton")
 
-    def compare(self, after: Handed, freedoms: int = 0, wider: float = WIDER) -> EngineTest:
+    def compare(self, after: Handed, more: range = range(1), wider: float = WIDER) -> EngineTest:
         """Move a changed model as the first one was moved; gaps may be ``wider`` times as large.
 
         Raises:
@@ -136,7 +134,7 @@ class MotionTrial:
         try:
             gap, recorded = self.gap(after)
             gaps = self.largest_gap, gap
-            wrong = differences(self.recorded, recorded, gaps, self.size, freedoms, wider)
+            wrong = differences(self.recorded, recorded, gaps, self.size, more, wider)
         except NotMoved as error:
             return EngineTest(*names, False, str(error))
         except UnsupportedExport as error:

@@ -227,10 +227,11 @@ def fix(
     patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
     after, reduction, tested = before, planned.reduction, None
+    first = design.written if as_designed else reduction  # engines may see either
     if patch.edits:
         after, reduction = _verified(placing, before, written, planned, options)
-        more_freedoms = reduction.mobility - planned.reduction.mobility
-        tested = moved_there(trial, placing, after, more_freedoms, as_is)
+        least, most = (reduction.mobility - each.mobility for each in (planned.reduction, first))
+        tested = moved_there(trial, placing, after, range(least, most + 1), as_is)
     findings = (
         *(finding for finding in before.findings if finding.unread),
         *planned.findings,
@@ -291,7 +292,7 @@ def _changed_object(
         if wrong:
             raise ModelError(f"the new {adapter.title} is another model: {'; '.join(wrong[:3])}")
         trial = trial_of(patcher, holder, source)
-        more = reduction.mobility - planned.reduction.mobility
+        more = range((d := reduction.mobility - planned.reduction.mobility), d + 1)
         tested = None if trial is None else trial.compare(Handed(after, changed), more)
     unread = (finding for finding in before.findings if finding.unread)
     findings = (*unread, *planned.findings, *_locked(reduction, planned))

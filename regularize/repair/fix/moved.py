@@ -64,7 +64,7 @@ def stiffest(
 
 
 def moved_there(
-    trial: MotionTrial | None, placing: Placing, after: Mechanism, freedoms: int, softer: bool
+    trial: MotionTrial | None, placing: Placing, after: Mechanism, freedoms: range, softer: bool
 ) -> EngineTest | None:
     """Move the edited files in the engine; raises ``ModelError`` where they do otherwise there."""
     if trial is None:
