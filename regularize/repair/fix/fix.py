@@ -227,7 +227,7 @@ def fix(
     patch.edits += moving_edits(patcher, absorbed, patch.edits)
     placing = Placing(patcher, patch.edits)
     after, reduction, tested = before, planned.reduction, None
-    first = design.written if as_designed else reduction  # engines may see either
+    first = design.written if as_designed else planned.reduction  # engines see either
     if patch.edits:
         after, reduction = _verified(placing, before, written, planned, options)
         least, most = (reduction.mobility - each.mobility for each in (planned.reduction, first))
