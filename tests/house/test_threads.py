@@ -6,6 +6,7 @@ import copy
 import pickle
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from test_augment import mimicking, spatial
 from test_pinocchio_import import GROUND_PIVOT, open_fourbar
 
 import regularize as rg
-from regularize.dynamics.tape import jit
 
 NAMES = ("anchors", "slack", "legacy", "augmented", "in space", "mimic", "two mimics")
 
@@ -55,7 +55,8 @@ def states(robot: rg.Robot, count: int) -> tuple[Any, Any, Any]:
 
 def coded(robot: rg.Robot, name: str) -> bool:
     """Whether code of the robot takes over where many accelerations are asked for."""
-    return jit.available() and robot.computed_by != "Python" and "mimic" not in name
+    own = robot.computed_by != "Python" and "mimic" not in name
+    return own and find_spec("llvmlite") is not None
 
 
 @pytest.mark.slow
