@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -202,6 +201,8 @@ def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Handed]:
     if model.source is not None and model.mechanism.format in engine.reads:
         yield model
         return
+    import tempfile  # takes a while
+
     from regularize.adapters import adapters, read
     from regularize.repair.verification.writing import write_verified
 

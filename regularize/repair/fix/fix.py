@@ -248,6 +248,8 @@ def _changed_document(
     source: Any, adapter: Adapter, again: partial[Fix], options: dict[str, Any]
 ) -> Fix:
     """Fix the file that an object in memory was written to, and parse a new object from it."""
+    from regularize.adapters.objects import placed as relocated
+
     document = adapter.load_document()
     assert document is not None
     format = {"format": options.pop("format")} if options.get("format") else {}
@@ -256,11 +258,10 @@ def _changed_document(
         fixed = again(path, **{"format": held.format, **options})
         copy = held.parse(fixed.write(path.with_stem("fixed")))
     again_read = read_alike(read_object(copy, adapter, **format, **options), fixed.mechanism)
-    wrong = other_counts(fixed.reduction, reduce(again_read))
-    if wrong:
+    if wrong := other_counts(fixed.reduction, reduce(again_read)):
         raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
-    findings = held.placed(replace(fixed.mechanism, findings=fixed.findings)).findings
-    mechanism = held.placed(fixed.mechanism)
+    findings = tuple(replace(each, source=held.source(each.source)) for each in fixed.findings)
+    mechanism = relocated(fixed.mechanism, held.source)
     return replace(fixed, path=held.label, mechanism=mechanism, findings=findings, object=copy)
 
 
@@ -276,10 +277,8 @@ def _changed_object(
     before, make = read_object(source, adapter, **options), adapter.load_patcher()
     if make is None or others:
         why = "is compiled or finished and" if make is None else "takes other kinds of joints;"
-        raise UnsupportedExport(
-            f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
-            "made of, which may be a file"
-        )
+        words = f"a {adapter.title} {why} cannot be changed in this way: "
+        raise UnsupportedExport(f"{words}fix the model that it was made of, which may be a file")
     patcher, holder = make(before, source), engine_for(before.format, engine)
     hold_in(patcher, holder)
     planned = plan(before, patcher, joints)
