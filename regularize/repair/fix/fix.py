@@ -44,7 +44,7 @@ from regularize.repair.nominal.reading import as_read, as_written, read_alike
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
-from regularize.validation import FLAG, TEXT, WHOLE, instance, named, validated
+from regularize.validation import FLAG, READING, TEXT, WHOLE, instance, named, validated
 from regularize.words import gap_words, names
 
 #: Numbers that are the same but for the last digit.
@@ -136,6 +136,7 @@ class Fix:
     as_is=FLAG,
     engine=TEXT,
     advice=WHOLE | TEXT,
+    reading=READING,
 )
 def fix(
     source: Model,
@@ -172,7 +173,7 @@ def fix(
             ``gazebo``, ``isaac``; by default the first one of the format that is installed.
         advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
             as ``"1@3fa2"``, which is refused where the file was changed since.
-        reading: ``written`` takes the numbers of a file literally; see ``load``.
+        reading: ``written`` takes the numbers of a file literally; ``designed``: ``as_designed``.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
@@ -182,6 +183,7 @@ def fix(
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
+    as_designed = as_designed or reading == "designed"
     more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
     if advice is not None:
         if joints is not None or remove or any(more.values()):
