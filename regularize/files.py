@@ -11,16 +11,13 @@ from regularize.adapters import adapters, read
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
 from regularize.adapters.sniffers import is_text
-from regularize.errors import ModelError, UnknownFormat
+from regularize.errors import UnknownFormat
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
-from regularize.validation import FLAG, PATH, TEXT, validated
-
-#: Ways to take the numbers of a file.
-READINGS = ("written", "meant", "designed")
+from regularize.validation import FLAG, PATH, READING, TEXT, validated
 
 
-@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG, reading=TEXT)
+@validated(format=TEXT, loops=PATH | FLAG, absorb_gaps=FLAG, as_designed=FLAG, reading=READING)
 def load(
     source: Any,
     *,
@@ -59,8 +56,6 @@ def load(
         MissingExtra: The format needs a package that is not installed.
         NotTaken: The object is none that can be read.
     """
-    if reading not in READINGS:
-        raise ModelError(f"reading={reading!r} is none of {', '.join(READINGS)}")
     as_designed = as_designed or reading == "designed"
     if loops is not None:
         options["loops"] = loops

@@ -248,7 +248,8 @@ def _report(model: Model) -> None:
     """Report what of the model is not read into the mechanism."""
     m = model.m
     for lost in model.compiled.lost:
-        model.unread(f"{lost} are not read")
+        structure = not lost.startswith("plugins")  # MuJoCo's are shapes, forces and sensors
+        model.note("REG013", f"{lost} are not read", severity="warning", unread=structure)
     for words in model.compiled.warnings:
         model.skip(f"MuJoCo warns: {words}")
     unknown = [model.body_names[i] for i in sorted(model.compiled.unknown)]

@@ -77,7 +77,11 @@ class ObjectDocument(ABC):
     def read(self, **options: Any) -> Mechanism:
         """Read the mechanism that the object describes."""
         with self.written() as path:
-            return placed(read(path, format=self.format, **options), self.source)
+            return self.placed(read(path, format=self.format, **options))
+
+    def placed(self, mechanism: Mechanism) -> Mechanism:
+        """Return the mechanism with sources in the object instead of in the written file."""
+        return placed(mechanism, self.source)
 
 
 def read_text(text: str | bytes, *, format: str | None = None, **options: Any) -> Mechanism:

@@ -250,8 +250,10 @@ def load_model(file: str, arguments: argparse.Namespace, *, quiet: bool = False)
     outputs = outputs_of(arguments)
     check_read(outputs, files_of(mechanism, outputs))
     arguments.complete = quiet or mechanism.complete
-    if not arguments.complete:
-        report_findings((finding for finding in mechanism.findings if finding.unread), "never")
+    if not quiet:
+        found = mechanism.findings
+        unread = (f for f in found if f.unread or (f.code, f.severity) == ("REG013", "warning"))
+        report_findings(unread, "never")
     if arguments.absorb_gaps and not quiet:
         closing = [f for f in mechanism.findings if f.code in ("REG225", "REG226", "REG229")]
         report_findings(closing, "never")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from regularize.lie import screw
 from regularize.lie.arrays import Space
 from regularize.mechanism.cycles import Cycle
-from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, Graph
+from regularize.mechanism.graph import DisjointSets, Edge, EdgeId, Graph, NodeId
 from regularize.tolerances import UNNOTICED
 
 #: A Mersenne prime: products of two remainders fit into 64 bits.
@@ -56,8 +56,12 @@ def generic_rank(
     rng = np.random.default_rng(seed)
     edges = [graph.edges[e] for e in screws]
     together = DisjointSets[str](edge.joint.name for edge in edges)
+    welded = DisjointSets[NodeId]()
+    for edge in (edge for edge in edges if not edge.freedoms):
+        welded.union(edge.parent, edge.child)  # a format of trees closes loops so
     for a, b in combinations((edge for edge in edges if not edge.split), 2):
-        if _one_pin(a, b, screws, rtol):
+        ends = [{welded[each.parent], welded[each.child]} for each in (a, b)]
+        if len(ends[0] & ends[1]) == 1 and _one_pin(a, b, screws, rtol):
             together.union(a.joint.name, b.joint.name)
     placements: dict[str, Remainders] = {}
     columns: dict[EdgeId, Remainders] = {}
@@ -72,11 +76,9 @@ def generic_rank(
 
 
 def _one_pin(a: Edge, b: Edge, screws: Mapping[EdgeId, Space], rtol: float) -> bool:
-    """Return whether two joints that share one body have one axis, or one centre."""
+    """Return whether two joints are of one kind, and have one axis, or one centre."""
     Z, W = screws[a.index], screws[b.index]
     if a.joint.kind != b.joint.kind or not np.any(Z[3:]):
-        return False
-    if len({a.parent, a.child} & {b.parent, b.child}) != 1:
         return False
     Q, P = np.linalg.qr(Z)[0], np.linalg.qr(W)[0]
     return bool(np.linalg.norm(P - Q @ (Q.T @ P)) <= rtol)

@@ -318,20 +318,18 @@ class Reduction:
                 q[self.graph.columns(cell.edges)] = cell.branches[place].ends[0]
         return q
 
+    @validated(number=WHOLE)
     def branch_places(self, number: int) -> list[int]:
         """Return the place of a component's branch in each coupled component; see ``on_branch``."""
-        count, rest = math.prod(len(cell.components) for cell in self.cells), number - 1
+        sizes = [len(cell.components) for cell in self.cells]
+        count = math.prod(sizes)
         if not 1 <= number <= count:
             known = "there is one alone" if count == 1 else f"there are {count}"
             if not self.components_complete:
                 known = "one was found" if count == 1 else f"{count} were found"
                 known += ", and others are not ruled out"
             raise ModelError(f"branch {number} of the motions at the assembled pose: {known}")
-        places = list[int]()
-        for cell in reversed(self.cells):
-            rest, place = divmod(rest, len(cell.components))
-            places.insert(0, place)
-        return places
+        return [(number - 1) // math.prod(sizes[k + 1 :]) % n for k, n in enumerate(sizes)]
 
     @property
     def finite_evidence(self) -> Evidence:

@@ -36,6 +36,7 @@ from regularize.validation import (
     TEXT,
     WHOLE,
     named,
+    validate,
     validated,
 )
 
@@ -137,6 +138,9 @@ class Robot(GeneratedTree):
         ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite
         have an acceleration of NaN and touch no other.
         """
+        if type(threads) is not int or compile is not True:
+            for name, kind, value in (("threads", WHOLE, threads), ("compile", FLAG, compile)):
+                validate("Robot.forward_dynamics", name, kind, value)
         step = self._step
         if step is not None and executor is None:
             if not compile:

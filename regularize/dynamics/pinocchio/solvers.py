@@ -242,19 +242,7 @@ class ConstrainedTree:
         The ``frequency`` :math:`\omega` is in rad/s; a ``damping`` :math:`\zeta` of 1 lets errors
         decay without oscillation.
         """
-        return self.accelerations_with_decay(q, v, tau, Stabilization(frequency, damping))
-
-    def accelerations_with_decay(
-        self, q: Array, v: Array, tau: Array, decay: Stabilization
-    ) -> Array:
-        """Return ``stabilized_dynamics`` of arrays that need no check."""
-        compiled = self.kernel and self.kernel.decaying_dynamics(q, v, tau, decay.factors)
-        if compiled is not None:
-            return np.asarray(compiled)
-        q, v, tau = self._checked(q=q, v=v, tau=tau)
-        wanted = decay.of(self.jacobian(q) @ v, self.residual(q))
-        with self.massive_motion():
-            return self._dense_acceleration(q, v, tau, wanted)
+        return decaying(self, q, v, tau, Stabilization(frequency, damping))
 
     def _checked(self, **states: Array) -> tuple[Array, ...]:
         """Return states by name, checked: arrays of the model's lengths, of finite numbers."""
@@ -424,3 +412,14 @@ class ConstrainedTree:
         mechanism = self.mechanism
         pairs = [(name, k) for name in joints for k in range(mechanism.joint(name).freedoms)]
         return np.array([self.velocity_index(name, k) for name, k in pairs], dtype=np.intp)
+
+
+def decaying(robot: ConstrainedTree, q: Array, v: Array, tau: Array, decay: Stabilization) -> Array:
+    """Return ``stabilized_dynamics`` of arrays that need no check."""
+    compiled = robot.kernel and robot.kernel.decaying_dynamics(q, v, tau, decay.factors)
+    if compiled is not None:
+        return np.asarray(compiled)
+    q, v, tau = robot._checked(q=q, v=v, tau=tau)
+    wanted = decay.of(robot.jacobian(q) @ v, robot.residual(q))
+    with robot.massive_motion():
+        return robot._dense_acceleration(q, v, tau, wanted)

@@ -35,8 +35,8 @@ LENGTHS = (1.5, 1.35, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 OPEN = 1e-9
 #: Beyond these changes of coordinates in one step nothing is a motion.
 ASTRAY = 10.0
-#: Smallest error of a step that its successor's length follows: steps grow sixfold at most.
-SMALLEST = (0.9 / 6.0) ** 8
+#: Largest growth of steps, as of the kernel's.
+GROWTH = 6.0
 #: Evaluations of one attempt at a step, and of the slope where it begins.
 STAGES, FIRST = 12, 1
 
@@ -202,8 +202,8 @@ class Integrator:
             if length <= 1e-13 * max(1.0, abs(begin.time)) and length < left:
                 raise StepTooSmall(begin.time)
         made = solver.t - begin.time
-        # After an attempt that failed SciPy proposes no growth, and would creep up to what it met.
-        growth = 0.9 * max(_error(solver), SMALLEST) ** (-1 / 8) if passed is None else 0.9
+        # After an attempt that failed SciPy proposes no growth, and keeps clear of what it met.
+        growth = min(solver.h_abs / made, GROWTH) if passed is None else 0.9
         self._blocked = self._blocked if leapt else 0
         self._usual = max(made, 0.95 * self._usual)
         self._length = max(made * growth, self._length if left < self._length else 0.0)

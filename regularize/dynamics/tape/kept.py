@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -24,6 +23,8 @@ def _folder() -> Path:
 @cache
 def _own_folder() -> Path:
     """Make the folder of this process for files that cannot be cached."""
+    import tempfile  # takes a while
+
     return Path(tempfile.mkdtemp(prefix="regularize-"))
 
 
@@ -38,6 +39,8 @@ def place_of(key: str, suffix: str) -> Path:
 
 def write_at_once(path: Path, content: bytes) -> None:
     """Write a file that other processes see whole or not at all."""
+    import tempfile  # and here
+
     with tempfile.TemporaryDirectory(dir=path.parent) as made:
         written = Path(made) / path.name
         written.write_bytes(content)

@@ -219,103 +219,8 @@ def _finding(
     return Diagnostic(**words, joints=tuple(joints), help=tuple(help))
 
 
-_CODE = """\
-/* {title}
- *
- * H(theta) ddtheta + D(theta) [products of dtheta]{damping} - p(theta) = effort, SI units.
- * Inputs: {inputs}.
- * Products: {products}.
- * {boxes} boxes, {samples} samples; {operations} operations for H, D and p, at most.
- * Relative errors at {points} random points: H {error_H:.2g}, D {error_D:.2g},
- * p {error_p:.2g}{error_damping}.
- */
-#ifndef {guard}_REAL
-#define {guard}_REAL double
-#endif
-typedef {guard}_REAL {name}_real;
-
-enum {{ {name}_inputs = {s}, {name}_products = {P} }};
-
-static const {name}_real {name}_lower[{s}] = {lower};
-static const {name}_real {name}_upper[{s}] = {upper};
-/* Inner nodes: direction, threshold, lower and upper half; box i is -1 - i. */
-static const unsigned char {name}_axis[{n}] = {axis};
-static const {name}_real {name}_threshold[{n}] = {threshold};
-static const {node} {name}_children[{n}][2] = {children};
-static const {name}_real {name}_center[{B}][{s}] = {center};
-/* Per box and coefficient: the constant, then the weights of u. */
-static const {name}_real {name}_weights[{B}][{t}][{k}] = {weights};
-
-/* Whether the inputs lie within the bounds. */
-int {name}_inside(const {name}_real theta[{s}]) {{
-    for (int i = 0; i < {s}; ++i) {{
-        if (!(theta[i] >= {name}_lower[i] && theta[i] <= {name}_upper[i])) return 0;
-    }}
-    return 1;
-}}
-
-/* The {t} coefficients: H's upper triangle and D, row by row, then p{then}.
- * Inputs have to lie within the bounds. Returns the box, or -1 where none is and nothing is
- * written. */
-int {name}_coefficients(const {name}_real theta[{s}], {name}_real f[{t}]) {{
-    long node = {root};
-    while (node >= 0) {{
-        node = {name}_children[node][!(theta[{name}_axis[node]] < {name}_threshold[node])];
-    }}
-    const long box = -1 - node;
-    if (box == {B}) return -1;
-    {name}_real u[{terms}];
-    int m = {s};
-    for (int i = 0; i < {s}; ++i) u[i] = theta[i] - {name}_center[box][i];
-    for (int i = 0; i < {s}; ++i) {{
-        for (int j = i; j < {s}; ++j) u[m++] = u[i] * u[j];
-    }}
-    for (int c = 0; c < {t}; ++c) {{
-        const {name}_real *w = {name}_weights[box][c];
-        {name}_real sum = w[0];
-        for (int j = 0; j < {terms}; ++j) sum = sum + w[j + 1] * u[j];
-        f[c] = sum;
-    }}
-    return (int)box;
-}}
-
-/* H, D and p. Returns 0, or -1 outside the workspace, where nothing is written. */
-int {name}_model(const {name}_real theta[{s}], {name}_real H[{s}][{s}], {name}_real D[{s}][{P}],
-                 {name}_real p[{s}]) {{
-    {name}_real f[{t}];
-    int m = 0;
-    if (!{name}_inside(theta) || {name}_coefficients(theta, f) < 0) return -1;
-    for (int i = 0; i < {s}; ++i) {{
-        for (int j = i; j < {s}; ++j) H[i][j] = H[j][i] = f[m++];
-    }}
-    for (int i = 0; i < {s}; ++i) {{
-        for (int j = 0; j < {P}; ++j) D[i][j] = f[m++];
-    }}
-    for (int i = 0; i < {s}; ++i) p[i] = f[m++];
-    return 0;
-}}
-
-/* Actuator efforts of a motion. Returns 0, or -1 outside the workspace; nothing is written then. */
-int {name}_inverse_dynamics(const {name}_real theta[{s}], const {name}_real rate[{s}],
-                            const {name}_real acceleration[{s}], {name}_real effort[{s}]) {{
-    {name}_real f[{t}], products[{P}];
-    int m = 0;
-    if (!{name}_inside(theta) || {name}_coefficients(theta, f) < 0) return -1;
-    for (int i = 0; i < {s}; ++i) effort[i] = -f[{P} + {s} * {P} + i];
-    for (int i = 0; i < {s}; ++i) {{
-        for (int j = i; j < {s}; ++j) {{
-            products[m] = rate[i] * rate[j];
-            effort[i] = effort[i] + f[m] * acceleration[j];
-            if (j != i) effort[j] = effort[j] + f[m] * acceleration[i];
-            ++m;
-        }}
-    }}
-    for (int i = 0; i < {s}; ++i) {{
-        for (int j = 0; j < {P}; ++j) effort[i] = effort[i] + f[m++] * products[j];
-    }}
-{damped}    return 0;
-}}
-"""
+#: The source file, with names in braces.
+_CODE = Path(__file__).with_name("boxes.c.in")
 
 _DAMPED = """\
     m += {s};
@@ -355,7 +260,7 @@ def to_c(model: Metamodel, name: str = "metamodel") -> str:
     table = np.concatenate([model.constant[..., None], model.weights], axis=2)
     # Without a bisection there is no node; C has no arrays without elements.
     inner = len(tree.axis) > 0
-    return _CODE.format(
+    return _CODE.read_text("utf-8").format(
         **_names(name, s, t),
         inputs=", ".join(inputs),
         products=", ".join(f"{inputs[i]}' {inputs[j]}'" for i, j in zip(*first, strict=True)),
@@ -388,7 +293,9 @@ def to_c_header(model: Metamodel, name: str = "metamodel") -> str:
     """Write declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
     names = _names(name, s, model.constant.shape[1])
-    functions = re.findall(r"^int .*?\)(?= \{\{)", _CODE, re.MULTILINE | re.DOTALL)
+    functions = re.findall(
+        r"^int .*?\)(?= \{\{)", _CODE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     prototypes = "".join(f"{function};\n" for function in functions).format(**names)
     return _HEADER.format(**names, prototypes=prototypes.replace(f"{name}_real", "double"))
 

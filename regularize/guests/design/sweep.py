@@ -125,7 +125,7 @@ def sweep(
     values = np.array([*itertools.product(*columns)]).reshape(-1, len(names))
     make_model = _maker(model, names)
     rows = [_one(make_model(dict(zip(names, row.tolist(), strict=True))), seed) for row in values]
-    results = [read_only(np.array(column)) for column in zip(*rows, strict=True)]
+    results = [np.broadcast_to(c, len(rows)) for c in zip(*rows, strict=True)]  # read-only
     return Sweep(names, read_only(values), *results)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from regularize.dynamics.pinocchio.forces import acceleration_derivatives
 from regularize.dynamics.pinocchio.robot import Robot
+from regularize.dynamics.pinocchio.solvers import decaying
 from regularize.dynamics.pinocchio.tree_states import Stabilization
 from regularize.errors import MissingExtra
 from regularize.lie.arrays import Array
@@ -99,10 +100,8 @@ class LoopDynamics(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[m
         else:
             data.actuation.tau = forces = self.actuation.map @ u
             tau = forces - self._damping * v
-            if self._decay is None:
-                a = self.robot.forward_dynamics(q, v, tau)
-            else:
-                a = self.robot.accelerations_with_decay(q, v, tau, self._decay)
+            robot, decay = self.robot, self._decay
+            a = decaying(robot, q, v, tau, decay) if decay else robot.forward_dynamics(q, v, tau)
             data.xout = a
             self._update(data, q, v, a)
             costs.calc(data.costs, x, u)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from regularize.errors import UnsupportedExport
+from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import complement
 from regularize.mechanism.joint import Joint
@@ -32,7 +33,7 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
     floating = any(joint.kind == "free" for joint in mechanism.joints)
     try:
         root = (pin.JointModelFreeFlyer(),) if floating else ()
-        model = pin.buildModelFromUrdf(source, *root)
+        model = pin.buildModelFromUrdf(as_utf8(source), *root)
     except ValueError as error:
         raise UnsupportedExport(f"Pinocchio refuses it: {error}") from error
     if drive == "tilted":

@@ -322,7 +322,7 @@ def write_isostatic(
     from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    moved = mover(report.result, format, engine) if engine else None
+    moved = mover(report.result, format, engine, report.reduction.mechanism) if engine else None
     losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
     return (*report.findings, *losses)
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class NamedArrangement:
 @cache
 def catalogue() -> tuple[NamedArrangement, ...]:
     """Read the catalogue."""
-    text = files("regularize.repair.fix").joinpath("arrangements.toml").read_text("utf-8")
+    text = Path(__file__).with_name("arrangements.toml").read_text("utf-8")
     entries = tomllib.loads(text)["arrangement"]
     return tuple(NamedArrangement(**{**e, "places": tuple(e["places"])}) for e in entries)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -119,6 +118,8 @@ def _same(a: Path, b: Path) -> bool:
 @contextmanager
 def placed(patcher: Patcher, edits: Sequence[Edit]) -> Iterator[str]:
     """Write the edited model into a temporary folder and yield the path of its main file."""
+    import tempfile  # takes a while
+
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         yield str([*Placing(patcher, edits).write(Path(folder))][-1])
 
@@ -126,38 +127,33 @@ def placed(patcher: Patcher, edits: Sequence[Edit]) -> Iterator[str]:
 @contextmanager
 def read_changed(placing: Placing, options: Mapping[str, Any]) -> Iterator[Mechanism]:
     """Read the edited model from a temporary folder; sources name the user's files."""
+    import tempfile  # and here
+
+    from regularize.adapters.objects import placed as relocated
+
     before = placing.patcher.mechanism
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         files = placing.write(Path(folder))
         target = Path(folder) / Path(placing.main).name
         reading = {**options, "format": before.format}
         if isinstance(reading.get("loops"), (str, PathLike)):
-            sidecar = Path(fspath(reading["loops"]))
-            moved = [place for place in files if place.name == sidecar.name]
-            reading["loops"] = str(moved[0] if moved else sidecar.resolve())
+            own = Path(fspath(reading["loops"]))
+            reading["loops"] = str(next((p for p in files if p.name == own.name), own.resolve()))
         try:
             after = read(target, **reading)
             if not refusal(Path(placing.main), before.format):
                 try_engine(target, before.format)
         except RegularizeError as error:
-            raise ModelError(
-                f"{placing.main}: the changed file does not read: {error}; nothing is written"
-            ) from error
+            words = f"{placing.main}: the changed file does not read: {error}; nothing is written"
+            raise ModelError(words) from error
         paths = {Path(path).name: path for path in (*before.files[::-1], placing.main)}
         origins = {str(place): paths.get(place.name, placing.main) for place in files}
 
         def named(source: Source | None) -> Source | None:
             """Return a source with the user's file in place of its temporary copy."""
-            if source is None:
-                return None
-            return replace(source, path=origins.get(source.path, source.path))
+            return source and replace(source, path=origins.get(source.path, source.path))
 
-        yield replace(
-            after,
-            bodies=tuple(replace(body, source=named(body.source)) for body in after.bodies),
-            joints=tuple(replace(joint, source=named(joint.source)) for joint in after.joints),
-            findings=tuple(replace(each, source=named(each.source)) for each in after.findings),
-        )
+        yield replace(relocated(after, named), path=after.path)
 
 
 #: Numbers that are the same but for being written and read.

@@ -44,7 +44,7 @@ from regularize.repair.nominal.reading import as_read, as_written, read_alike
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.cures import TRIES, freeing
 from regularize.repair.verification.writing import replaceable
-from regularize.validation import FLAG, TEXT, WHOLE, instance, named, validated
+from regularize.validation import FLAG, READING, TEXT, WHOLE, instance, named, validated
 from regularize.words import gap_words, names
 
 #: Numbers that are the same but for the last digit.
@@ -136,6 +136,7 @@ class Fix:
     as_is=FLAG,
     engine=TEXT,
     advice=WHOLE | TEXT,
+    reading=READING,
 )
 def fix(
     source: Model,
@@ -172,7 +173,7 @@ def fix(
             ``gazebo``, ``isaac``; by default the first one of the format that is installed.
         advice: Do this entry of ``check(source).advice`` instead: its number, or its ``id``, such
             as ``"1@3fa2"``, which is refused where the file was changed since.
-        reading: ``written`` takes the numbers of a file literally; see ``load``.
+        reading: ``written`` takes the numbers of a file literally; ``designed``: ``as_designed``.
         options: Of the reader, such as ``loops``; ``format``.
 
     Raises:
@@ -182,6 +183,7 @@ def fix(
         NotTaken: It is nothing that can be a model.
     """
     source = getattr(source, "mechanism", source)
+    as_designed = as_designed or reading == "designed"
     more = {"absorb_gaps": absorb_gaps, "as_designed": as_designed, "slack": slack}
     if advice is not None:
         if joints is not None or remove or any(more.values()):
@@ -247,6 +249,8 @@ def _changed_document(
     source: Any, adapter: Adapter, again: partial[Fix], options: dict[str, Any]
 ) -> Fix:
     """Fix the file that an object in memory was written to, and parse a new object from it."""
+    from regularize.adapters.objects import placed as relocated
+
     document = adapter.load_document()
     assert document is not None
     format = {"format": options.pop("format")} if options.get("format") else {}
@@ -255,11 +259,10 @@ def _changed_document(
         fixed = again(path, **{"format": held.format, **options})
         copy = held.parse(fixed.write(path.with_stem("fixed")))
     again_read = read_alike(read_object(copy, adapter, **format, **options), fixed.mechanism)
-    wrong = other_counts(fixed.reduction, reduce(again_read))
-    if wrong:
+    if wrong := other_counts(fixed.reduction, reduce(again_read)):
         raise ModelError(f"{held.label}: the new {adapter.title} is another model: {wrong}")
-    findings = held.placed(replace(fixed.mechanism, findings=fixed.findings)).findings
-    mechanism = held.placed(fixed.mechanism)
+    findings = tuple(replace(each, source=held.source(each.source)) for each in fixed.findings)
+    mechanism = relocated(fixed.mechanism, held.source)
     return replace(fixed, path=held.label, mechanism=mechanism, findings=findings, object=copy)
 
 
@@ -275,10 +278,8 @@ def _changed_object(
     before, make = read_object(source, adapter, **options), adapter.load_patcher()
     if make is None or others:
         why = "is compiled or finished and" if make is None else "takes other kinds of joints;"
-        raise UnsupportedExport(
-            f"a {adapter.title} {why} cannot be changed in this way: fix the model that it was "
-            "made of, which may be a file"
-        )
+        words = f"a {adapter.title} {why} cannot be changed in this way: "
+        raise UnsupportedExport(f"{words}fix the model that it was made of, which may be a file")
     patcher, holder = make(before, source), engine_for(before.format, engine)
     hold_in(patcher, holder)
     planned = plan(before, patcher, joints)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -253,6 +252,8 @@ def refusal(path: Path, format: str) -> str:
 @contextmanager
 def captured_errors() -> Iterator[Callable[[], str]]:
     """Capture standard error, also of C libraries; yield a function that returns the text."""
+    import tempfile  # takes a while
+
     sys.stderr.flush()
     original = os.dup(2)
     with tempfile.TemporaryFile() as file:
