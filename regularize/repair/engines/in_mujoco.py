@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from regularize.errors import UnsupportedExport
+from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
@@ -32,7 +33,7 @@ def compiled(source: Any) -> Any:
     with collected():
         try:
             if isinstance(source, str):
-                return mujoco.MjModel.from_xml_path(source)
+                return mujoco.MjModel.from_xml_path(as_utf8(source))
             return source.compile()
         except (ValueError, mujoco.FatalError) as error:
             if isinstance(source, str) and "plugin" in str(error):
