@@ -18,6 +18,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.proofs.special import special_lengths
+from regularize.reduction.context import rounding_of
 from regularize.reduction.mobility import CellMobility, normal_incidence
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.nominal.absorb import motions_meant
@@ -31,7 +32,7 @@ from regularize.repair.nominal.nearest import (
     nearly_closed,
 )
 from regularize.repair.nominal.relations import Axes, AxisRelation, missed_relations
-from regularize.tolerances import EXACT, RTOL, UNSEEN
+from regularize.tolerances import EXACT, MARGIN, RTOL, UNSEEN
 from regularize.validation import POSITIVE, WHOLE, relative, validated
 from regularize.words import SLIGHT
 
@@ -216,14 +217,14 @@ def _explained(reduction: Reduction) -> tuple[int, int]:
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
     """Return the singular value below which rounding of the stored numbers is a likely cause.
 
-    It is above zero if loops that can be closed are stored open.
+    It is above zero if a file rounds its numbers, or loops that can be closed are stored open.
     """
     off = 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
     unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
-    return max(unseen, off)
+    return max(unseen, off, MARGIN * rounding_of(loops))
 
 
 def _nearby(

@@ -235,7 +235,8 @@ def nearby(
     change = nearest(mechanism, edges, q, motions, unknowns)
     if not explained(change):
         return None
-    after = reduce(change.mechanism, **options)
+    # Its numbers are no file's, so none are rounded.
+    after = reduce(replace(change.mechanism, reading=None), **options)
     found = (cell for cell in after.cells if cell.edges == edges and cell.finite == motions)
     return next((Nearby(change, after, cell) for cell in found), None)
 

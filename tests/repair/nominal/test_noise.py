@@ -287,12 +287,15 @@ def rounded_delta() -> rg.Mechanism:
 
 
 @pytest.mark.slow
-def test_one_level_says_everything_of_a_rounded_delta() -> None:
-    report = rg.check(rounded_delta(), configurations=10)
+@pytest.mark.parametrize(("suffix", "format"), [(".urdf", "urdf+"), (".sdf", "sdf")])
+def test_one_level_says_everything_of_a_rounded_delta(
+    suffix: str, format: str, tmp_path: Path
+) -> None:
+    path = rounding_table.write(rounded_delta(), tmp_path / f"delta{suffix}", format, "6f")
+    report = rg.check(path, configurations=10)
     said, codes = report.as_dict(), {d.code for d in report.diagnostics}
-    # It comes from no file, so nothing tells how far it is rounded: what is finite may stay open.
-    assert said["mobility"]["actual"] == 3 and said["mobility"]["finite"] in (3, None)
-    assert not codes & {"REG204", "REG206", "REG209"}
+    assert (said["mobility"]["actual"], said["mobility"]["finite"]) == (3, 3)
+    assert not codes & {"REG204", "REG206", "REG209", "REG217"}
     assert not any(loop["locked"] for loop in said["loops"])
     planar = [loop for loop in said["loops"] if loop["motion_algebra"]["type"] == "planar"]
     assert [loop["class"] for loop in planar] == ["trivial"] * 3
