@@ -22,7 +22,7 @@ def test_checks_leave_nothing_behind() -> None:
 
 
 def test_steps_leave_nothing_behind_and_do_not_drift() -> None:
-    found = steps(1000)
+    found = steps(20_000)
     gap, energy = found.drift
     assert found.growth < GROWTH
     assert gap < 1e-9
