@@ -26,6 +26,8 @@ from regularize.mechanism.mechanism import Actuator, Coupling, Mechanism
 ARM = 0.1  # metres between the two points that close a hinge
 #: What ``solref`` and ``solimp`` are where nothing is said.
 USUAL = {"solref": [0.02, 1.0], "solimp": [0.9, 0.95, 0.001, 0.5, 2.0]}
+#: ``solimp`` between the halves of a body, which are light while what hangs on them may be heavy.
+HARD = [0.99, 0.999, 0.001]
 
 
 def write(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -71,7 +73,7 @@ def _close(tree: BodyTree, welds: bool) -> None:
         )
         ends = (twin_name(joint), np.eye(4)), (joint.child, np.eye(4))
         if welds:
-            _equate(tree, "weld", f"{joint.name}_weld", *ends)
+            _equate(tree, "weld", f"{joint.name}_weld", *ends).set("solimp", numbers(HARD))
         else:
             _pin(tree, f"{joint.name}_weld", *ends)
     cut = {joint.name for joint in tree.cuts}
@@ -152,13 +154,13 @@ def _pin(tree: BodyTree, name: str, *ends: tuple[str, Array]) -> None:
         _connect(tree, name if k == 0 else f"{name}_{k + 1}", *moved)
 
 
-def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> None:
-    """Add an equality between two sites."""
+def _equate(tree: BodyTree, tag: str, name: str, *ends: tuple[str, Array]) -> Any:
+    """Add an equality between two sites, and return it."""
     sites = [f"{name}_{k}" for k in (1, 2)]
     for site, (body, T) in zip(sites, ends, strict=True):
         add(tree.elements[body], "site", name=site, **place(T))
     group = find_or_add(tree.root, "equality")
-    add(group, tag, name=name, site1=sites[0], site2=sites[1])
+    return add(group, tag, name=name, site1=sites[0], site2=sites[1])
 
 
 def _couple(tree: BodyTree) -> None:
