@@ -21,7 +21,7 @@ from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.fix.moved import hold_in
-from regularize.repair.fix.proposals import Advice, proposals, ranked
+from regularize.repair.fix.proposals import Advice, designed, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
@@ -269,6 +269,8 @@ class Trials(NamedTuple):
     proved: TriedReduction
     #: Dropping more on numerical evidence.
     numerical: TriedReduction
+    #: Taking out of the file what other joints of it say.
+    taken_out: TriedReduction
 
 
 def tried_all(
@@ -286,6 +288,7 @@ def tried_all(
         advise(r, verified_cures, by_program=True, engine=engine, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
+        tried_without(r) if small and r.idle_rows else TriedReduction(),
     )
 
 
@@ -353,6 +356,23 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     command = shlex.join(["regularize", "reduce", *arguments, "-o", "reduced/"])
     dropped = reduction.redundant - after.redundant
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
+
+
+def tried_without(reduction: Reduction) -> TriedReduction:
+    """Take idle joints and superfluous mates out of a copy of the file, as ``fix`` would."""
+    from regularize.repair.fix.fix import fix  # which asks for advice itself
+
+    arguments, remove = reading_words(reduction.mechanism), not designed(reduction.mechanism)
+    try:
+        fixed = fix(reduction.mechanism, remove=remove)
+    except RegularizeError as error:
+        return TriedReduction(reason=str(error))
+    after = fixed.reduction
+    if arguments is None or fixed.changes or after.redundant or not fixed.slack.removed:
+        return TriedReduction(reason="more would change")
+    options = ["-o", "fixed/", *["--remove"] * remove]
+    command = shlex.join(["regularize", "fix", *arguments, *options])
+    return TriedReduction(command, dropped=len(fixed.slack.removed))
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
