@@ -147,6 +147,14 @@ def advise(
         elif trials:  # of those beyond the trials, nobody knows whether the file can hold them
             found.append(in_file(entry))
             trials -= 1
+    if in_file is not None and not free and not any(entry.in_file for entry in found):
+        # What `fix` does by itself, which lets joints with limits be.
+        limited = {j.name for j in reduction.mechanism.joints if j.limits is not None}
+        options = {"limit": 1, "keep": limited, "kinds": held, "tries": statics.TRIES}
+        for cure in statics.cures(reduction, **options):
+            entry = Advice(cure.changes, reduction.redundant, 0, cure.mobility, False, reduction)
+            entry = in_file(entry)
+            found = [*[entry] * entry.in_file, *found]
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= most else []
     return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))

@@ -10,7 +10,9 @@ import pytest
 
 import regularize as rg
 from regularize.cli import main
+from regularize.mechanism.joint import JointLimits
 
+ASSETS = Path(__file__).resolve().parents[3] / "assets"
 pytestmark = pytest.mark.slow
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 DOOR = """<robot name="door">
@@ -378,3 +380,13 @@ def test_every_format_s_word_for_a_kind_is_one(kind: str, words: str) -> None:
                 rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word)
         else:
             assert rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word).kind == kind
+
+
+def test_joints_with_limits_are_let_be_where_others_will_do(tmp_path: Path) -> None:
+    model, path = rg.load(ASSETS / "planar_fourbar.urdf"), tmp_path / "bars.sdf"
+    last = replace(model.joint("D"), limits=JointLimits.of([-2.0, 2.0]))
+    rg.save(replace(model, joints=(*model.joints[:-1], last)), path)
+    first = rg.check(path, trials=True).advice[0]
+    assert first.in_file and first.left == 0
+    assert "D" not in [change.joint for change in first.changes]
+    assert rg.fix(path, advice=first.id).reduction.redundant == 0
