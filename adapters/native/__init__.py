@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cached_property, partial
@@ -25,7 +26,7 @@ from regularize.adapters.common.edits import (
     tidy,
 )
 from regularize.adapters.common.output_files import write_text
-from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.patching import FileReference, Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import json_text
@@ -282,6 +283,9 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
 NEEDED = ("T_body_geometry", "T_parent_joint", "T_child_joint")
 
 
+_MESH = re.compile(r'"uri"\s*:\s*"([^"\\]+)"')
+
+
 class NativePatcher(Patcher):
     """Edits a file of the project's own format, in which a joint can become any kind."""
 
@@ -329,6 +333,12 @@ class NativePatcher(Patcher):
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Return that both frames of a joint can be moved."""
         return True, True
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Yield references to files of meshes, parts of other files among them."""
+        for match in _MESH.finditer(text.text):
+            if match[1][0] not in "#/" and "://" not in match[1]:
+                yield FileReference(*match.span(1), match[1])
 
     def frame_edits(self, wanted: MovedJoint) -> list[Edit]:
         """Return the edits of the frames of a moved joint."""

@@ -137,6 +137,17 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
+@pytest.mark.parametrize("mesh", ["meshes/ground.stl", "press.FCStd#Shape.brp"])
+def test_meshes_of_a_json_file_are_found_from_elsewhere(mesh: str, tmp_path: Path) -> None:
+    path = tmp_path / "bars.json"
+    rg.save(robot(tmp_path), path)
+    text = path.read_text()
+    uri = text.partition('"uri": "')[2].partition('"')[0]
+    path.write_text(text.replace(uri, mesh))
+    away = rg.fix(path).write(tmp_path / "a" / "b" / "new.json")
+    assert f'"uri": "../../{mesh}"' in away.read_text()
+
+
 @pytest.mark.parametrize(
     ("loop", "line"),
     [
