@@ -54,8 +54,7 @@ def read_joints(draft: SdfDraft) -> None:
             gearboxes.append(element)
         else:
             draft.add_joint(_joint(element, draft), node)
-        twice = node.repeated("pose", *ENDS, *AXES)
-        draft.report_repeated(element.name, twice, node.source)
+        draft.report_repeated(node, element.name, "pose", *ENDS, *AXES)
     for element in draft.elements:
         mimics = [element.node.find(tag, "mimic") for tag in AXES]
         for freedom, mimic in enumerate(mimics):

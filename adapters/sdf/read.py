@@ -314,6 +314,7 @@ class ModelReader:
 
     def _add_link(self, node: Node, name: str) -> None:
         """Add a ``<link>`` as a body."""
+        self.draft.report_repeated(node, name, "inertial", "pose")
         inertial = node.child("inertial")
         inertia = _inertia(inertial)
         computed = inertial is not None and is_true(inertial.get("auto"))
