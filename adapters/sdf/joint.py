@@ -78,12 +78,11 @@ def read_planar(draft: SdfDraft, node: Node, scope: Scope) -> None:
     if node.child("pose") is not None:
         raise node.error("Drake reads no <pose> there; name a <frame> in <drake:parent>")
     damping, name = node.filled("drake:damping"), scope.full(node.text("name"))
-    given = {} if damping is None else {"damping": damping.numbers(None, 3)}
+    dynamics = JointDynamics(damping=None if damping is None else damping.numbers(None, 3))
+    one, other = (draft.side(node.need(f"drake:{end}"), scope) for end in ENDS)
+    along = np.eye(6)[:, [0, 1, 5]]  # X and Y, about Z
     joint = joint_between(
-        *(name, "planar", *(draft.side(node.need(f"drake:{end}"), scope) for end in ENDS)),
-        np.eye(6)[:, [0, 1, 5]],  # along X and Y, about Z
-        source=node.source,
-        dynamics=JointDynamics(**given),
+        *(name, "planar", one, other), along, source=node.source, dynamics=dynamics
     )
     draft.add_joint(joint, node)
 

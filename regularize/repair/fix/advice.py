@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,8 +151,8 @@ def advise(
     if in_file is not None and not free and not any(entry.in_file for entry in found):
         # What `fix` does by itself, which lets joints with limits be.
         limited = {j.name for j in reduction.mechanism.joints if j.limits is not None}
-        options = {"limit": 1, "keep": limited, "kinds": held, "tries": statics.TRIES}
-        for cure in statics.cures(reduction, **options):
+        search = partial(statics.cures, limit=1, kinds=held, tries=statics.TRIES)
+        for cure in search(reduction, keep=limited):
             entry = Advice(cure.changes, reduction.redundant, 0, cure.mobility, False, reduction)
             entry = in_file(entry)
             found = [*[entry] * entry.in_file, *found]
