@@ -369,16 +369,15 @@ def tried_without(reduction: Reduction) -> TriedReduction:
     """Take idle joints and superfluous mates out of a copy of the file, as ``fix`` would."""
     from regularize.repair.fix.fix import fix  # which asks for advice itself
 
-    arguments, remove = reading_words(reduction.mechanism), not designed(reduction.mechanism)
+    mechanism = reduction.mechanism
+    arguments, remove = reading_words(mechanism), ["--remove"] * (not designed(mechanism))
     try:
-        fixed = fix(reduction.mechanism, remove=remove)
+        fixed = fix(mechanism, remove=bool(remove))
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
-    after = fixed.reduction
-    if arguments is None or fixed.changes or after.redundant or not fixed.slack.removed:
+    if arguments is None or fixed.changes or fixed.reduction.redundant:
         return TriedReduction(reason="more would change")
-    options = ["-o", "fixed/", *["--remove"] * remove]
-    command = shlex.join(["regularize", "fix", *arguments, *options])
+    command = pasted(["regularize", "fix", *arguments, "-o", "fixed/", *remove])
     return TriedReduction(command, dropped=len(fixed.slack.removed))
 
 
