@@ -31,7 +31,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
 
 /* Whole numbers.
  *   parent, kind, coordinate: of each link; coordinate is the place in q
- *   hinge: 1 where a link only turns about a point of its parent, 2 where that is its origin
+ *   hinge: 1 where a link only turns about a point of its parent
  *   column: first column of each link, and one number more at the end
  *   rate: place in v of each column; own: 1 where the column's acceleration is that of v itself, 0
  *   where the column follows another one (a mimic joint), by a coupling row
