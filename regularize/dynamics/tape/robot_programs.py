@@ -72,6 +72,8 @@ class RobotPrograms:
         match name:
             case "forward_dynamics":
                 return Routine(self.acceleration, (nq, nv, nv), (nv,))
+            case "fixed_step":
+                return self._step()
             case "decaying_dynamics":
                 return Routine(self._decaying(), (nq, nv, nv, 2), (nv,))
             case "dynamics_derivatives":
@@ -122,8 +124,7 @@ class RobotPrograms:
         rows, columns = PlacedLinks(tables, q).rows_on_velocities(), range(self.tree.nv)
         return Program(tuple(q), tuple(row.get(j, tables.zero) for row in rows for j in columns))
 
-    @cached_property
-    def step(self) -> Routine:
+    def _step(self) -> Routine:
         """Program from q, v, tau and h to the next q and v, the error left, and margins."""
         tables, (q, v, tau) = self._given()
         h = tables.recording.variable("h", 1e-3)
