@@ -29,11 +29,7 @@ SINGLE = 1e-4
 
 
 def load(name: str, mass: float, inertia: float) -> Array:
-    """Return a force and torque on a body by which about anything moves, alike in all engines.
-
-    They come to the weight, and to as many radians per s² about an axis, each in a direction of its
-    own; ``inertia`` is the sum of the principal ones.
-    """
+    """Return a force like the weight and a torque by which about anything moves, of any body."""
     ways = np.random.default_rng(zlib.crc32(name.encode())).normal(size=(2, 3))
     ways *= 9.81 / np.linalg.norm(ways, axis=1, keepdims=True)
     return np.concatenate([mass * ways[0], 0.5 * inertia * ways[1]])

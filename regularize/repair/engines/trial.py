@@ -198,18 +198,10 @@ def _motors(mechanism: Mechanism) -> int:
 
 
 def mover(
-    reduction: Reduction,
-    mechanism: Mechanism,
-    format: str,
-    name: str | None,
-    old: Mechanism | None = None,
+    reduction: Reduction, mechanism: Mechanism, format: str, name: str, old: Mechanism | None = None
 ) -> tuple[Mechanism, Callable[[Mechanism, Path], Diagnostic] | None]:
-    """Return a model as the engine of a name, or of a format, closes it, and what moves its file.
-
-    Without such an engine it is as it is, and nothing moves it.
-    """
-    engine = engine_for(format, name)
-    if engine is None:
+    """Return a model as an engine closes it, and what moves its file there, if there is one."""
+    if (engine := engine_for(format, name)) is None:
         return mechanism, None
     return closed_at(mechanism, engine.closes), partial(moved_alone, engine, reduction, old, format)
 

@@ -255,10 +255,7 @@ def fix(
 def _otherwise(
     error: ModelError, before: Mechanism, engine: str, again: partial[Fix], free: bool
 ) -> Fix:
-    """Return the first change of the advice that an engine moves as the model before.
-
-    Where other joints were asked for, or some redundancy would be left, it is named in the error.
-    """
+    """Return the first of the advice that an engine holds; named in the error if not ``free``."""
     reduction, entries = advised(before, engine)
     for entry in entries:
         try:
@@ -266,12 +263,13 @@ def _otherwise(
         except RegularizeError:
             continue
         if free and not fixed.reduction.redundant:
-            message = f"not the smallest change, which its engine does not hold: {error}"
-            note = Diagnostic("REG348", "note", message)
+            words = f"not the smallest change, which its engine does not hold: {error}"
+            note = Diagnostic("REG348", "note", words)
             return replace(fixed, findings=(*fixed.findings, note))
-        left = f"{fixed.reduction.redundant} redundant"
-        nearest = f"the nearest that it holds is {entry.words}, with {left}"
-        raise ModelError(f"{error}; {nearest}: --advice {entry.number} --for {engine}") from error
+        raise ModelError(
+            f"{error}; the nearest that it holds is {entry.words}, with {fixed.reduction.redundant}"
+            f" redundant: --advice {entry.number} --for {engine}"
+        ) from error
     why = [finding.message for finding in unheld_closures(before, engine)]
     why = why or ["it holds none of what `check` advises either"]
     raise ModelError(f"{error}; {'; '.join(why)}") from error
