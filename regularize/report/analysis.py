@@ -39,10 +39,7 @@ from regularize.report.repeated import Repeated, repeated_equations
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import SLIGHT, counted
-
-#: Characters of a command that is printed: more is not read, and hard to copy.
-COMMAND = 120
+from regularize.words import COMMAND, SLIGHT, counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self

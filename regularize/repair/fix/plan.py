@@ -262,8 +262,8 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
     text += f"; in the CAD system or by hand: {chosen[0]}" if chosen else ""
     text += f"; {patcher.way_out}" if patcher.way_out else ""
     return (
-        f"{text}; --remove takes closing joints out that others make superfluous, --slack puts "
-        "links in, and `regularize reduce` writes an isostatic model anew"
+        f"{text}. More ways: --remove deletes superfluous closing joints, --slack inserts links, "
+        "and `regularize reduce` writes an isostatic model anew"
     )
 
 
