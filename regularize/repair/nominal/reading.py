@@ -23,7 +23,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Letter, Level, Move, Reading
+from regularize.mechanism.reading import FLOOR, Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.reduce import reduce
@@ -46,8 +46,6 @@ MEANT, POSSIBLE = 0.5, 1.0
 UNSURE = 0.6
 #: Probability with which moves that undo rounding are larger than half of what it can do.
 RARE = 1e-4
-#: Frames that are exact move by this part of what the others may.
-FLOOR = 1e-3
 #: Ratio of successive singular values between those that rounding may have made and others.
 APART = 2.0
 #: Most numbers of motions that are looked for in one component.
@@ -261,7 +259,7 @@ def _with_motions(
     off = SHOWN * found.change.distance
     turns, _ = _places(found.change.mechanism, edges, q).aligned(off, off)
     if np.abs(turns).max() > VANISHING:
-        tidy = tried((off, off), near=off)
+        tidy = tried((off, off), near=off, spread=weights)
         if tidy is not None and tidy.change.distance <= off:
             return replace(tidy, share=found.share)
     return found
