@@ -3,10 +3,10 @@
 Usage: ``python rounding_table.py [N] [SEED]``. Each of N mechanisms, special ones and others of
 random size, place and attitude, whose bodies have frames of any attitude, is written in five
 formats with 3 to 7 decimals, zeros stripped, and 6 significant digits; 2 cm large; with one joint
-that is off on purpose by 0.05° to 0.2° or 1 mm; and as hands write it, on a grid of 1 cm with angles
-such as 1.57. Said has to be what is said of the exact one, or that it is undecided: at most for a
-tenth with 3 decimals, and 3 in 100 with more. The first advice is tried on the exact file. What
-differs is printed; the exit status is 1 where something is wrong.
+that is off on purpose by 0.05° to 0.2° or 1 mm; and by hand, on a grid of 1 cm with angles such as
+1.57. Said has to be what is said of the exact one, or that it is undecided: at most for a tenth
+with 3 decimals, and 3 in 100 with more. The first advice is tried on the exact file. What differs
+is printed; the exit status is 1 where something is wrong.
 """
 
 from __future__ import annotations

@@ -162,7 +162,9 @@ def _nearest(
         unknown |= not result
     if still is None or (found is not None and found.share <= MEANT):
         return found
-    closed = _with_motions(mechanism, edges, q, still, level, levels)
+    # What rounding alone holds closes no loop: frames do, at the pose.
+    weak = hidden[0] if hidden else None
+    closed = _with_motions(mechanism, edges, q, still, level, levels, weak)
     if not isinstance(closed, _Found):
         return found
     if found is not None:
@@ -221,18 +223,20 @@ def _with_motions(
     motions: int,
     near: float,
     levels: Mapping[str, Level],
+    weak: int | None = None,
 ) -> _Found | bool:
     """Move joints by the least that gives a component some motions.
 
-    Where rounding does not explain it, return whether that is because the moves are too large.
+    Those that rounding alone hides, ``weak`` with them, close no loop. Where rounding does not
+    explain it, return whether that is because the moves are too large.
     """
     places = _places(mechanism, edges, q)
     weights, excluded = _weights(places, levels), False
 
     def tried(aligned: tuple[float, float], **unknowns: Any) -> _Found | None:
-        change = nearest(
-            mechanism, edges, q, motions, Unknowns(aligned=aligned, as_placed=True, **unknowns)
-        )
+        ways = Unknowns.ways if weak is None else (0.0,)
+        wanted = Unknowns(aligned=aligned, as_placed=True, ways=ways, **unknowns)
+        change = nearest(mechanism, edges, q, motions if weak is None else weak, wanted)
         if change.error > EXACT.same:
             return None
         share = _share(change, weights) if "weights" in unknowns else 0.0
