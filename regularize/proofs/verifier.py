@@ -116,9 +116,8 @@ class Verdict(NamedTuple):
     reason: str = ""
 
     def __repr__(self) -> str:
-        return (
-            f"<Verdict: {f'holds, {len(self.claims)} claims' if self.holds else self.reason[:150]}>"
-        )
+        said = f"holds, {len(self.claims)} claims" if self.holds else self.reason[:150]
+        return f"<Verdict: {said}>"
 
 
 def need(condition: object, reason: str, *names: str) -> None:
