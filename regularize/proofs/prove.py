@@ -163,9 +163,9 @@ def prove(model: Model) -> dict[str, Any]:
                 undecided.append({"cuts": names, "reason": reason})
     document = {"model": reduction.mechanism.name, "parts": proved, "undecided": undecided}
     bounds = [bound(reduction.graph, part) for part in parts]
-    if boxes := boxes_of(reduction.mechanism):
-        document["within"] = boxes
-    return _signed({**HEAD, **document, "bounds": bounds})
+    boxes = boxes_of(reduction.mechanism)
+    within = {"within": boxes} if boxes else {}
+    return _signed({**HEAD, **document, "bounds": bounds, **within})
 
 
 def _in_digits(part: Block, digits: int) -> Block:
