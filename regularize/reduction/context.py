@@ -224,7 +224,8 @@ def rounding_of(loops: LoopKinematics) -> float:
         return 0.0
     names = (loops.graph.edges[e].joint.name for e in loops.edges)
     boxes = [reading.levels[name] for name in names if name in reading.levels]
-    return float((np.reshape(boxes, (-1, 2)) / [loops.length, 1.0]).max(initial=0.0))
+    level = float((np.reshape(boxes, (-1, 2)) / [loops.length, 1.0]).max(initial=0.0))
+    return level if level < RTOL else 0.0  # what is coarser was looked for when the file was read
 
 
 def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
