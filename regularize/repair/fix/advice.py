@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.write import spanning
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
@@ -29,7 +29,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
 from regularize.repair.statics.joint_changes import CLEARANCE
 from regularize.repair.statics.lack_of_fit import LackOfFit
-from regularize.words import LISTED
+from regularize.words import LISTED, pasted
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
@@ -40,15 +40,14 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
     if mechanism.format in ("urdf", "xacro"):
         tries.append((["--floating"], {"floating": True}))
         for file in mechanism.files[:1]:
-            loops = ["--loops", displayed(file)]
-            tries += [(loops + words, {"loops": file} | options) for words, options in tries]
+            tries += [(["--loops", file, *words], {"loops": file} | o) for words, o in tries]
     for arguments, options in tries:
         try:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
         if _same(again, as_written(mechanism)):
-            return [displayed(mechanism.path), *arguments]
+            return [mechanism.path, *arguments]
     return None
 
 
@@ -82,10 +81,8 @@ def verified_cures(reduction: Reduction) -> tuple[Cure, ...]:
 def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None) -> Cure:
     """Return the joint changes of an entry of advice, by its number or by number and hash."""
     number, _, key = str(advice).partition("@")
-    reduction = with_other_lengths(reduce(mechanism))
     # With tolerances a report has another order, and other entries among the first.
-    most = 1000 if key else MOST
-    entries = advise(reduction, verified_cures(reduction), most=most, engine=engine)
+    reduction, entries = advised(mechanism, engine, 1000 if key else MOST)
     found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
     if not found:
         listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
@@ -94,7 +91,15 @@ def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None)
     return Cure(found[0].changes, found[0].mobility, (), reduction)
 
 
-def _with_ids(mechanism: Mechanism, entries: Sequence[Advice]) -> tuple[Advice, ...]:
+def advised(
+    mechanism: Mechanism, engine: str | None, most: int = MOST
+) -> tuple[Reduction, tuple[Advice, ...]]:
+    """Return the reduction of a model, and the advice on it."""
+    reduction = with_other_lengths(reduce(mechanism))
+    return reduction, advise(reduction, verified_cures(reduction), most=most, engine=engine)
+
+
+def _with_ids(mechanism: Mechanism, entries: Iterable[Advice]) -> tuple[Advice, ...]:
     """Number entries from 1, with four digits of a hash of the model's files and the changes."""
     files = hashlib.sha256()
     for path in filter(None, (mechanism.path, *mechanism.files)):
@@ -149,7 +154,20 @@ def advise(
             trials -= 1
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= most else []
-    return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
+    listed = (*found[: most - len(last)], *last)
+    return _with_ids(reduction.mechanism, (replace(entry, engine=engine) for entry in listed))
+
+
+def unheld_closures(mechanism: Mechanism, engine: str | None) -> Iterator[Diagnostic]:
+    """Say which joints close loops in a way that an engine that is named does not hold."""
+    holder = None if engine is None else engine_for(mechanism.format, engine)
+    if holder is None or not holder.articulated:
+        return
+    for joint in spanning(mechanism).closures:
+        if joint.kind not in holder.loops:
+            words = f"{holder.title} holds no {joint.kind} joint that closes a loop: `{joint.name}`"
+            help = f"`regularize export MODEL --to usd --for {holder.name}` closes it elsewhere"
+            yield Diagnostic("REG348", "note", words, None, (joint.name,), joint.source, (help,))
 
 
 def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
@@ -165,7 +183,7 @@ def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]
 
     mechanism = reduction.mechanism
     arguments = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
-    model = tuple(arguments or [displayed(mechanism.path or "MODEL")])
+    model = tuple(arguments or [mechanism.path or "MODEL"])
     try:
         patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
@@ -322,8 +340,10 @@ def write_isostatic(
     from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    moved = mover(report.result, format, engine, report.reduction.mechanism) if engine else None
-    losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
+    model, moved = report.mechanism, None
+    if engine:
+        model, moved = mover(report.result, model, format, engine, report.reduction.mechanism)
+    losses = write_verified(model, path, format, reduction=report.result, moved=moved)
     return (*report.findings, *losses)
 
 
@@ -350,16 +370,15 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     if errors or not is_better:
         return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
-    command = shlex.join(["regularize", "reduce", *arguments, "-o", "reduced/"])
+    command = pasted(["regularize", "reduce", *arguments, "-o", "reduced/"])
     dropped = reduction.redundant - after.redundant
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Try whether numerical evidence removes more rows than proofs, and return the command."""
-    arguments = reading_words(reduction.mechanism)
-    plain = arguments is not None and len(arguments) == 1
-    model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
+    arguments = reading_words(reduction.mechanism) or []
+    model = repr(displayed(arguments[0])) if len(arguments) == 1 else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:
         return TriedReduction(reason="it would keep as many")
