@@ -24,7 +24,6 @@ from regularize.adapters.common.edits import (
     WantedSlack,
     tidy,
 )
-from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError, UnsupportedExport
@@ -43,6 +42,7 @@ from regularize.mechanism.mechanism import (
     PrescribedMotion,
 )
 from regularize.mechanism.quantity import COLUMNS
+from regularize.output_files import write_text
 from regularize.tolerances import NEGLIGIBLE
 from regularize.version import SCHEMAS
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.adapters.common.output_files import write_bytes
 from regularize.commands.files import BRANCH, NO_MESHES, OutputAction, add_model, load_model
 from regularize.commands.options import (
     LOADS,
@@ -27,6 +26,7 @@ from regularize.commands.options import (
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.quantity import SECONDS, value_of
+from regularize.output_files import write_bytes
 from regularize.services import guest
 
 if TYPE_CHECKING:

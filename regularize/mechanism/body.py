@@ -14,6 +14,7 @@ from regularize.lie.arrays import Array, Point, Transform, read_only
 from regularize.lie.screw import IDENTITY, cross, cross_matrix, leading_component, points_back, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.named_columns import Frozen, ShortRepr
+from regularize.output_files import write_made
 from regularize.tolerances import UNNOTICED
 
 
@@ -212,8 +213,10 @@ class Modes(Frozen):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a NumPy archive that ``load`` reads."""
-        np.savez_compressed(path, **{f.name: getattr(self, f.name) for f in fields(self)})
-        return Path(path)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        place = Path(f"{os.fspath(path).removesuffix('.npz')}.npz")
+        write_made(place, lambda stream: np.savez_compressed(stream, **arrays))
+        return place
 
 
 @dataclass(frozen=True, eq=False, repr=False)

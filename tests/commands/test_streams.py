@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 import regularize as rg
-from regularize.adapters.common import output_files
+from regularize import output_files
 from regularize.adapters.common.console import prepared
-from regularize.adapters.common.output_files import write_all, write_bytes
 from regularize.adapters.common.worker_processes import WorkerProcesses
 from regularize.cli import main
+from regularize.output_files import write_all, write_bytes
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOURBAR = str(ASSETS / "planar_fourbar.urdf")

@@ -14,7 +14,6 @@ import numpy as np
 import trimesh
 from numpy.typing import NDArray
 
-from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra, UnsupportedExport
@@ -27,6 +26,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Model, as_mechanism
+from regularize.output_files import write_bytes
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import TINY, VANISHING
 from regularize.validation import PATH, POSITIVE, validated

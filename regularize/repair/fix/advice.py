@@ -313,7 +313,11 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
 
 
 def write_isostatic(
-    report: Isostatic, path: Path, format: str, engine: str | None = None
+    report: Isostatic,
+    path: Path,
+    format: str,
+    engine: str | None = None,
+    beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write an isostatic model; return findings on what the file loses and on the reduction.
 
@@ -323,7 +327,8 @@ def write_isostatic(
     from regularize.repair.verification.writing import write_verified  # few reports write
 
     moved = mover(report.result, format, engine, report.reduction.mechanism) if engine else None
-    losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
+    how: dict[str, Any] = {"reduction": report.result, "moved": moved, "beside": beside}
+    losses = write_verified(report.mechanism, path, format, **how)
     return (*report.findings, *losses)
 
 
