@@ -15,11 +15,13 @@ import re
 import signal
 import stat
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from regularize.errors import RegularizeError
 from regularize.escape import as_utf8
@@ -57,6 +59,24 @@ def _as_bytes(data: str | bytes) -> bytes:
     return as_utf8(data).encode("utf-8") if isinstance(data, str) else data
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put requests to end off until what has begun is whole, or away."""
+    came, before = list[int](), dict[int, Any]()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@_undisturbed()
 def write_all(files: Mapping[Path, str | bytes], read: Mapping[Path, bytes] | None = None) -> None:
     """Write all files or none, so that nobody ever reads a half-written one."""
     parts: dict[Path, _Part] = {}
