@@ -137,6 +137,17 @@ def test_signals_end_in_one_line_and_leave_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
+@posix
+@pytest.mark.parametrize(
+    "words", ["simulate {} --duration 10ms -o {}.csv", "export {} --to c -o {}.c"]
+)
+def test_a_fault_at_any_write_leaves_the_old_or_the_new(tmp_path: Path, words: str) -> None:
+    script = ASSETS.parent / "tests" / "support" / "faults.py"
+    command = [sys.executable, script, tmp_path, *words.format(FOURBAR, tmp_path / "x").split()]
+    assert int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) >= 30
+
+
 @posix
 def test_devices_and_folders_are_not_written(tmp_path: Path) -> None:
     for path, what in ((Path("/dev/null"), "device"), (tmp_path, "folder")):
