@@ -1,8 +1,8 @@
 """A fault at every write of a command: a disk that is full, one that fails, and Ctrl-C.
 
-``python faults.py FOLDER VERB …`` finds where files of the folder are opened, filled, renamed and
-exchanged by watching a run, and lets each of these places fail in a run of its own. What is there
-then must be what was there before, or what the command writes. It prints how many runs there were.
+``python faults.py FOLDER VERB …`` watches where a run opens, fills, renames and exchanges files of
+the folder, and lets each of these places fail in a run of its own. What is there then must be what
+was there before, or what the command writes. It prints how many runs there were.
 """
 
 import contextlib
@@ -18,17 +18,14 @@ from regularize import output_files
 from regularize.cli import main
 
 FOLDER, LINE = Path(sys.argv[1]).resolve(), sys.argv[2:]
-#: Ctrl-C, and errors of a file system.
-FAULTS = (0, errno.ENOSPC, errno.EIO)
-left = fault = -1
+state = {"left": -1, "fault": 0}
 
 
-def reached(*_: object) -> None:
-    global left
-    left -= 1
-    if left == 0 and fault:
-        raise OSError(fault, os.strerror(fault))
-    if left == 0:
+def reached() -> None:
+    state["left"] -= 1
+    if state["left"] == 0 and state["fault"]:
+        raise OSError(state["fault"], os.strerror(state["fault"]))
+    if state["left"] == 0:
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -46,21 +43,15 @@ def there() -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}
 
 
-def put(files: dict[Path, bytes]) -> None:
-    for path in there().keys() - files.keys():
+def run(fault: int, place: int, start: dict[Path, bytes]) -> tuple[int, dict[Path, bytes], int]:
+    """Let a place fail; return the status, the files, and how many places there were."""
+    for path in there():
         path.unlink()
-    for path, data in files.items():
+    for path, data in start.items():
         path.write_bytes(data)
-
-
-def run(which: int = 0, place: int = 0) -> tuple[int, int]:
-    """Let a place fail; return the status, and how many places there were."""
-    global left, fault
-    left, fault = place, which
+    state.update(left=place, fault=fault)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        status = main(LINE)
-    left, places = -1, place - left
-    return status, places
+        return main(LINE), there(), place - state["left"]
 
 
 if __name__ == "__main__":
@@ -68,17 +59,13 @@ if __name__ == "__main__":
     output_files._renamed, os.fsync = behind(output_files._renamed), behind(os.fsync)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before, count = there(), 0
-    status, places = run()
-    made = there()
+    status, made, places = run(0, 0, before)
     assert status < 2 and places and made != before
-    older = {**before, **{path: b"older" for path in made if path not in before}}
-    for start in (before, older):
+    for start in (before, {**dict.fromkeys(made, b"older"), **before}):
         for place in range(1, places + 1):
-            for which in FAULTS:
-                put(start)
-                ended, _ = run(which, place)
-                assert ended in ((2, status) if which else (130,)), (place, which, ended)
-                whole = (start, made) if not which else (start,) if ended == 2 else (made,)
-                assert there() in whole, (place, which)
+            for fault in (0, errno.ENOSPC, errno.EIO):
+                ended, now, _ = run(fault, place, start)
+                assert ended in ((2, status) if fault else (130,)), (place, fault, ended)
+                assert now == made or (now == start and ended != status), (place, fault)
                 count += 1
     print(count)
