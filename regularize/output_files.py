@@ -64,9 +64,9 @@ def _undisturbed() -> Iterator[None]:
     """Put requests to end off until what has begun is whole, or away."""
     came, before = list[int](), dict[int, Any]()
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) not in (None, signal.SIG_IGN):
-                before[number] = signal.signal(number, lambda number, _: came.append(number))
+        for end in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(end) not in (None, signal.SIG_IGN):
+                before[end] = signal.signal(end, lambda number, _: came.append(number))
     try:
         yield
     finally:
