@@ -39,7 +39,7 @@ from regularize.report.repeated import Repeated, repeated_equations
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import SLIGHT, counted
+from regularize.words import COMMAND, SLIGHT, counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -403,9 +403,11 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
         return finding
     kept = []
     for line in finding.help:
-        words, _, _ = line.partition(": regularize ")
+        words, _, command = line.partition(": regularize ")
         works = [e.command for e in entries if shlex.join(e.arguments) in line]
-        kept.append(f"{words}: {works[0]}" if works else words)
+        if works and len(command) > COMMAND:
+            line = f"{words}: {works[0]}"
+        kept.append(line if works else words)
     return replace(finding, help=tuple(kept))
 
 

@@ -279,8 +279,8 @@ def next_steps(report: Analysis) -> list[Way]:
         steps.append(Way(words))
     if motors:
         verb, noun = ("drives", "motor") if len(motors) == 1 else ("drive", "motors")
-        words = f"{noun} {listed(motors)} {verb} joints through loops: the map between them (or, "
-        words += "for `map`: `twin`, the model without loops; `states`, closed poses for resets)"
+        words = f"{noun} {listed(motors)} {verb} joints through loops: map (joints by motors and "
+        words += "back), twin (the model without loops) or states (closed poses for resets)"
         model = reading_words(mechanism)
         command = pasted(["regularize", "motors", "map", *model]) if model else ""
         steps.append(Way(words, command))
