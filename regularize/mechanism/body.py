@@ -14,7 +14,6 @@ from regularize.lie.arrays import Array, Point, Transform, read_only
 from regularize.lie.screw import IDENTITY, cross, cross_matrix, leading_component, points_back, unit
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.named_columns import Frozen, ShortRepr
-from regularize.output_files import write_made
 from regularize.tolerances import UNNOTICED
 
 
@@ -213,6 +212,8 @@ class Modes(Frozen):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a NumPy archive that ``load`` reads."""
+        from regularize.output_files import write_made  # few bodies are saved
+
         arrays = {f.name: getattr(self, f.name) for f in fields(self)}
         place = Path(f"{os.fspath(path).removesuffix('.npz')}.npz")
         write_made(place, lambda stream: np.savez_compressed(stream, **arrays))

@@ -144,7 +144,7 @@ def test_signals_end_in_one_line_and_leave_nothing(
     "words", ["simulate {} --duration 10ms -o {}.csv", "export {} --to c -o {}.c"]
 )
 def test_a_fault_at_any_write_leaves_the_old_or_the_new(tmp_path: Path, words: str) -> None:
-    script = ASSETS.parent / "tests" / "support" / "faults.py"
+    script = ASSETS.parent / "tests" / "campaigns" / "faults.py"
     command = [sys.executable, script, tmp_path, *words.format(FOURBAR, tmp_path / "x").split()]
     assert int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) >= 30
 
