@@ -24,7 +24,7 @@ from regularize.reduction.closed_part import Closing, closings, loops_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.propagation import Fact, Propagation
 from regularize.reduction.virtual_joints import VirtualJointConstraint, unsteady
-from regularize.tolerances import EXACT, RTOL
+from regularize.tolerances import EXACT, RTOL, UNNOTICED
 
 
 class PartDocument:
@@ -246,12 +246,29 @@ def match(
     How far they are is measured at the model, whatever the proof says of it.
     """
     measured: list[str] = []
-    reason = _mismatch(document, mechanism, rtol, measured)
-    if reason:
-        return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)
-    stated = (said.rpartition(", ")[0] for said in verdict.assumptions)
-    found = (f"{s}, {off} from the model" for s, off in zip(stated, measured, strict=False))
+    off = _off_the_file(document, mechanism) or _mismatch(document, mechanism, rtol, measured)
+    if off:
+        return verdict._replace(holds=False, claims=(), assumptions=(), reason=off)
+    found = [*verdict.assumptions]  # those of the parts come first
+    for i in range(len(document["parts"])):
+        found[i] = f"{found[i].rpartition(', ')[0]}, {measured[i]} from the model"
     return verdict._replace(assumptions=tuple(found))
+
+
+def _off_the_file(document: dict[str, Any], mechanism: Mechanism) -> str:
+    """Return why a file's joints are not within the boxes that a proof assumes; empty: they are."""
+    stated = document.get("within", {})
+    boxes = boxes_of(mechanism)
+    apart = (np.subtract(stated.get(name, np.inf), box) for name, box in boxes.items())
+    most = UNNOTICED * max((max(box) for box in boxes.values()), default=0.0)
+    if stated.keys() == boxes.keys() and all(np.abs(each).max() <= most for each in apart):
+        return ""
+    return "it is of numbers that are rounded, or read, otherwise than those of the model"
+
+
+def boxes_of(mechanism: Mechanism) -> dict[str, list[float]]:
+    """Return within what the joints lie in the file, where they were read as meant."""
+    return {} if mechanism.reading is None else mechanism.reading.boxes(mechanism.joints)
 
 
 def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float, found: list[str]) -> str:
