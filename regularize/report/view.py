@@ -66,7 +66,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     level, sentence = _verdict_on_read(report)
     if not unread:
         return level, sentence
-    what = displayed(unread[0].message.partition(": the mechanism")[0])
+    what = unread[0].message.partition(": the mechanism")[0]
     more = f" (and {len(unread) - 1} more of this kind)" if len(unread) > 1 else ""
     first = f"Not read whole: {what}{more}. Every count is of what was read."
     return max(level, "warning", key=("good", "warning", "error").index), f"{first} {sentence}"

@@ -553,7 +553,8 @@ def test_two_equal_welds_are_two_closures() -> None:
 
 
 BARS = """<mujoco><worldbody><body name="crank"><joint axis="0 1 0"/><geom type="capsule"
-size="0.01" fromto="0 0 0 0.15 0 0"/>{0}</body><body name="upper" pos="-0.38 0 0.08"><joint axis="0 1 0"/><geom
+size="0.01" fromto="0 0 0 0.15 0 0"/>{0}</body><body name="upper" pos="-0.38 0 0.08">
+<joint axis="0 1 0"/><geom
 type="capsule" fromto="0 0 0 0 0 0.4" size="0.01"/><body name="long" pos="0 0 0.4"><joint
 axis="0 1 0"/>{1}<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.01"/></body></body></worldbody>
 <equality>{2}</equality></mujoco>"""
