@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, read
+from regularize.adapters.common.edits import WantedSlack
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.write import spanning
@@ -394,18 +395,25 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
 
 def tried_without(reduction: Reduction) -> TriedReduction:
     """Take idle joints and superfluous mates out of a copy of the file, as ``fix`` would."""
-    from regularize.repair.fix.fix import fix  # which asks for advice itself
+    # What edits files is loaded where one is tried.
+    from regularize.repair.fix.changed_files import Placing, read_changed
+    from regularize.repair.fix.superfluous import without_idle
+    from regularize.repair.fix.trial import trial_file
 
     mechanism = reduction.mechanism
     arguments, remove = reading_words(mechanism), ["--remove"] * (not designed(mechanism))
     try:
-        fixed = fix(mechanism, remove=bool(remove))
+        patcher, options = trial_file(mechanism)
+        smaller, out = without_idle(reduction, patcher, welds=not remove)
+        edits = patcher.slack(WantedSlack(removed=out)).edits
+        with read_changed(Placing(patcher, edits), options) as after:
+            left = reduce(after).redundant
     except RegularizeError as error:
         return TriedReduction(reason=str(error))
-    if arguments is None or fixed.changes or fixed.reduction.redundant:
+    if arguments is None or smaller.redundant or left:
         return TriedReduction(reason="more would change")
     command = pasted(["regularize", "fix", *arguments, "-o", "fixed/", *remove])
-    return TriedReduction(command, dropped=len(fixed.slack.removed))
+    return TriedReduction(command, dropped=len(out))
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
