@@ -234,13 +234,6 @@ def _elastic(value: Value) -> Beam | Modes:
     return Modes(mass, stiffness, value["shapes"].numbers(2, 6, n))
 
 
-def _severity(value: Value) -> str:
-    """Read the severity of a finding."""
-    if value.text() not in SEVERITIES:
-        raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {value.text()!r}")
-    return value.text()
-
-
 #: Reader of each member by its name.
 MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
@@ -273,7 +266,7 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "dynamics": partial(_record, JointDynamics),
     "tolerance": read_tolerance,
     "gains": partial(_record, ActuatorGains),
-    "severity": _severity,
+    "severity": lambda value: value.one_of(value.text(), SEVERITIES, "severity"),
     "terms": lambda value: tuple(
         (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
         for term in value.items()
