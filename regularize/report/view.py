@@ -291,8 +291,7 @@ def next_steps(report: Analysis) -> list[Way]:
         command = pasted(["regularize", "motors", "map", *model]) if model else ""
         steps.append(Way(words, command))
     elif mechanism.couplings:
-        words = counted(len(mechanism.couplings), "coupling")
-        steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
+        steps.append(Way("couplings: rg.to_pinocchio and regularize simulate keep them as rows"))
     elif report.loops:
         steps.append(Way("name motors that act through loops: regularize motors map --help"))
     return steps
