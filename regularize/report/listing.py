@@ -208,7 +208,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
-    numbers = (r.graph.loops, r.gruebler, mobility, r.redundant, r.removed)
+    numbers = (r.graph.loops, r.gruebler, mobility, r.redundant - report.needed, r.removed)
     named = dict(zip(COLUMNS, numbers, strict=True))
     codes = tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst))
     return SummaryLine(displayed(path), None, named, worst, codes, report.mechanism.complete)
