@@ -22,8 +22,8 @@ from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, No
 STEP = 1e-3  # seconds
 #: Stabilisation of gaps, 1/s, and the change over which rows are differentiated, in seconds.
 RATE, DIFFERENCE = 100.0, 1e-6
-#: Singular values of masses and rows below this part of the largest are none.
-INDEPENDENT = 1e-11
+#: What is added to masses, in parts of the largest, and taken from rows.
+INDEPENDENT = 1e-9
 
 
 def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
@@ -88,19 +88,11 @@ def _acceleration(
     mass = pin.crba(model, data, q)
     mass = np.triu(mass) + np.triu(mass, 1).T
     missing = bias + 2.0 * RATE * rows @ v + RATE**2 * gap
-    forces = tau - pin.nle(model, data, q, v)
-    try:
-        inverse = np.linalg.solve(mass, np.column_stack([forces, rows.T]))
-        if np.abs(inverse).max(initial=0.0) * np.abs(mass).max() > 1.0 / INDEPENDENT:
-            raise np.linalg.LinAlgError
-    except np.linalg.LinAlgError:
-        # Ends of loops may have no mass of their own: forces and accelerations go together.
-        system = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
-        right = np.concatenate([forces, -missing])
-        return np.asarray(np.linalg.lstsq(system, right, rcond=INDEPENDENT)[0][: model.nv])
-    free, along = inverse[:, 0], inverse[:, 1:]
-    loads = np.linalg.lstsq(rows @ along, -missing - rows @ free, rcond=INDEPENDENT)[0]
-    return np.asarray(free + along @ loads)
+    # Ends of loops may have no mass of their own, and rows may be redundant.
+    firm = np.repeat([1.0, -1.0], [model.nv, len(rows)]) * INDEPENDENT * np.abs(mass).max()
+    system = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]]) + np.diag(firm)
+    right = np.concatenate([tau - pin.nle(model, data, q, v), -missing])
+    return np.asarray(np.linalg.solve(system, right)[: model.nv])
 
 
 def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array, Array]:
