@@ -26,16 +26,18 @@ def compiled(source: Any) -> Any:
     """Return the MuJoCo model of a file or an ``MjSpec``."""
     import mujoco
 
-    from regularize.adapters.mjcf.compiled import collected, loaded
+    from regularize.adapters.mjcf import compiled as reading
 
-    with collected():
+    with reading.collected():
         try:
             if isinstance(source, str):
                 return mujoco.MjModel.from_xml_path(as_utf8(source))
             return source.compile()
         except (ValueError, mujoco.FatalError) as error:
             if isinstance(source, str) and "plugin" in str(error):
-                return loaded(source).compile()
+                return reading.loaded(source).compile()
+            if isinstance(source, str) and "opening file" in str(error):
+                return reading.compiled(source).model  # without its meshes
             raise UnsupportedExport(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
 
 

@@ -6,6 +6,7 @@ that its kind leaves, redundant ones included, on Pinocchio's kinematics, masses
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import complement
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.repair.engines.in_mujoco import SMALL
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, NotMoved
 
@@ -40,7 +41,10 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
         model.gravity.linear = 9.81 * np.array([0.48, 0.6, -0.64])
     if model.nv != sum(j.freedoms for j in mechanism.joints if not j.closure):
         raise NotMoved("what stands beside the file makes other joints of those that it reads")
-    loops = [_Closure(model, joint) for joint in mechanism.joints if joint.closure]
+    loops: list[_Closure | _Relation] = [
+        _Closure(model, joint) for joint in mechanism.joints if joint.closure
+    ]
+    loops += [_Relation(model, coupling) for coupling in mechanism.couplings]
     driven = {joint.name for joint in mechanism.joints if joint.actuated}
     driven |= {actuator.joint for actuator in mechanism.actuators}
     motors = [i for i, name in enumerate(model.names) if name in driven]
@@ -74,7 +78,7 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
 
 
 def _acceleration(
-    model: Any, data: Any, loops: list[_Closure], q: Array, v: Array, tau: Array
+    model: Any, data: Any, loops: Sequence[_Closure | _Relation], q: Array, v: Array, tau: Array
 ) -> Array:
     """Return the acceleration under the rows of all closures, gaps being closed on the way."""
     import pinocchio as pin
@@ -95,7 +99,9 @@ def _acceleration(
     return np.asarray(np.linalg.solve(system, right)[: model.nv])
 
 
-def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array, Array]:
+def _rows(
+    model: Any, data: Any, loops: Sequence[_Closure | _Relation], q: Array
+) -> tuple[Array, Array]:
     """Return the Jacobian of all closures at a configuration, and their gaps."""
     import pinocchio as pin
 
@@ -103,6 +109,19 @@ def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array
     parts = [loop.rows(model, data) for loop in loops]
     rows = [np.zeros((0, model.nv)), *(part[0] for part in parts)]
     return np.vstack(rows), np.concatenate([np.zeros(0), *(part[1] for part in parts)])
+
+
+class _Relation:
+    """A mimic, which Pinocchio passes over where it is not asked: a row between coordinates."""
+
+    def __init__(self, model: Any, coupling: Coupling) -> None:
+        self.row = np.zeros((1, model.nv))
+        for name, freedom, factor in coupling.terms:
+            self.row[0, model.idx_vs[model.getJointId(name)] + freedom] = factor
+
+    def rows(self, model: Any, data: Any) -> tuple[Array, Array]:
+        """Return the row, whose gap is left alone."""
+        return self.row, np.zeros(1)
 
 
 class _Closure:
