@@ -138,11 +138,11 @@ def advise(
     ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held, fit)
-    holder = None if engine is None else engine_for(reduction.mechanism.format, engine)
-    for entry in () if holder is None else tuple(entries):
-        after = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
-        if not all(holder.held(joint, [kind]) for joint, kind in after):
-            entries.remove(entry)
+    if engine is not None and (holder := engine_for(reduction.mechanism.format, engine)):
+        for entry in tuple(entries):
+            after = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
+            if not all(holder.held(joint, [kind]) for joint, kind in after):
+                entries.remove(entry)
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
