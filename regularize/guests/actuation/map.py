@@ -165,6 +165,17 @@ class ActuationMap(SubsystemMaps):
         A = np.swapaxes(np.linalg.inv(J), -1, -2) if what == "torque" else J
         return np.asarray((signs * bounds) @ np.swapaxes(A, -1, -2))
 
+    def peaks(self, theta: ArrayLike, *, strict: bool = True) -> tuple[Array, Array]:
+        """Return the largest torque and rate that each joint can have, (k,) or (N, k) each."""
+        J = self.jacobian(theta, strict=strict)
+        ways = np.abs(np.linalg.inv(np.swapaxes(J, -1, -2))), np.abs(J)
+        with np.errstate(invalid="ignore"):  # what moves a motor by nothing needs none of it
+            torque, rate = (
+                np.where(A != 0.0, A * bounds, 0.0).sum(axis=-1)
+                for A, bounds in zip(ways, (self.effort, self.speed), strict=True)
+            )
+        return torque, rate
+
     def torque_box(self, samples: int = SAMPLES) -> Array:
         """Return joint torques that are allowed all over the domain, whatever their signs, (k,).
 
@@ -256,6 +267,15 @@ class ActuationMap(SubsystemMaps):
             margins[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, margins)
         return least[0] if single else least
+
+    @cached_property
+    def stored(self) -> Array:
+        """Motor values of the stored pose, shape (k,)."""
+        theta = np.empty(len(self.motor_names))
+        for each in self.drives:
+            values = columns(each.chart.values, each.chart.start[None])[0]
+            theta[list(each.motors)] = values[: len(each.motors)]
+        return theta
 
     @cached_property
     def domain(self) -> Domain:
@@ -400,12 +420,12 @@ def actuation_map(
     drives = []
     for part, own in subsystems(graph, *(each.columns for each in given)):
         names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
-        chart = chart_of(part, names[0], names[1], branch)
+        why = undecided(part, names[0], names[1])
+        chart = None if why else chart_of(part, names[0], names[1], branch)
         if chart is None:
-            raise ModelError(
-                f"no map of {', '.join(names[0])} and {', '.join(names[1])}: "
-                + undecided(part, names[0], names[1], len(names[0]) + MORE)
-            )
+            most = len(names[0]) + MORE
+            why = why or f"no formulas by the same {len(names[0])} to {most} coordinates are found"
+            raise ModelError(f"no map of {', '.join(names[0])} and {', '.join(names[1])}: {why}")
         by_motors = chart.names == tuple(names[0])
         inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))
