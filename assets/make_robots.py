@@ -31,12 +31,12 @@ class Parts:
         """Close a loop at two sites."""
         self.closures.append(f'<connect site1="{one}" site2="{two}" solref=".004 1"/>')
 
-    def file(self, name: str, bodies: str, options: str = "") -> None:
+    def file(self, name: str, bodies: str, damping: str = ".02") -> None:
         """Write the robot."""
         text = f"""<mujoco model="{name}">
   <compiler angle="radian"/>
-  <option timestep=".001" integrator="implicitfast"{options}/>
-  <default><geom contype="0" conaffinity="0"/><joint damping=".02"/></default>
+  <option timestep=".001" integrator="implicitfast"/>
+  <default><geom contype="0" conaffinity="0"/><joint damping="{damping}"/></default>
   <worldbody>
     {bodies}
   </worldbody>
@@ -61,16 +61,15 @@ def hinge(name: str, axis: str, ends: str = "", more: str = "") -> str:
 def two_rods(parts: Parts, name: str, cranks: tuple, lugs: tuple, motor: str) -> tuple[str, str]:
     """Cranks and rods on a body, and the lugs of the body that they move; places in one frame."""
     links, ends = "", ""
-    for k, (crank, lug) in enumerate(zip(cranks, lugs), 1):
+    for k, (crank, lug) in enumerate(zip(cranks, lugs, strict=True), 1):
         at, pin, end = (np.round(p, 6) for p in (crank[0], crank[1] - crank[0], lug[0]))
         rod = np.round(end - crank[1], 6)
-        half, tip = (" ".join(f"{x:g}" for x in np.round(p, 6)) for p in (0.5 * rod, rod))
-        there, arm = (" ".join(f"{x:g}" for x in p) for p in (at, pin))
+        there, arm, tip = (" ".join(f"{x:g}" for x in p) for p in (at, pin, rod))
         links += f"""<body name="{name}_crank{k}" pos="{there}">
         {hinge(f"{name}_m{k}", "0 1 0", "-.8 .8", ' armature=".004"')}
         <geom type="capsule" fromto="0 0 0 {arm}" size=".01" mass=".08"/>
         <body name="{name}_rod{k}" pos="{arm}"><joint name="{name}_ball{k}" type="ball"/>
-        <geom size=".008" pos="{half}" mass=".04"/><site name="{name}_end{k}" pos="{tip}"/>
+        <geom type="capsule" fromto="0 0 0 {tip}" size=".008" mass=".04"/><site name="{name}_end{k}" pos="{tip}"/>
         </body></body>"""
         own = " ".join(f"{x:g}" for x in np.round(lug[1], 6))
         ends += f'<site name="{name}_lug{k}" pos="{own}"/>'
@@ -108,7 +107,7 @@ def leg(parts: Parts, side: str, y: float) -> str:
       {hinge(f"{side}_knee_m", "0 1 0", "-.5 .9", ' armature=".01"')}
       <geom type="capsule" fromto="0 0 0 -.05 0 0" size=".012" mass=".15"/>
       <body name="{side}_knee_rod" pos="-.05 0 0">{hinge(f"{side}_knee_pin", "0 1 0")}
-      <geom size=".01" pos="0 0 -.17" mass=".1"/><site name="{side}_knee_end" pos=".006 0 -.335"/></body></body>
+      <geom type="capsule" fromto="0 0 0 .006 0 -.335" size=".01" mass=".1"/><site name="{side}_knee_end" pos=".006 0 -.335"/></body></body>
     <body name="{side}_shank" pos="0 0 -.4">{hinge(f"{side}_knee", "0 1 0", "-.6 1.1")}
     <geom type="capsule" fromto="0 0 -.05 0 0 -.3" size=".04" mass="2"/>
     <site name="{side}_knee_lug" pos="-.044 .05 .005"/>
@@ -185,7 +184,7 @@ def hand_rods() -> None:
         <body name="{name}_finger">{hinge(f"{name}_spread", "1 0 0", "-.3 .3", ' damping=".001"')}
         <geom type="capsule" fromto="0 0 .005 0 0 .07" size=".007" mass=".03"/>{ends}</body></body></body>"""
     palm = '<body name="palm" pos="0 0 .2"><geom type="box" size=".01 .045 .04" mass=".3"/>'
-    parts.file("hand_two_rods", f"{palm}{bodies}</body>")
+    parts.file("hand_two_rods", f"{palm}{bodies}</body>", "1e-6")
 
 
 def hand_linkage() -> None:
@@ -210,6 +209,7 @@ def hand_linkage() -> None:
     parts.file(
         "hand_linkage",
         f'<body name="palm" pos="0 0 .2"><geom type="box" size=".01 .04 .04" pos="0 0 -.05" mass=".3"/>{bodies}</body>',
+        "1e-6",
     )
 
 
@@ -301,7 +301,8 @@ def main() -> None:
     ROBOTS.mkdir(exist_ok=True)
     for write in (humanoid, one_leg, hand_rods, hand_linkage):
         write()
-    rg.save(struts(), ROBOTS / "leg_struts.urdf")
+    for ending in ("urdf", "xml"):
+        rg.save(struts(), ROBOTS / f"leg_struts.{ending}")
     rg.save(waist(), ROBOTS / "waist_two_rods.sdf")
 
 

@@ -1,8 +1,8 @@
 """Robots whole: from their files to map, C, twin, states, gains and ROS 2, each in one command.
 
-Run ``python tests/campaigns/robots_table.py [STATES]``: for each robot, CPU seconds of each command or
-why it is refused, then by how much maps, polygons and gains differ from MuJoCo's own constraints, and
-twins from their originals over a second.
+Run ``python tests/campaigns/robots_table.py [STATES]``: CPU seconds of each command for each robot,
+or why it is refused, then how far maps, polygons and gains are from MuJoCo's own constraints,
+and twins from their originals over a second.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ OTHERS = {
     "mjcf/playground_panda_2f85/panda_updated_robotiq_2f85.xml": [],
     "urdf_plus/jvrc1_humanoid/jvrc1_humanoid.urdf": [],
 }
+#: Seconds of a step of MuJoCo.
+STEP = 2e-4
 COMMANDS = {
     **{"map": ["map", "-o", "map.c"], "twin": ["twin", "--fail-on", "error", "-o", "twin.xml"]},
     **{"states": ["states", "-n", "1000", "-o", "states.npz"], "gains": ["gains"]},
@@ -67,8 +69,8 @@ def commanded(robot: Path, named: list[str], folder: Path) -> dict[str, tuple[fl
 
 def of_mujoco(robot: Path, folder: Path) -> tuple[Any, Any]:
     """The robot and its model in MuJoCo, by way of MJCF where it is none."""
-    out = robot
-    if robot.suffix != ".xml":
+    out = robot.with_suffix(".xml")
+    if not out.exists():
         out = folder / "original.xml"
         rg.save(rg.load(robot), out)
     return mujoco.MjModel.from_xml_path(str(out)), out
@@ -122,35 +124,37 @@ def strayed(m: rg.ActuationMap, original: Any, twin: Any) -> float:
 
     The original's motors have the gains that are those of springs and dampers at the twin's joints.
     """
-    home, steps = m.joints(m.stored), round(1.0 / twin.opt.timestep)
+    for model in (original, twin):  # loops that do not give way
+        model.opt.timestep, model.eq_solref[:] = STEP, [2.5 * STEP, 1.0]
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    home, steps = m.joints(m.stored), round(1.0 / STEP)
     reach = m.joints(m.stored + 0.5 * (m.samples(1)[0] - m.stored)) - home
     wave = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(steps) / steps)
     wanted = home + wave[:, None] * reach
     names = [twin.joint(i).name for i in range(twin.njnt) if twin.jnt_type[i] > 1]
     others = [name for name in names if name not in m.joint_names]
-    data, inertia, K, paths = mujoco.MjData(twin), np.zeros((twin.nv, twin.nv)), np.zeros(0), []
+    data, inertia, paths = mujoco.MjData(twin), np.zeros((twin.nv, twin.nv)), list[np.ndarray]()
     mujoco.mj_forward(twin, data)
     mujoco.mj_fullM(twin, data, inertia)
     K, H = (
-        inertia.diagonal()[places(twin, each, "dofadr")] * (2 * np.pi * 8.0) ** 2
+        (2 * np.pi * 12.0) ** 2 / np.linalg.inv(inertia).diagonal()[places(twin, each, "dofadr")]
         for each in (m.joint_names, others)
     )
     for model, own, goal in (
         (twin, m.joint_names, wanted),
         (original, m.motor_names, m.motors(wanted)),
     ):
-        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
-        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         data, path = mujoco.MjData(model), []
         at, dofs = places(model, own, "qposadr"), places(model, own, "dofadr")
         at2, dofs2 = places(model, others, "qposadr"), places(model, others, "dofadr")
-        joints, gains = places(model, m.joint_names, "qposadr"), (np.diag(K), np.diag(K / 25))
+        joints, gains = places(model, m.joint_names, "qposadr"), (np.diag(K), np.diag(K / 35))
         for k in range(steps):
-            if model is original and k % 20 == 0:
-                gains = m.motor_gains(data.qpos[at], K, K / 25)
+            if model is original and k % 50 == 0:
+                gains = m.motor_gains(data.qpos[at], K, K / 35)
             force = gains[0] @ (goal[k] - data.qpos[at]) - gains[1] @ data.qvel[dofs]
             data.qfrc_applied[dofs] = force
-            data.qfrc_applied[dofs2] = -H * data.qpos[at2] - H / 25 * data.qvel[dofs2]
+            data.qfrc_applied[dofs2] = -H * data.qpos[at2] - H / 35 * data.qvel[dofs2]
             mujoco.mj_step(model, data)
             path.append(data.qpos[joints].copy())
         paths.append(np.array(path))
