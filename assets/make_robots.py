@@ -204,7 +204,7 @@ def hand_linkage() -> None:
         <geom type="capsule" fromto="0 0 .005 0 0 .035" size=".006" mass=".02"/>
         <site name="{name}_push_lug" pos="-.013 0 .002"/>
         <body name="{name}_middle" pos="0 0 .042">{hinge(f"{name}_next", "0 1 0")}
-        <geom type="capsule" fromto="0 0 .004 0 0 .03" size=".005" mass=".012"/>
+        <geom type="capsule" fromto="0 0 .004 0 0 .03" size=".005" mass=".008"/>
         <site name="{name}_link_lug" pos="-.006 0 -.002"/></body></body>"""
     parts.file(
         "hand_linkage",
@@ -244,7 +244,10 @@ def struts() -> rg.Mechanism:
         top, end = np.array([x0, y, z0]), np.array([x1, y, z1])
         for part, share in (("case", 0.3), ("piston", 0.7)):
             a.body(
-                f"{name}_{part}", mass=0.15, com=top + share * (end - top), inertia=1e-4 * np.eye(3)
+                f"{name}_{part}",
+                mass=0.15 if part == "case" else 0.03,
+                com=top + share * (end - top),
+                inertia=1e-4 * np.eye(3),
             )
         upper, lower = ("thigh", "shank") if name == "knee" else ("shank", "foot")
         if name == "knee":

@@ -260,23 +260,6 @@ def humanoid() -> rg.Mechanism:
 
 
 @pytest.mark.slow
-def test_subsystems_of_a_floating_robot_are_maps_of_their_own() -> None:
-    _, one = made("rsu_ankle")
-    robot = humanoid()
-    motors = ["left_m1", "right_m1", "left_m2", "right_m2"]
-    joints = ["left_pitch", "left_roll", "right_pitch", "right_roll"]
-    m = rg.actuation_map(robot, motors, joints)
-    theta = m.samples(50)
-    q = m.joints(theta)
-    assert np.allclose(q[:, :2], one.joints(theta[:, [0, 2]]), atol=1e-12)
-    assert np.allclose(q[:, 2:], one.joints(theta[:, [1, 3]]), atol=1e-12)
-    assert np.allclose(m.motors(q), theta, atol=1e-12)
-    J = m.jacobian(theta)
-    assert not J[:, 0, 1].any() and J[:, 0, 0].all()
-    assert m.domain.lower.shape[1] == 4 and m.domain.contains(theta).all()
-
-
-@pytest.mark.slow
 def test_what_is_led_moves_alone() -> None:
     """One leg is led at a time, in one step of the compiled kernel; base and other leg stay."""
     robot = rg.to_pinocchio(humanoid())
@@ -364,6 +347,8 @@ def test_a_package_of_ros_carries_power_and_limits(name: str, tmp_path: Path) ->
     assert np.allclose(torques2[:100], torques[:100], atol=1e-9)
     share = np.abs(torques2[100:] / m.effort).max(axis=1)
     assert np.allclose(share, 1.0) or not np.isfinite(m.effort).all()
+    ends = ElementTree.parse(package / "ros2_control.xml").getroot()[1:]
+    assert len({(end.tag, end.get("role")) for end in ends}) == 2 * len(drive.motors)
     assert main([*command[:-1], str(tmp_path / "No-Package")]) == 2
 
 
@@ -418,6 +403,8 @@ def test_pages_draw_maps_up_to_where_they_are_singular(
     (figure,) = re.findall(r'<figure class="map">.*?</figure>', page.read_text("utf-8"))
     pictures = [ElementTree.fromstring(x) for x in re.findall("<svg.*?</svg>", figure)]
     assert len(pictures) == len(drive.motors)
+    (peaks,) = re.findall(r'<figure class="map peaks">.*?</figure>', page.read_text("utf-8"))
+    assert peaks.count("<svg") == 2 and f"{drive.joints[0]} ±" in peaks and "N m" in peaks
     for picture in pictures:
         paths: dict[str, list[str]] = {}
         for path in picture.iter("path"):
@@ -640,5 +627,12 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert rg.check(str(tmp_path / "twin.xml")).as_dict()["model"]["loops"] == 0
     assert main(["states", model, "-n", "50", "-o", str(tmp_path / "s.npz")]) == 0
     assert len(np.load(tmp_path / "s.npz")["q"]) == 50
+    gains = ["motors", "gains", model, "--stiffness", "300", "-o", str(tmp_path / "gains.npz")]
+    assert main(gains) == 0 and "; 300 to " in capsys.readouterr().out
+    told = np.load(tmp_path / "gains.npz")
+    assert np.allclose(m.motor_gains(told["theta"], [300.0], [0.0])[0], told["stiffness"])
+    torque = np.abs(m.torque_polygon(m.samples(50)))
+    assert (torque >= told["torque"][0] - 0.5).all() and (torque <= told["torque"][1] + 0.5).all()
+    assert main(["motors", "gains", model, "--damping", "1,2"]) == 2
     assert main(["actuate", model, "--motors", "nothing"]) == 2
     assert "there is no joint or coordinate 'nothing'" in capsys.readouterr().err
