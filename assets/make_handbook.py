@@ -3,14 +3,16 @@
 
     python assets/make_handbook.py
 
-``codes.md`` comes from the rules, ``api.md`` from the docstrings of the public names,
-``assets/examples/*.ipynb`` from pages that are as good to run as to read, and from the scripts that
-stand beside them, and ``package-page.md`` from the README, for places where its links lead nowhere.
+``codes.md`` comes from the rules, ``api.md`` and its topics from the docstrings of the public
+names, figures in prose from what computes them (``figures.py``), ``assets/examples/*.ipynb`` from
+pages that are as good to run as to read, and from the scripts that stand beside them, and
+``package-page.md`` from the README, for places where its links lead nowhere.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import re
@@ -20,6 +22,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regularize as rg
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from figures import FIGURES, filled  # beside this file
+
 from regularize.report.rules import TITLES, all_rules, in_dialect
 
 if sys.version_info >= (3, 11):
@@ -27,7 +33,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-HANDBOOK = Path(__file__).resolve().parent / "handbook"
+ROOT = Path(__file__).resolve().parents[1]
+HANDBOOK = ROOT / "assets" / "handbook"
 EXAMPLES = HANDBOOK.parent / "examples"
 #: Pages that are notebooks as well.
 NOTEBOOKS = ("first-hour", "four-bar-in-pinocchio", "parallel-robots")
@@ -48,10 +55,16 @@ def codes() -> str:
         "Every finding has a code that is never used for anything else. `regularize explain CODE "
         "MODEL` prints what stands here with its piece of a model in your own format; here it is "
         "URDF. Accepted findings are written down with a reason: [Models in continuous "
-        "integration](continuous-integration.md).",
+        "integration](continuous-integration.md). A link to `codes.md#REG201` leads to that code.",
+        "",
+        "![A finding, as the terminal shows it](../pictures/check.svg)",
+        "",
+        "| code | name | severity |",
+        "|---|---|---|",
     ]
+    lines += [f"| [{r.code}](#{r.code}) | {r.name} | {r.severity} |" for r in all_rules()]
     for rule in all_rules():
-        lines += ["", f"## {rule.code} {rule.name}", ""]
+        lines += ["", f'<a id="{rule.code}"></a>', "", f"## {rule.code} {rule.name}", ""]
         lines += [*_filled(f"*{rule.severity}* — {rule.what} {rule.why}"), ""]
         lines += [*_filled(f"For example: {rule.example}"), ""]
         lines += [*_filled(f"What to do: {rule.fix}"), ""]
@@ -62,32 +75,127 @@ def codes() -> str:
     return "\n".join(lines) + "\n"
 
 
-def api() -> str:
-    """The public names."""
+#: Pages of the reference: their titles, and the modules or the topic that their names come from.
+_PAGES = {
+    "models": ("Models and reports", "assembly_builder checking files mechanism reduction repair"),
+    "robots": ("Robots and motion", "dynamics"),
+    "motors": ("Motors that drive joints through loops", "guests.actuation"),
+    "pictures": ("Pictures", "guests.page"),
+    "groups": ("Groups of motions, `rg.groups`", "groups"),
+    "design": ("Design, `rg.design`", "design"),
+    "study": ("Study, `rg.study`", "study"),
+    "errors": ("Errors", "errors"),
+}
+
+
+def named() -> dict[str, dict[str, object]]:
+    """The public names of each page of the reference: functions, classes, errors."""
+    found: dict[str, dict[str, object]] = {page: {} for page in _PAGES}
+    rows = (Path(rg.__file__).parent / "names.csv").read_text("utf-8").splitlines()[1:]
+    for home, topic, names in (row.split(",") for row in rows):
+        places = (
+            p for p, (_, own) in _PAGES.items() if (topic or home).startswith((*own.split(),))
+        )
+        found[next(places)] |= {name: getattr(rg, name) for name in names.split()}
+    for page, names in found.items():
+        found[page] = dict(sorted(names.items(), key=lambda n: (inspect.isclass(n[1]), n[0])))
+    return found
+
+
+def api() -> dict[str, str]:
+    """The public names: a page of all, and one for each topic with types and members."""
     lines = [
         "# Python reference",
         "",
         _MADE,
         "",
         "`import regularize as rg`. Functions take a path, a `Mechanism`, a `Reduction` or a "
-        "`Report` first, wherever one follows from the other; SI units, radians.",
+        "`Report` first, wherever one follows from the other; SI units, radians. What each name "
+        "takes and gives, with types, stands on the page of its topic.",
+        "",
+        "![What is made of what, from a file to a motion](../pictures/calls.png)",
     ]
-    objects = {name: getattr(rg, name) for name in rg.__all__ if name != "__version__"}
-    kinds = (
-        ("Functions", {k: v for k, v in objects.items() if inspect.isfunction(v)}),
-        ("Values", {k: v for k, v in objects.items() if inspect.isclass(v) and not _error(v)}),
-        ("Errors", {k: v for k, v in objects.items() if inspect.isclass(v) and _error(v)}),
-    )
-    for title, entries in kinds:
+    pages, used = {}, ""
+    for page, entries in named().items():
+        title, _ = _PAGES[page]
+        whole = [f"# {title}", "", _MADE, "", "[All names](api.md), [types](api.md#types)."]
         lines += ["", f"## {title}"]
         for name, entry in entries.items():
-            lines += ["", f"### {name}", ""]
-            if title == "Functions":
-                lines += [*_filled(f"`rg.{name}({_arguments(entry)})`"), ""]
-            lines += _documented(entry)
-            if title == "Values":
-                lines += _members(entry)
-    return "\n".join(lines) + "\n"
+            told, _, _ = inspect.cleandoc(entry.__doc__ or "").partition("\n\n")
+            link = f"[whole](api-{page}.md#{name.lower()})."
+            lines += ["", f"### {name}", "", *_filled(f"{_plain(told)} {link}")]
+            whole += ["", f"## {name}", ""]
+            if inspect.isfunction(entry):
+                whole += ["```py", signature(f"rg.{name}", entry), "```", ""]
+            whole += _documented(entry)
+            if inspect.isclass(entry) and page != "errors":
+                whole += _members(entry)
+        for name, entry in results(entries).items():
+            whole += ["", f"## {name}", "", *_documented(entry), *_members(entry)]
+        pages[f"api-{page}.md"] = re.sub(r"\n{3,}", "\n\n", "\n".join(whole).rstrip() + "\n")
+        used += " ".join(re.findall(r"```py\n[^`]*```|`[^`]+`", pages[f"api-{page}.md"]))
+    lines += ["", "## Types", ""]
+    for name, words in sorted(types().items()):
+        if re.search(rf"(?:: |> |\[|\| |, |\(`){name}\b", used):
+            lines += _filled(f"- `{name}`: {words}", "  ")
+    return {"api.md": "\n".join(lines) + "\n", **pages}
+
+
+def results(entries: dict[str, object]) -> dict[str, type]:
+    """What functions give that has no public name of its own."""
+    functions = [entry for entry in entries.values() if inspect.isfunction(entry)]
+    words = " ".join(str(inspect.signature(f).return_annotation) for f in functions)
+    found = {}
+    for path in sorted(Path(rg.__file__).parent.rglob("*.py")):
+        module = ".".join(("regularize", *path.relative_to(Path(rg.__file__).parent).parts))[:-3]
+        for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M):
+            if name not in rg.__all__ and re.search(rf"\b{name}\b", words):
+                found[name] = getattr(importlib.import_module(module), name)
+    return dict(sorted(found.items()))
+
+
+def signature(called: str, function: object, bound: bool = False) -> str:
+    """A call with the types of what it takes and gives, on a line or a line for each argument."""
+    found = inspect.signature(function)  # type: ignore[arg-type]
+    words, kinds = [], [p.kind for p in found.parameters.values()]
+    for number, p in enumerate([*found.parameters.values()][bound:], bound):
+        if p.kind == p.KEYWORD_ONLY and not {p.VAR_POSITIONAL, p.KEYWORD_ONLY} & {*kinds[:number]}:
+            words.append("*")
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        word = f"{star}{p.name}" + (
+            f": {_type(p.annotation)}" if p.annotation is not p.empty else ""
+        )
+        value = getattr(p.default, "tolist", lambda p=p: p.default)()
+        words.append(word if p.default is p.empty else f"{word} = {value!r}")
+    gives = f" -> {_type(found.return_annotation)}"
+    line = f"{called}({', '.join(words)}){gives}"
+    if len(line) <= 76 or bound:
+        return line
+    return f"{called}(\n" + "".join(f"    {word},\n" for word in words) + f"){gives}"
+
+
+def types() -> dict[str, str]:
+    """What types that have names of their own stand for, as the sources say it."""
+    found = {"Array": "numbers of float64, an array of NumPy.", "ArrayLike": "what NumPy takes."}
+    for path in sorted(Path(rg.__file__).parent.rglob("*.py")):
+        text = path.read_text("utf-8")
+        for note, name, value in re.findall(
+            r"^((?:#: .*\n)+)([A-Z]\w+)(?:: TypeAlias)? = (.*)$", text, re.M
+        ):
+            words = " ".join(note.replace("#: ", "").split()).replace("``", "`")
+            if any(mark in value for mark in ("[", "|")) and not value.startswith(("[", "(")):
+                value = (
+                    f"`{value.strip(chr(34))}`. " if value.count("[") == value.count("]") else ""
+                )
+                found.setdefault(name, f"{value}{words}")
+        for name, body in re.findall(
+            r'^class (\w+)\(TypedDict, total=False\):\n    """.*?"""\n\n((?:    \w+: .*\n)+)',
+            text,
+            re.M,
+        ):
+            told = ", ".join(f"`{line.strip()}`" for line in body.splitlines())
+            found.setdefault(name, f"{told}, all by keyword.")
+    return found
 
 
 #: The texts by the first letters of their rows, and the programs and pages that belong to them.
@@ -118,6 +226,9 @@ def texts() -> str:
         "`rg.minimal_dynamics`, Kecskeméthy's *echelon form* of geometric projections is "
         "`rg.closed_form`, Brüls' *reduced model* and *metamodel* are `rg.reduced_model` and "
         "`rg.metamodel`. Rows without numbers are statements.",
+        "",
+        "![Bricard's mechanism, the paradoxical linkage of Müller's figure 2b, and where it goes]"
+        "(../pictures/bricard.png)",
     ]
     columns = "place", "name", "call", "asset", "printed", "own", "tolerance"
     for letter, title in _TEXTS.items():
@@ -159,6 +270,9 @@ def groups() -> str:
         "computed by these two functions; the first group has the axis z through the origin (of a "
         "plane the normal, of a ball joint the centre), and pitches are 1 m/rad.",
         "",
+        "![Four legs of Schoenflies type; their platform moves in what all of them allow]"
+        "(../pictures/schoenflies_four_legs.png)",
+        "",
         "```python",
         "import regularize as rg",
         "",
@@ -180,9 +294,16 @@ def groups() -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_figures() -> dict[Path, str]:
+    """The README and the pages that have figures in their prose."""
+    pages = dict.fromkeys(page for page, _, _ in FIGURES)
+    paths = {page: (HANDBOOK if page != "README.md" else ROOT) / page for page in pages}
+    return {path: filled(page, path.read_text(encoding="utf-8")) for page, path in paths.items()}
+
+
 def package_page() -> str:
     """The README without pictures and without links into the repository."""
-    text = (HANDBOOK.parents[1] / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"^(!\[[^\]]*\]\((?!https?:)[^)]*\)|<img [^>]*>)\n\n", "", text, flags=re.M)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
 
@@ -244,9 +365,10 @@ def _notebook(cells: list[dict[str, object]]) -> str:
 def made() -> dict[Path, str]:
     """All files and what belongs in them."""
     return {
+        **with_figures(),
         HANDBOOK.parent / "package-page.md": package_page(),
         HANDBOOK / "codes.md": codes(),
-        HANDBOOK / "api.md": api(),
+        **{HANDBOOK / name: text for name, text in api().items()},
         HANDBOOK / "motion-groups.md": groups(),
         HANDBOOK / "texts.md": texts(),
         **{EXAMPLES / f"{page}.ipynb": notebook(page) for page in NOTEBOOKS},
@@ -265,19 +387,23 @@ def _error(entry: type) -> bool:
     return issubclass(entry, Exception)
 
 
-def _arguments(function: object) -> str:
-    """Names and defaults of the arguments of a function."""
-    signature = inspect.signature(function)  # type: ignore[arg-type]
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))[1:-1]
+def _type(annotation: object) -> str:
+    return re.sub(r"<class '(?:[\w.]+\.)?(\w+)'>|typing\.|numpy\.", r"\1", str(annotation))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
 
 
 def _documented(entry: object) -> Iterator[str]:
-    """A docstring in Markdown: its words, then lists of its sections."""
+    """A docstring in Markdown: its words, then lists of its sections, with types."""
     text = inspect.cleandoc(getattr(entry, "__doc__", None) or "")
     parts = re.split(rf"^({'|'.join(_SECTIONS)}|Example|Examples):\n", text, flags=re.M)
+    typed: dict[str, object] = {}
+    for home in reversed(inspect.getmro(entry) if isinstance(entry, type) else (entry,)):
+        typed |= getattr(home, "__annotations__", {})
     for paragraph in parts[0].strip().split("\n\n"):
-        yield from _filled(" ".join(paragraph.split()).replace("``", "`"))
+        yield from _filled(_plain(paragraph))
         yield ""
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         if title not in _SECTIONS:
@@ -285,31 +411,40 @@ def _documented(entry: object) -> Iterator[str]:
                 code = re.findall(r"^ *(?:>>>|\.\.\.) ?(.*)$", body, flags=re.M)
                 yield from ["```python", "import regularize as rg", "", *code, "```", ""]
             continue
-        yield f"{title}:"
-        yield ""
+        if title in ("Returns", "Yields"):
+            yield from _filled(f"{title}: {_plain(body)}")
+            yield ""
+            continue
+        yield from (f"{title}:", "")
         for item in re.split(r"\n(?=    \S)", body.rstrip()):
-            words = " ".join(item.split()).replace("``", "`")
+            words = _plain(item)
             name, colon, rest = words.partition(": ")
-            told = f"`{name}`: {rest}" if colon and re.fullmatch(r"[\w*, ]+", name) else words
-            yield from _filled(f"- {told}", "  ")
+            if colon and re.fullmatch(r"[\w*, ]+", name):
+                kind = f" (`{_type(typed[name])}`)" if name in typed and title != "Args" else ""
+                words = f"`{name}`{kind}: {rest}"
+            yield from _filled(f"- {words}", "  ")
         yield ""
 
 
 def _members(entry: type) -> Iterator[str]:
-    """Methods and properties that belong to users, each with its first sentence."""
+    """Methods and properties that belong to users, with types, each with its first sentence."""
     found = []
     for name in sorted(dir(entry)):
         if name.startswith("_"):
             continue
         member = inspect.getattr_static(entry, name)
-        words = getattr(getattr(member, "func", member), "__doc__", None)
-        home = getattr(
-            getattr(member, "fget", None) or getattr(member, "func", member), "__module__", ""
-        )
-        if words and str(home).startswith("regularize"):
-            call = "()" if inspect.isfunction(member) else ""
-            first = " ".join(inspect.cleandoc(words).split("\n\n")[0].split()).replace("``", "`")
-            found += [*_filled(f"- `.{name}{call}`: {first}", "  ")]
+        getter = getattr(member, "fget", None) or getattr(member, "func", member)
+        made = isinstance(member, (staticmethod, classmethod))
+        getter = getattr(getter, "__func__", getter)
+        words = getattr(getter, "__doc__", None)
+        if words and str(getattr(getter, "__module__", "")).startswith("regularize"):
+            call = f".{name}"
+            if inspect.isfunction(member) or made:
+                call = signature(call, getter, bound=not isinstance(member, staticmethod))
+            elif inspect.isfunction(getter):
+                call += f": {_type(inspect.signature(getter).return_annotation)}"
+            first = _plain(inspect.cleandoc(words).split("\n\n")[0])
+            found += [*_filled(f"- `{call}`: {first}", "  ")]
     if found:
         yield from ["Members:", "", *found]
 
@@ -332,8 +467,9 @@ def _filled(text: str, indent: str = "") -> list[str]:
 
 def main() -> None:
     """Write all files."""
-    for path, text in made().items():
-        path.write_text(text, encoding="utf-8")
+    for make in (with_figures, made):  # notebooks are made of pages with their figures
+        for path, text in make().items():
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

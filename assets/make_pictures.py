@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 import regularize as rg
@@ -43,10 +44,20 @@ GALLERY = (
 #: File, and number of faint poses, of the pictures in the handbook alone.
 HANDBOOK = (
     *(("crank_slider.FCStd", 0), ("knee_leg.urdf", 2), ("delta_parallelograms.urdf", 1)),
-    ("robots/humanoid_rods.xml", 0),
+    *(("sarrus.urdf", 1), ("three_prrr.urdf", 1), ("bricard.urdf", 2)),
+    *(("schoenflies_four_legs.urdf", 1), ("robots/humanoid_rods.xml", 0)),
 )
 #: The robot whose torques and speeds are shown.
 PEAKS = "robots/leg_struts.urdf"
+#: Motions of the leg, by the name of their picture: coordinates of its motors at both ends.
+MOTIONS = {
+    "leg_swing": {"hip_pitch": (0.0, -1.6), "knee_front": (0.0, 0.8)},
+    "leg_squat": {
+        "hip_pitch": (-0.3, -0.75),
+        "knee_front": (0.6, 1.4),
+        "ankle_pitch": (-0.3, -0.65),
+    },
+}
 #: The mechanism whose page is shown.
 PAGE = "slider_crank"
 
@@ -103,6 +114,18 @@ def workspace() -> None:
             save(drawn.resize((1288, 308)), "stewart_workspace")
 
 
+def legs() -> None:
+    """The leg of several chapters on its way."""
+    report = rg.check("assets/knee_leg.urdf")
+    for name, ends in MOTIONS.items():
+        way = [report.reduction.q]
+        for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+            fixed = {joint: a + share * (b - a) for joint, (a, b) in ends.items()}
+            way.append(rg.study.assemble(report.mechanism, way[-1], fixed).q)
+        drawn = Painter(draw(report), within=np.array(way[1:])).paint(way[-1], way[1:-1])
+        save(painted(drawn, 1.2), name)
+
+
 def lines(report: Report) -> list[str]:
     """Three lines: what it is, what is redundant, what moves."""
     r = report.reduction
@@ -137,6 +160,7 @@ def main() -> None:
             movie(report, PICTURES / f"{name}.gif", frames=48)
     for file, ghosts in HANDBOOK:
         save(painted(picture(rg.check(f"assets/{file}"), ghosts=ghosts), 1.2), Path(file).stem)
+    legs()
     workspace()
     page()
     text = [

@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import regularize as rg
@@ -44,9 +45,22 @@ PARTS = {
     "Continuous integration": ["continuous-integration"],
     "Parallel robots": ["parallel-robots"],
     "How sure": ["how-it-works", "proofs", "texts", "doors", "speed"],
-    "Reference": ["commands", "codes", "api", "formats", "adding-a-format", "vocabulary"],
+    "Reference": ["commands", "codes", "formats", "adding-a-format", "vocabulary"],
+    "Python reference": [
+        "api",
+        *("api-models", "api-robots", "api-motors", "api-pictures"),
+        *("api-groups", "api-design", "api-study", "api-errors"),
+    ],
     "Background": ["motion-groups", "elastic-links", "absolute-coordinates", "own-integrator"],
 }
+#: Terms of the vocabulary that are linked where a page first uses them, beside those of two words
+#: and more.
+TERMS = {
+    *("screw", "twist", "wrench", "kinematotropic", "saturation", "shaky", "isostatic", "mobility"),
+    *("paradoxical", "self-stress", "residual", "coupling", "metamodel", "workspace", "Δ"),
+}
+#: What is no prose: code, links, pictures, tags and addresses.
+APART = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]*>|https?://\S+)")
 #: Packages without compiled code that the page in the browser takes beside ours.
 IN_BROWSER = ["networkx", "rich", "markdown-it-py", "mdurl", "pygments", "trimesh"]
 CONFIGURATION = """\
@@ -73,7 +87,58 @@ def page(path: Path, target: Path) -> None:
     text = text.replace("](.github/VOCABULARY.md)", "](vocabulary.md)")
     # What lies beside the pages in a checkout has no place on the site.
     text = re.sub(r"\[([^\]]+)\]\((?!https?:|pictures/|#)([^)#]*)(#[^)]*)?\)", kept, text)
+    if target.name == "vocabulary.md":
+        text = re.sub(r"^\| ([^|]+) \|", anchored, text, flags=re.M)
+    elif not target.name.startswith(("index", "api", "texts")):
+        text = linked(text, codes=target.name != "codes.md")
     target.write_text(text, encoding="utf-8")
+
+
+def slug(term: str) -> str:
+    """The anchor of a term."""
+    return re.sub(r"\W+", "-", term.lower()).strip("-")
+
+
+def anchored(row: re.Match[str]) -> str:
+    """A row of the vocabulary with an anchor for each of its terms."""
+    names = row[1].split(", ")
+    return "| " + "".join(f'<a id="{slug(n)}"></a>' for n in names) + f"{row[1]} |"
+
+
+@cache
+def terms() -> re.Pattern[str]:
+    """The terms of the vocabulary that are linked."""
+    text = (ROOT / ".github" / "VOCABULARY.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \|", text, re.M)
+    names = {n for row in rows for n in row.split(", ") if n in TERMS or " " in n} - {
+        "similar triangles"
+    }
+    longest = sorted((n for n in names if "(" not in n), key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, longest))})(?=e?s?\b)", re.I)
+
+
+def linked(text: str, *, codes: bool) -> str:
+    """A page whose codes lead to what they mean, and whose terms lead to the vocabulary, once."""
+    said: set[str] = set()
+
+    def term(found: re.Match[str]) -> str:
+        name = slug(found[1])
+        if name in said:
+            return found[0]
+        said.add(name)
+        return f"[{found[0]}](vocabulary.md#{name})"
+
+    lines, code = [], False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        parts = APART.split(line) if not (code or line.startswith(("#", "```", "> "))) else []
+        for k in range(0, len(parts), 2):
+            pieces = re.split(r"(REG\d{3})", parts[k]) if codes else [parts[k]]
+            pieces[1::2] = [f"[{each}](codes.md#{each})" for each in pieces[1::2]]
+            pieces[::2] = [terms().sub(term, each) for each in pieces[::2]]
+            parts[k] = "".join(pieces)
+        lines.append("".join(parts) if parts else line)
+    return "\n".join(lines)
 
 
 def kept(link: re.Match[str]) -> str:

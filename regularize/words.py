@@ -6,6 +6,8 @@ are purely linear, purely angular, and the rest. Axes of the ground are used whe
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,12 +21,13 @@ from regularize.lie import subalgebra
 from regularize.lie.arrays import Array, Wrench
 from regularize.lie.motion_type import MotionType
 from regularize.lie.screw import leading_component, points_back
-from regularize.mechanism.mechanism import Mechanism
 from regularize.tolerances import EXACT, NEGLIGIBLE, PARALLEL, UNNOTICED, Tolerances
 
 #: Axes tilted by less than this are named by the axis and the tilt, in radians; loops that would
 #: be special but for so small a tilt, or a shift by this part of their size, are pointed out.
 SLIGHT = 5e-3
+#: Characters of a command that is printed: more is not read, and hard to copy.
+COMMAND = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +136,8 @@ def three_digits(value: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 joint``, ``2 joints``, ``3 bodies``."""
-    if number == 1:
-        return f"{number} {noun}"
-    plural = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
-    return f"{number} {plural}"
+    several = noun[:-1] + "ies" if noun.endswith("dy") else noun + "s"
+    return f"{number} {noun if number == 1 else several}"
 
 
 def listed(entries: Sequence[str], most: int = LISTED, last: str = "and") -> str:
@@ -175,9 +176,27 @@ def names(entries: Iterable[str], most: int = LISTED) -> str:
     return listed([f"`{entry}`" for entry in entries], most)
 
 
-def model_argument(mechanism: Mechanism) -> str:
-    """Return the model as a word of a command line that is there to be pasted."""
-    return shlex.quote(displayed(mechanism.path or "MODEL"))
+def pasted(words: Sequence[str]) -> str:
+    """Return a command line that is there to be pasted, with long paths relative, else cut."""
+    for least in (None, 0, 12, 6, 1):
+        line = displayed(shlex.join(words if least is None else (_cut(w, least) for w in words)))
+        if len(line) <= COMMAND:
+            break
+    return line
+
+
+def _cut(word: str, least: int) -> str:
+    """Return a path from here, with ``*`` for what is long and follows from ``least`` letters."""
+    if not os.path.isfile(word) or glob.has_magic(word):
+        return word
+    word = os.path.relpath(word) if word.startswith(os.getcwd() + os.sep) else word
+    parts = word.split(os.sep)
+    for k, name in enumerate(parts if least else ()):
+        stem, end = os.path.splitext(name)
+        shorter = (f"{name[:n]}*{end}" for n in range(least, len(stem) - 1))
+        tries = ([*parts[:k], each, *parts[k + 1 :]] for each in shorter)
+        parts = next((t for t in tries if len(glob.glob(os.sep.join(t))) == 1), parts)
+    return os.sep.join(parts)
 
 
 def millimetres(length: float) -> str:
@@ -221,11 +240,8 @@ def nearness_words(distance: float) -> str:
 
 def gap_words(translation: float, rotation: float) -> str:
     """Write a gap in millimetres and degrees, without the one of them that is zero."""
-    if degrees(rotation) == degrees(0.0):
-        return millimetres(translation)
-    if millimetres(translation) == millimetres(0.0):
-        return degrees(rotation)
-    return f"{millimetres(translation)} and {degrees(rotation)}"
+    words = [millimetres(translation), degrees(rotation)]
+    return " and ".join(each for each in words if each not in ("0 mm", "0°")) or words[0]
 
 
 def point_words(point: Array) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from regularize.lie.screw import IDENTITY, transform
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint
+from regularize.words import pasted
 
 #: How near frames have to be, as a part of the model's size, and their axes, as a sine.
 NEAR = 1e-5
@@ -210,8 +210,7 @@ def _offer_all(
 def _command(draft: Draft, names: str, words: str) -> Iterator[str]:
     """Yield the command that closes the loops, where the model is a file."""
     if draft.path is not None and os.path.isfile(draft.path):
-        path = shlex.quote(draft.path)
-        yield f"{words}: regularize check {path} --close {shlex.quote(names)}"
+        yield f"{words}: {pasted(['regularize', 'check', draft.path, '--close', names])}"
 
 
 def pattern_of(one: str, other: str) -> str | None:

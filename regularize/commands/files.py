@@ -40,6 +40,10 @@ class Output:
     endings: tuple[str, ...] = ()
     model: bool = False
 
+    def __str__(self) -> str:
+        """Return the argument."""
+        return f"{self.option} {self.path}"
+
 
 class OutputAction(argparse.Action):
     """Stores the path of a file to write, and adds it to ``outputs`` of the arguments."""
@@ -77,23 +81,24 @@ def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
 
 def check_named(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, to write over a file that the command line names otherwise."""
+    for name in ("file", "model", "loops"):  # what printed commands cut
+        word = str(getattr(arguments, name, None) or "")
+        if glob.has_magic(word) and len(found := expanded([word])[0]) == 1:
+            setattr(arguments, name, found[0])
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):
-        argument = f"{output.option} {output.path}"
         if output.endings and output.path.suffix.lower() not in output.endings:
             raise RegularizeError(
-                f"{argument}: unknown kind of file {output.path.suffix!r} "
+                f"{output}: unknown kind of file {output.path.suffix!r} "
                 f"(known: {', '.join(output.endings)})"
             )
         for other in outputs[:k]:
             if _same(output.path, other.path):
-                raise RegularizeError(f"{argument}: is what {other.option} writes too; {WAY_OUT}")
+                raise RegularizeError(f"{output}: is what {other.option} writes too; {WAY_OUT}")
     check_read(outputs, _files_named(arguments))
     for output in outputs:
         if not output.model and output.path.is_file() and _is_model(output.path):
-            raise RegularizeError(
-                f"{output.option} {output.path}: is a model, which would be lost; {WAY_OUT}"
-            )
+            raise RegularizeError(f"{output}: is a model, which would be lost; {WAY_OUT}")
 
 
 def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
@@ -102,9 +107,7 @@ def check_read(outputs: Iterable[Output], read: Iterable[str]) -> None:
     for output in outputs:
         for file in files if output.path.is_file() else ():
             if _same(output.path, Path(file)):
-                raise WouldBeLost(
-                    f"{output.option} {output.path}: is read, and would be lost; {WAY_OUT}"
-                )
+                raise WouldBeLost(f"{output}: is read, and would be lost; {WAY_OUT}")
 
 
 def files_of(mechanism: Mechanism, outputs: Sequence[Output] = ()) -> Iterator[str]:

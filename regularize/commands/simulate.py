@@ -197,7 +197,7 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
 def figures(motion: Simulation) -> str:
     """Return steps, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
-    corrected = f" (after corrections of {motion.correction:.2e} J in all)"
+    corrected = f", with {motion.correction:.2e} J corrected on the way"
     lines = [
         f"simulated {values['duration_s']:g} s with {values['engine']}: {values['steps']} steps, "
         f"{values['rejected']} rejected, {values['evaluations']} evaluations",

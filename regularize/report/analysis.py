@@ -41,9 +41,6 @@ from regularize.validation import NAMES, TEXT, instance, relative, several, vali
 from regularize.version import SCHEMAS, __version__
 from regularize.words import SLIGHT, counted
 
-#: Characters of a command that is printed: more is not read, and hard to copy.
-COMMAND = 120
-
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -406,11 +403,9 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
         return finding
     kept = []
     for line in finding.help:
-        words, _, command = line.partition(": regularize ")
+        words, _, _ = line.partition(": regularize ")
         works = [e.command for e in entries if shlex.join(e.arguments) in line]
-        if works and len(command) > COMMAND:
-            line = f"{words}: {works[0]}"
-        kept.append(line if works else words)
+        kept.append(f"{words}: {works[0]}" if works else words)
     return replace(finding, help=tuple(kept))
 
 

@@ -5,7 +5,6 @@ The terminal and the HTML page lay them out.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -30,8 +29,8 @@ from regularize.words import (
     directions_words,
     listed,
     millimetres,
-    model_argument,
     noise_words,
+    pasted,
     plural,
     three_digits,
 )
@@ -283,7 +282,7 @@ def next_steps(report: Analysis) -> list[Way]:
         words = f"{noun} {listed(motors)} {verb} joints through loops: the map between them (or, "
         words += "for `map`: `twin`, the model without loops; `states`, closed poses for resets)"
         model = reading_words(mechanism)
-        command = shlex.join(["regularize", "motors", "map", *model]) if model else ""
+        command = pasted(["regularize", "motors", "map", *model]) if model else ""
         steps.append(Way(words, command))
     elif mechanism.couplings:
         words = counted(len(mechanism.couplings), "coupling")
@@ -302,13 +301,12 @@ def advice(report: Analysis) -> list[Way]:
             own = mechanism.format == "pinocchio"
             command = release_command(r, free[entry.changes]) if own else entry.command
             words = f"make {entry.words}, which gives mobility {entry.mobility}"
-            if entry.left:
-                words += f", and leaves {counted(entry.left, 'redundant equation')}"
+            left = counted(entry.left, "redundant equation")
+            words += f", and leaves {left}" * bool(entry.left)
             found.append(Way(words, command, entry.number))
             continue
-        name = f"{entry.arrangement}: " if entry.arrangement else ""
-        words = f"{name}make {entry.words}: {r.redundant} → {entry.left} redundant{where}"
-        words += ", same motion"
+        words = f"{entry.arrangement}: " if entry.arrangement else ""
+        words += f"make {entry.words}: {r.redundant} → {entry.left} redundant{where}, same motion"
         if entry.load is not None and entry.load[0] > 0.0:
             before, after = map(three_digits, entry.load)
             words += f", {before} → {after} N by lack of fit"
@@ -317,7 +315,8 @@ def advice(report: Analysis) -> list[Way]:
         found.append(Way(words, entry.command, entry.number))
     held = {c.after for each in report.advice if each.in_file for c in each.changes}
     if found and not held and not free:
-        instead = INSTEAD.get(mechanism.format, "").format(model=model_argument(mechanism))
+        model = pasted([mechanism.path or "MODEL"])
+        instead = INSTEAD.get(mechanism.format, "").format(model=model)
         if any(held_kinds(mechanism).values()):
             instead = "none of these can be written into this file without loss"
             if untried_files(r):
@@ -367,12 +366,10 @@ def evidence(report: Analysis) -> str:
             f"(largest error {worst}){noise}"
         )
     walked = min(certificate.distinct, certificate.configurations - certificate.solved)
-    more = ""
-    if certificate.solved:
-        more = f", and at {certificate.solved} more, solved in closed form, they let none open"
+    more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (
-        f"on the kept equations alone every loop stayed closed at {walked} configurations{more} "
-        f"(largest error {worst}){_weakest_words(report)}{noise}"
+        f"on the kept equations alone every loop stayed closed at {walked} configurations"
+        f"{more * bool(certificate.solved)} (largest error {worst}){_weakest_words(report)}{noise}"
     )
 
 
@@ -384,7 +381,7 @@ def _weakest_words(report: Analysis) -> str:
     short = _limit_words(report, "short of")
     ratio = f"{place.ratio:.1g}"
     firm = "as" if ratio == "1" else f"{ratio} times as"
-    return f"; at the worst place that was found these hold {firm} firmly as all equations{short}"
+    return f"; at the worst pose found they hold the loops {firm} firmly as all equations{short}"
 
 
 def _limit_words(report: Analysis, word: str) -> str:

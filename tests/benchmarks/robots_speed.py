@@ -11,6 +11,8 @@ configuration, on one thread, ways in turn, of
     stepped   robot.rollout through tables, a step of 1 ms
     rollout   the same as it is taken unasked
     mujoco    mujoco.rollout of the exported file at the same length of steps, a step
+    changes   robot.dynamics_derivatives through tables
+    coded     the same as it is taken unasked
 
 and seconds of the first calls where nothing is kept on disk.
 """
@@ -31,7 +33,7 @@ from step_speed import weighed
 import regularize as rg
 
 H, STEPS, RUNS = 1e-3, 20, 7
-WAYS = ("tables", "code", "stepped", "rollout", "mujoco")
+WAYS = ("tables", "code", "stepped", "rollout", "mujoco", "changes", "coded")
 
 
 def models() -> dict[str, rg.Mechanism]:
@@ -58,7 +60,7 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
     begun = np.zeros(mujoco.mj_stateSize(model, kind))
     mujoco.mj_getState(model, data, begun, kind)
     states = np.tile(begun, (count, 1))
-    tables, many = {"compile": False}, count * STEPS
+    tables, many, few = {"compile": False}, count * STEPS, [x[:512] for x in (q, v, tau)]
     first = [
         timed(lambda: robot.forward_dynamics(q, v, tau))[0],
         timed(lambda: robot.rollout(q, v, tau, H, STEPS))[0],
@@ -69,6 +71,8 @@ def measured(mechanism: rg.Mechanism, count: int) -> dict[str, float]:
         "stepped": (lambda: robot.rollout(q, v, tau, H, STEPS, **tables), many),
         "rollout": (lambda: robot.rollout(q, v, tau, H, STEPS), many),
         "mujoco": (lambda: mujoco_rollout.rollout(model, data, states, nstep=STEPS), many),
+        "changes": (lambda: robot._table_kernel.dynamics_derivatives(*few), len(few[0])),
+        "coded": (lambda: robot.dynamics_derivatives(*few), len(few[0])),
     }
     found = {name: 1e9 * seconds for name, seconds in per_item(ways, RUNS).items()}
     return {**found, "first call": first[0], "first rollout": first[1]}
@@ -83,6 +87,7 @@ def main() -> None:
             firsts = [f"{found[k]:.2f} s" for k in ("first call", "first rollout")]
             print(f"{name:12}", *[f"{way} {found[way]:.0f}" for way in WAYS], *firsts, flush=True)
         ratios[f"{name}: accelerations by code"] = found["tables"] / found["code"]
+        ratios[f"{name}: derivatives by code"] = found["changes"] / found["coded"]
         ratios[f"{name}: rollout by tables beside mujoco"] = found["mujoco"] / found["stepped"]
         ratios[f"{name}: rollout beside mujoco"] = found["mujoco"] / found["rollout"]
     finish(ratios)

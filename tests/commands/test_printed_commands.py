@@ -93,6 +93,22 @@ def test_advice_is_made_by_its_number_while_the_file_stays(
         assert f"advice {advice}: " in (err := capsys.readouterr().err) and "1@" in err
 
 
+def test_commands_are_short_enough_to_paste_however_deep_the_model_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folders of somebody who likes long names" / ("a" * 60) / ("b" * 60)
+    (folder / "below").mkdir(parents=True)
+    model = folder / "four-bar.urdf"
+    model.write_bytes((ASSETS / "planar_fourbar.urdf").read_bytes())
+    (folder.parent / f"{'b' * 61}").mkdir()  # begins alike
+    for place in (folder.parent, folder / "below"):
+        monkeypatch.chdir(place)
+        report = rg.check(model, trials=True)
+        commands = printed(report)
+        assert commands and all(len(command) <= 120 for command in commands), commands
+        assert check_commands(report, place, monkeypatch) == len(commands)
+
+
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
     assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,14 +154,14 @@ def test_commands_read_the_model_as_it_was_read(
     assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loops in a file of another name are named; a pose that no option gives has no command."""
+    monkeypatch.chdir(tmp_path)
     model, loops = tmp_path / "leg.urdf", tmp_path / "loops of the leg.yaml"
     model.write_text(CHAIN)
     loops.write_text(LOOPS)
     report = rg.check(rg.load(model, loops=loops), trials=True)
     assert report.reduction.redundant == 3
     commands = printed(report)
-    assert commands and all(f"--loops '{loops}'" in command for command in commands)
-    monkeypatch.chdir(tmp_path)
+    assert commands and all(f"--loops '{loops.name}'" in c and len(c) <= 120 for c in commands)
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, command
     moved = rg.load(model, loops=loops)

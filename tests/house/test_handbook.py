@@ -72,6 +72,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_chapter_has_a_picture(page: Path) -> None:
+    assert "](../pictures/" in text_of(page) or page.stem.startswith("api-")
+
+
 def test_the_readme_names_every_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in PAGES if f"assets/handbook/{page.name}" not in readme] == []

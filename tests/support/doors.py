@@ -241,6 +241,8 @@ repeats all of it.
 
 What is not read of joints, closures and couplings makes a model incomplete: the headline says it
 first, and the JSON report has `model.complete`.
+
+![Formats and objects that are read, and what is made of the mechanism](../pictures/formats.png)
 """
 
 

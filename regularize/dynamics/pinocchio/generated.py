@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from regularize.dynamics.tape.robot_programs import RobotPrograms, Routine
 
 #: Numbers of a program beyond which code is not made unasked: compilation takes seconds.
-_LONGEST = 30_000
-#: What takes tables so little that code for it is not made unasked.
-LIGHT = ("residual", "jacobian")
+_LONGEST, _LONGEST_DERIVATIVES = 30_000, 15_000
+#: What takes tables so little that code for it is not made unasked, and for single states neither.
+LIGHT, DERIVATIVES = ("residual", "jacobian"), ("dynamics_derivatives", "decaying_derivatives")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,19 +63,21 @@ class Coder:
 
     def __call__(self, entry: str, many: int) -> tuple[int, int, Code] | None:
         """Return address, lanes and owner of the code of a kernel's entry; None without any."""
-        if entry in LIGHT and not self.eager:
+        few = LIGHT if many else (*LIGHT, *DERIVATIVES)
+        if entry in few and not self.eager:
             return None
+        longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES else _LONGEST
         try:
-            code = self.code(self.without_joints.routine(entry), bool(many))
+            code = self.code(self.without_joints.routine(entry), bool(many), longest)
         except UnsupportedExport:
             return None
         return code.address, code.lanes, code
 
-    def code(self, routine: Routine, many: bool) -> Code:
+    def code(self, routine: Routine, many: bool, longest: int = _LONGEST) -> Code:
         """Return code of a routine for one state or many; raise where it takes long unasked."""
         from regularize.dynamics.tape import jit  # loaded where wanted
 
-        if not self.eager and len(routine.program.lines) > _LONGEST:
+        if not self.eager and len(routine.program.lines) > longest:
             raise UnsupportedExport("code of this robot takes seconds to compile")
         lanes = (self.lanes or jit.native_lanes()) if many else 1
         return jit.compiled(routine.program, routine.inputs, routine.outputs, lanes)

@@ -238,7 +238,7 @@ class PlacedLinks:
             rows[r] = {
                 int(j): tables.recording.number(coupling[j]) for j in np.flatnonzero(coupling)
             }
-        for (r, j), (_, slope, _) in self.curves.items():
+        for (r, j), (_, slope, *_) in self.curves.items():
             rows[r][j] = slope
         return rows
 
@@ -255,12 +255,12 @@ class PlacedLinks:
 
     @cached_property
     def curves(self) -> dict[tuple[int, int], Vector]:
-        """Value and two derivatives of couplings' functions, by row and velocity."""
+        """Value and three derivatives of couplings' functions, by row and velocity."""
         tables, values = self.tables, {}
         for row, velocity, curve in tables.tree.curves:
             x = self.coordinate(velocity)
             values[tables.row[-1] + row, velocity] = [
-                _derivative(tables, curve, x, k) for k in range(3)
+                _derivative(tables, curve, x, k) for k in range(4)
             ]
         return values
 

@@ -176,17 +176,17 @@ class MotionEquations:
         self.twist: list[Vector] = [[zero] * 6]
         self.drift: list[Vector] = [[*tables.numbers(-tables.gravity), zero, zero, zero]]
         self._carry(v)
-        self.rigid = [self._rigid(b) for b in range(tables.links)]
+        self.rigid = [self.rigid_of(b) for b in range(tables.links)]
         self.wrench = [self._wrench(b) for b in range(tables.links)]
         self.spatial: dict[int, Vector] = {}
         self.factors: list[Factors] = []
-        borders: list[dict[int, Vector]] = []
-        sides: list[dict[int, Number]] = []
+        self._borders: list[dict[int, Vector]] = []
+        self._sides: dict[int, Number] = {}
         for cluster in tables.clusters:
-            border, side = self._eliminate(cluster, tau, wanted)
-            borders.append(border)
-            sides.append(side)
-        self._solve(borders, sides)
+            self._eliminate(cluster)
+        for r, value in enumerate(wanted):
+            self._sides[r] = self._sides[r] - value
+        self.a, self.multipliers = self.response(tau, self._sides, self.wrench)
 
     def _carry(self, v: Sequence[Number]) -> None:
         """Compute twists of all links, and their accelerations while no velocity changes."""
@@ -205,7 +205,7 @@ class MotionEquations:
             self.twist.append([*plus(plus(V[:3], swept), relative[:3]), *plus(V[3:], relative[3:])])
             self.drift.append([*a, *plus(A[3:], cross(V[3:], relative[3:]))])
 
-    def _rigid(self, b: int) -> Vector:
+    def rigid_of(self, b: int) -> Vector:
         """Return mass, first and second moments of a link about its origin, ground axes, (10,)."""
         tables, R = self.tables, self.placed.R[b]
         inertia = tables.inertia[b]
@@ -225,14 +225,11 @@ class MotionEquations:
         moment = plus(spin(second, A[3:]), cross(omega, spin(second, omega)))
         return [*force, *plus(moment, cross(first, A[:3]))]
 
-    def _eliminate(
-        self, cluster: Cluster, tau: Sequence[Number], wanted: Sequence[Number]
-    ) -> tuple[dict[int, Vector], dict[int, Number]]:
-        """Factorise a cluster; return its border and half-solved right-hand sides."""
+    def _eliminate(self, cluster: Cluster) -> None:
+        """Factorise a cluster."""
         tables, placed, inside = self.tables, self.placed, set(cluster.links)
         entries: Entries = {}
         border: dict[int, Vector] = {}
-        sides: dict[int, Number] = {}
         moving = cluster.parent != 0
 
         def put(one: int, two: int, value: Number) -> None:
@@ -247,8 +244,6 @@ class MotionEquations:
                     f = plus(f, [dot(M[6 * i : 6 * i + 6], placed.motion[k]) for i in range(6)])
                 for i in range(tables.column[b], k + 1):
                     put(i, k, dot(placed.motion[i], f) + (tables.armature[k] if i == k else 0.0))
-                force = tau[tables.rate[k]] if tables.own[k] else tables.zero
-                sides[k] = force - dot(placed.motion[k], self.wrench[b])
                 p, link = tables.parent[b], b
                 while p in inside:
                     f = carried(f, placed.arm[link])
@@ -257,22 +252,18 @@ class MotionEquations:
                     link, p = p, tables.parent[p]
                 border[k] = carried(f, placed.arm[link]) if moving else []
             self._add_to_parent(b, tables.parent[b] in inside, moving)
-        self._load_rows(cluster, entries, sides)
-        for r in (r for r in cluster.rows if r < len(wanted)):
-            sides[-1 - r] = sides[-1 - r] - wanted[r]
+        self._load_rows(cluster, entries)
         factors = Factors.of(tables.recording, entries, unknowns_of(tables.tree, cluster))
         self.factors.append(factors)
-        factors.forth(sides)
+        self._borders.append(border)
         if moving:
-            self._condense(cluster.parent, factors, border, sides)
-        return border, sides
+            self._condense(cluster.parent, factors, border)
 
     def _add_to_parent(self, b: int, inner: bool, moving: bool) -> None:
-        """Add a link's inertia and wrench to those of its parent."""
+        """Add a link's inertia to that of its parent."""
         tables, p, d = self.tables, self.tables.parent[b], self.placed.arm[b]
         if not (inner or moving):
             return
-        self.wrench[p] = plus(self.wrench[p], carried(self.wrench[b], d))
         matrix = None
         if b in self.spatial:
             matrix = moved_matrix(self.spatial[b], d)
@@ -285,16 +276,16 @@ class MotionEquations:
             before = self.spatial.get(p, [tables.zero] * 36)
             self.spatial[p] = plus(before, matrix)
 
-    def _load_rows(self, cluster: Cluster, entries: Entries, sides: dict[int, Number]) -> None:
-        """Write a cluster's rows of J into ``entries`` and their right-hand sides into ``sides``.
+    def _load_rows(self, cluster: Cluster, entries: Entries) -> None:
+        """Write a cluster's rows of J into ``entries``, and note their right-hand sides.
 
         They are those of its loops and couplings; row r has the key -1 - r, a velocity its column.
         """
-        tables = self.tables
+        tables, sides = self.tables, self._sides
         for i in cluster.loops:
             rate = self._rate_at_rest(i)
             for r, w in enumerate(self.placed.covectors(i), start=tables.row[i]):
-                sides[-1 - r] = -dot(w, rate)
+                sides[r] = -dot(w, rate)
             for k, values in self.placed.row_entries(i).items():
                 for r, value in enumerate(values, start=tables.row[i]):
                     if value.constant != 0.0:
@@ -302,14 +293,14 @@ class MotionEquations:
         for r in cluster.rows:
             row = tables.rows[r]
             if row.coefficients is not None:
-                sides[-1 - r] = tables.zero
+                sides[r] = tables.zero
                 for k, coefficient in zip(row.columns, row.coefficients, strict=True):
                     entries[k, -1 - r] = tables.recording.number(coefficient)
         columns = tables.tree.own_columns()
-        for (r, j), (_, slope, bend) in self.placed.curves.items():
+        for (r, j), (_, slope, bend, _) in self.placed.curves.items():
             if r in cluster.rows:
                 entries[columns[j], -1 - r] = slope
-                sides[-1 - r] = -bend * self.v[j] * self.v[j]
+                sides[r] = -bend * self.v[j] * self.v[j]
 
     def _rate_at_rest(self, i: int) -> Vector:
         """Return the relative acceleration at a closure while no velocity changes, (6,)."""
@@ -326,10 +317,8 @@ class MotionEquations:
         linear = plus(minus(a2, a1), cross(plus(O1, O2), minus(v1, v2)))
         return [*linear, *plus(minus(alpha2, alpha1), cross(O2, O1))]
 
-    def _condense(
-        self, parent: int, factors: Factors, border: dict[int, Vector], sides: dict[int, Number]
-    ) -> None:
-        """Add an eliminated cluster's inertia and forces to the link that carries it."""
+    def _condense(self, parent: int, factors: Factors, border: dict[int, Vector]) -> None:
+        """Add an eliminated cluster's inertia to the link that carries it."""
         tables = self.tables
         for x in factors.order:
             border.setdefault(x, [tables.zero] * 6)
@@ -342,11 +331,37 @@ class MotionEquations:
             for i in range(6):
                 for j in range(i, 6):
                     M[6 * i + j] = M[6 * i + j] - scaled[i] * border[x][j]
-            self.wrench[parent] = plus(self.wrench[parent], times(sides[x], scaled))
         self.spatial[parent] = [M[6 * min(i, j) + max(i, j)] for i in range(6) for j in range(6)]
 
-    def _solve(self, borders: list[dict[int, Vector]], sides: list[dict[int, Number]]) -> None:
-        """Solve for the accelerations, from the ground outwards."""
+    def response(
+        self, forces: Sequence[Number], rates: Mapping[int, Number], wrenches: Sequence[Vector]
+    ) -> tuple[Vector, Vector]:
+        """Return accelerations and multipliers under joint forces, rates of rows, and wrenches.
+
+        Wrenches are those that the links need at zero acceleration.
+        """
+        tables, placed, wrench = self.tables, self.placed, list(wrenches)
+        halves: list[dict[int, Number]] = []
+        for cluster, factors, border in zip(
+            tables.clusters, self.factors, self._borders, strict=True
+        ):
+            inside, parent = {*cluster.links}, cluster.parent
+            sides = {-1 - r: rates.get(r, tables.zero) for r in cluster.rows}
+            for b in reversed(cluster.links):
+                p = tables.parent[b]
+                for k in range(tables.column[b], tables.column[b + 1]):
+                    force = forces[tables.rate[k]] if tables.own[k] else tables.zero
+                    sides[k] = force - dot(placed.motion[k], wrench[b])
+                if p in inside or parent:
+                    wrench[p] = plus(wrench[p], carried(wrench[b], placed.arm[b]))
+            halves.append(factors.forth(sides))
+            for x in factors.order if parent else ():
+                scaled = times(factors.inverse[x], border[x])
+                wrench[parent] = plus(wrench[parent], times(sides[x], scaled))
+        return self._outwards(halves)
+
+    def _outwards(self, sides: list[dict[int, Number]]) -> tuple[Vector, Vector]:
+        """Solve for accelerations and multipliers, from the ground outwards."""
         tables, placed = self.tables, self.placed
         solution: dict[int, Number] = {}
         beyond: dict[int, Vector] = {0: [tables.zero] * 6}
@@ -354,7 +369,7 @@ class MotionEquations:
             cluster, subtracted = tables.clusters[c], dict[int, Number]()
             if cluster.parent:
                 A = beyond[cluster.parent]
-                subtracted = {x: dot(F, A) for x, F in borders[c].items()}
+                subtracted = {x: dot(F, A) for x, F in self._borders[c].items()}
             solution.update(self.factors[c].back(sides[c], subtracted))
             for b in cluster.links:
                 a = beyond[tables.parent[b]]
@@ -362,10 +377,11 @@ class MotionEquations:
                 for k in range(tables.column[b], tables.column[b + 1]):
                     a = plus(a, times(solution[k], placed.motion[k]))
                 beyond[b] = a
-        self.a = [tables.zero] * tables.tree.nv
+        a = [tables.zero] * tables.tree.nv
         for k, value in solution.items():
             if k >= 0 and tables.own[k]:
-                self.a[tables.rate[k]] = value
+                a[tables.rate[k]] = value
+        return a, [-solution[-1 - r] for r in range(tables.tree.rows)]
 
     def margins(self) -> list[Number]:
         """Return numbers that are all positive where the pivots leave enough digits."""

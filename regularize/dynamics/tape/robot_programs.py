@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from regularize.dynamics.step.multibody import MultibodyTree
+from regularize.dynamics.tape.changes import StateChanges
 from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree, require_known
 from regularize.dynamics.tape.motion_equations import MotionEquations
 from regularize.dynamics.tape.program import Number, Program, Recording
@@ -70,16 +71,30 @@ class RobotPrograms:
             case "forward_dynamics":
                 return Routine(self.acceleration, (nq, nv, nv), (nv,))
             case "decaying_dynamics":
-                return Routine(self._decaying, (nq, nv, nv, 2), (nv,))
+                return Routine(self._decaying(), (nq, nv, nv, 2), (nv,))
+            case "dynamics_derivatives":
+                return Routine(self._derivatives(), (nq, nv, nv), (nv, *[nv * nv] * 3))
+            case "decaying_derivatives":
+                program = self._decaying(derivatives=True)
+                return Routine(program, (nq, nv, nv, 2), (nv, *[nv * nv] * 3))
             case "residual" if rows:
                 return Routine(self._residual, (nq,), (rows,))
             case "jacobian" if rows:
                 return Routine(self._jacobian, (nq,), (rows * nv,))
         raise UnsupportedExport(f"no straight-line code of {name}")
 
-    @property
-    def _decaying(self) -> Program:
-        """Program from q, v, tau and factors of the rows' rates and errors to the acceleration."""
+    def _derivatives(self) -> Program:
+        """Program from q, v and tau to the acceleration and its derivatives."""
+        tables, (q, v, tau) = self._given()
+        equations = MotionEquations(PlacedLinks(tables, q), v, tau)
+        changes = StateChanges(equations).accelerations()
+        return Program((*q, *v, *tau), (*equations.a, *changes, *equations.margins()))
+
+    def _decaying(self, *, derivatives: bool = False) -> Program:
+        """Program from q, v, tau and factors of the rows' rates and errors to the acceleration.
+
+        Behind it are its derivatives where wanted.
+        """
         tables, (q, v, tau) = self._given()
         factors, placed = tables.recording.variables("factor", (1.0, 1.0)), PlacedLinks(tables, q)
         margins: list[Number] = []
@@ -87,7 +102,8 @@ class RobotPrograms:
         pairs = zip(rates, errors(placed, margins), strict=True)
         wanted = [factors[0] * rate + factors[1] * error for rate, error in pairs]
         equations = MotionEquations(placed, v, tau, wanted)
-        results = (*equations.a, *margins, *equations.margins())
+        changes = StateChanges(equations).accelerations(factors) if derivatives else []
+        results = (*equations.a, *changes, *margins, *equations.margins())
         return Program((*q, *v, *tau, *factors), results)
 
     @property

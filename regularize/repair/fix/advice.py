@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.isostatic import Isostatic, isostatic
 from regularize.repair.statics.joint_changes import CLEARANCE
 from regularize.repair.statics.lack_of_fit import LackOfFit
-from regularize.words import LISTED
+from regularize.words import LISTED, pasted
 
 
 def reading_words(mechanism: Mechanism) -> list[str] | None:
@@ -40,15 +39,14 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
     if mechanism.format in ("urdf", "xacro"):
         tries.append((["--floating"], {"floating": True}))
         for file in mechanism.files[:1]:
-            loops = ["--loops", displayed(file)]
-            tries += [(loops + words, {"loops": file} | options) for words, options in tries]
+            tries += [(["--loops", file, *words], {"loops": file} | o) for words, o in tries]
     for arguments, options in tries:
         try:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
         if _same(again, as_written(mechanism)):
-            return [displayed(mechanism.path), *arguments]
+            return [mechanism.path, *arguments]
     return None
 
 
@@ -165,7 +163,7 @@ def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]
 
     mechanism = reduction.mechanism
     arguments = reading_words(mechanism) if mechanism.format in ("urdf", "xacro") else None
-    model = tuple(arguments or [displayed(mechanism.path or "MODEL")])
+    model = tuple(arguments or [mechanism.path or "MODEL"])
     try:
         patcher, options = trial_file(mechanism)
     except RegularizeError:  # the file is another one by now
@@ -350,16 +348,15 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     if errors or not is_better:
         return TriedReduction(reason=(*errors, "it would be no better")[0])
     lost = sum(each.severity == "warning" for each in findings)
-    command = shlex.join(["regularize", "reduce", *arguments, "-o", "reduced/"])
+    command = pasted(["regularize", "reduce", *arguments, "-o", "reduced/"])
     dropped = reduction.redundant - after.redundant
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:
     """Try whether numerical evidence removes more rows than proofs, and return the command."""
-    arguments = reading_words(reduction.mechanism)
-    plain = arguments is not None and len(arguments) == 1
-    model = repr(displayed(str(reduction.mechanism.path))) if plain else "mechanism"
+    arguments = reading_words(reduction.mechanism) or []
+    model = repr(displayed(arguments[0])) if len(arguments) == 1 else "mechanism"
     after = reduce(reduction.mechanism, rtol=reduction.rtol, seed=reduction.seed, numerical=True)
     if after.remaining >= reduction.remaining:
         return TriedReduction(reason="it would keep as many")

@@ -259,16 +259,14 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
             ", for it is shaky: redundant equations hold it to second order, as independent ones "
             "cannot"
         )
-    if reason:
-        text += f", and {reason}"
+    text += f", and {reason}" * bool(reason)
     chosen = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
     if chosen:
         text += f"; in the CAD system or by hand: {chosen[0]}"
-    if patcher.way_out:
-        text += f"; {patcher.way_out}"
+    text += f"; {patcher.way_out}" * bool(patcher.way_out)
     return (
-        f"{text}; --remove takes closing joints out that others make superfluous, --slack puts "
-        "links in, and `regularize reduce` writes an isostatic model anew"
+        f"{text}. More ways: --remove deletes superfluous closing joints, --slack inserts links, "
+        "and `regularize reduce` writes an isostatic model anew"
     )
 
 

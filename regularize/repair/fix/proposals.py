@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -27,7 +26,7 @@ from regularize.repair.statics.joint_changes import CLEARANCE, COST, COST_OF_PAI
 from regularize.repair.statics.lack_of_fit import LackOfFit
 from regularize.repair.statics.stress_search import EQUATIONS, MechanismStress, independent_changes
 from regularize.tolerances import NEGLIGIBLE
-from regularize.words import listed
+from regularize.words import listed, pasted
 
 #: Changed mechanisms are analysed as long as their equations, cubed, add up to this. Of larger ones
 #: it is counted what is left: freedoms that take independent states of self-stress away raise the
@@ -96,7 +95,7 @@ class Advice:
         if not self.in_file:
             return ""
         advice = ("--advice", self.id) if self.number else self.arguments
-        return shlex.join(("regularize", "fix", *self.model, "-o", "fixed/", *advice))
+        return pasted(["regularize", "fix", *self.model, "-o", "fixed/", *advice])
 
     @property
     def id(self) -> str:

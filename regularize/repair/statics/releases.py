@@ -7,14 +7,12 @@ such a joint lie among these twists; of a ball joint, one at least. ``too_stiff`
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 
-from regularize.escape import displayed
 from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array, Direction, Space, read_only
 from regularize.loops.assembly import with_coordinates
@@ -28,7 +26,7 @@ from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.joint_changes import JointChange, direction_in
 from regularize.tolerances import RTOL, TINY, VANISHING
-from regularize.words import axis_words, counted
+from regularize.words import axis_words, counted, pasted
 
 #: Kinds of closures that can be too stiff.
 STIFF = ("fixed", "revolute", "prismatic")
@@ -231,16 +229,13 @@ def too_stiff(reduction: Reduction, cures: Sequence[Cure]) -> list[Diagnostic]:
     verb, give = ("are", "give") if several else ("is", "gives")
     before = WORDS[changes[0].before][several]
     message = f"{closures} {verb} {before}; {_there(changes)} {give} {_outcome(freeing[0])}"
-    help = []
-    for cure in freeing:
-        command = release_command(reduction, cure)
-        text = f"{_there(cure.changes)}, {_outcome(cure)}"
-        help.append(f"{text}: {command}" if command else text)
+    help = (
+        f"{_there(cure.changes)}, {_outcome(cure)}: {release_command(reduction, cure)}"
+        for cure in freeing
+    )
     joints = tuple(change.joint for change in changes)
     source = reduction.mechanism.joint(joints[0]).source
-    return [
-        Diagnostic("REG218", "warning", message, joints=joints, source=source, help=tuple(help))
-    ]
+    return [Diagnostic("REG218", "warning", message, joints=joints, source=source, help=(*help,))]
 
 
 def _there(changes: Sequence[JointChange]) -> str:
@@ -264,5 +259,5 @@ def release_command(reduction: Reduction, cure: Cure) -> str:
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"
-    arguments = " ".join(f"--joint {shlex.quote(change.argument)}" for change in cure.changes)
-    return f"regularize fix {shlex.quote(displayed(mechanism.path or 'MODEL'))} {arguments} -o OUT"
+    arguments = [word for change in cure.changes for word in ("--joint", change.argument)]
+    return pasted(["regularize", "fix", mechanism.path or "MODEL", *arguments, "-o", "OUT"])

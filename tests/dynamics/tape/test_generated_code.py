@@ -77,6 +77,34 @@ def test_many_states_and_the_hundredth_one_are_computed_by_llvm_unasked(name: st
 
 
 @by_llvm
+@pytest.mark.parametrize("name", ["planar_fourbar", "knee_leg", "free", "planar", "geared", "cam"])
+def test_derivatives_of_many_states_are_computed_by_llvm(name: str) -> None:
+    r = cam(CAMS[0]) if name == "cam" else on_base(name) if name in BASES else robot(name)
+    q, v, tau = states(r, 65)
+    known = [r.dynamics_derivatives(*x) for x in zip(q, v, tau, strict=True)]
+    decayed = r.dynamics_derivatives(q[0], v[0], tau[0], frequency=9.0)
+    assert r.computed_by == "compiled"  # tables compute single states
+    found = r.dynamics_derivatives(q, v, tau)
+    assert r.computed_by == "llvm"
+    many = r.dynamics_derivatives(q, v, tau, frequency=9.0)
+    for field in ("a", "ddq_dq", "ddq_dv", "ddq_dtau"):
+        expected = np.array([getattr(x, field) for x in known])
+        assert np.abs(getattr(found, field) - expected).max() <= 1e-10 * np.abs(expected).max()
+        one = getattr(decayed, field)
+        assert np.abs(getattr(many, field)[0] - one).max() <= 1e-10 * np.abs(one).max()
+    fast = r.compiled()
+    free, h = r.split(q[1]).free, 1e-6
+    ends = [r.project(r.tree.space.integrate(q[1], s * free[:, 0])) for s in (h, -h)]
+    one = fast.dynamics_derivatives(q[1], v[1], tau[1])
+    assert one.ddq_dtau == pytest.approx(known[1].ddq_dtau, rel=1e-9, abs=1e-9)
+    a = [r.forward_dynamics(end, r.project_velocity(end, v[1]), tau[1]) for end in ends]
+    off = [r.project_velocity(end, v[1]) - v[1] for end in ends]
+    slope, turning = (a[0] - a[1]) / (2 * h), (off[0] - off[1]) / (2 * h)
+    expected = one.ddq_dq @ free[:, 0] + one.ddq_dv @ turning
+    assert np.abs(slope - expected).max() <= 1e-5 * (1.0 + np.abs(slope).max())
+
+
+@by_llvm
 def test_code_is_kept_for_later_processes_and_made_anew_where_it_was_damaged(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -153,13 +181,21 @@ def test_random_states_are_as_of_the_tables(name: str, count: int, borne: float)
     assert error.max() <= borne
 
 
-@by_llvm
-@pytest.mark.parametrize("kind", ["free", "planar", "geared"])
-def test_generated_steps_on_moving_bases_and_with_gears_are_the_tables(kind: str) -> None:
+BASES = ["free", "planar", "geared"]
+
+
+def on_base(kind: str) -> rg.Robot:
+    """A four-bar on a joint of a kind, or geared to a hinge that carries it."""
     mechanism = on_a_base("revolute" if kind == "geared" else kind)
     gear = rg.Coupling("gear", "gear", (("base", 0, 1.0), ("A", 0, -2.0)))
     mechanism = replace(mechanism, couplings=(gear,) if kind == "geared" else ())
-    r = rg.to_pinocchio(rg.reduce(mechanism))
+    return rg.to_pinocchio(rg.reduce(mechanism))
+
+
+@by_llvm
+@pytest.mark.parametrize("kind", BASES)
+def test_generated_steps_on_moving_bases_and_with_gears_are_the_tables(kind: str) -> None:
+    r = on_base(kind)
     fast = r.compiled(lanes=2)
     assert fast.computed_by == "llvm" and r.computed_by == "compiled"
     q, v, tau = states(r, 5)
@@ -211,10 +247,8 @@ CAMS: Any = [{"coefficients": (0, 0.1, 0.05, 0.02, -0.03)}]
 CAMS += [{"table": [(-1, -0.2), (0, 0), (0.5, 0.1), (1, 0.15)]}]
 
 
-@pytest.mark.slow
-@by_compiler
-@pytest.mark.parametrize("function", CAMS, ids=["polynomial", "table"])
-def test_couplings_by_functions_in_straight_c(function: Any, tmp_path: Path) -> None:
+def cam(function: Any) -> rg.Robot:
+    """A four-bar whose crank lifts a slide by a function."""
     a, bodies = rg.assembly("cam"), ("ground", "crank", "rod", "rocker", "ground")
     pins = ((0.0, 0, 0), (0, 0, 0.2), (0.4, 0, 0.3), (0.4, 0, 0))
     for name, at in zip((*bodies[1:4], "cam"), pins, strict=True):
@@ -223,7 +257,14 @@ def test_couplings_by_functions_in_straight_c(function: Any, tmp_path: Path) -> 
         a.hinge(name, one, other, at=at, axis=(0, 1, 0))
     a.slider("S", "ground", "cam", at=(0, 0, 1), axis=(0, 0, 1))
     a.coupling("c", {"S": 2.0, "A": -1.0}, **function)
-    r = rg.to_pinocchio(rg.reduce(a.mechanism()))
+    return rg.to_pinocchio(rg.reduce(a.mechanism()))
+
+
+@pytest.mark.slow
+@by_compiler
+@pytest.mark.parametrize("function", CAMS, ids=["polynomial", "table"])
+def test_couplings_by_functions_in_straight_c(function: Any, tmp_path: Path) -> None:
+    r = cam(function)
     states = r.rollout(r.q0, np.zeros(r.nv), np.zeros(r.nv), 5e-3, 60)
     assert states.ok.all()
     q, v = np.ascontiguousarray(states.q[::6]), np.ascontiguousarray(states.v[::6])

@@ -304,7 +304,7 @@ def solved_loops(
                 steps.append(f"{step.joint} from the {step.reason}, {count}")
         reason = ""
         if missing:
-            reason = f"no equation has one alone of the unknowns {', '.join(missing)}"
+            reason = f"every equation has at least two of the unknowns {', '.join(missing)}"
         elif refuted is not None:
             reason = (
                 "in these special dimensions its formulas do not hold on branch "
