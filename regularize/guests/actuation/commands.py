@@ -193,9 +193,9 @@ def run_gains(arguments: argparse.Namespace) -> int:
         if wrong := [len(given) for given in full if len(given) not in (1, k)]:
             raise RegularizeError(f"{wrong[0]} gains for {k} joints: give one, or one for each")
         K, D = m.motor_gains(m.stored, *(np.broadcast_to(given, k) for given in full))
-    figures = dict(zip(("torque", "speed"), m.peaks(m.samples(SAMPLES)), strict=True))
-    figures = {key: np.array([x.min(axis=0), x.max(axis=0)]) for key, x in figures.items()}
-    figures["joint_stiffness"], figures["joint_damping"] = m.gain_bounds(K, D)
+    ends = [np.array([x.min(axis=0), x.max(axis=0)]) for x in m.peaks(m.samples(SAMPLES))]
+    keys = ("torque", "speed", "joint_stiffness", "joint_damping")
+    figures = dict(zip(keys, (*ends, *m.gain_bounds(K, D)), strict=True))
     box, lines = m.torque_box(), _ways(m)
     lines += ["joints over the domain: torque alone, with all others; speed; stiffness; damping"]
     for name, x, *rest in zip(m.joint_names, box, *(x.T for x in figures.values()), strict=True):

@@ -125,11 +125,8 @@ class ActuationMap(SubsystemMaps):
 
     def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
         """Return joint torques of motor torques, J^-T tau_m, in N m and N, (k,) or (N, k)."""
-        J = self.jacobian(theta, strict=strict)
-        tau = numbers(tau_m, "tau_m")
-        shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
-        right = np.broadcast_to(tau, shape)[..., None]
-        return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
+        inverse, tau = np.linalg.inv(self.jacobian(theta, strict=strict)), numbers(tau_m, "tau_m")
+        return np.asarray(np.einsum("...ji,...j->...i", inverse, tau))
 
     def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
         """Return motor torques of joint torques, J^T tau_q, in N m and N, (k,) or (N, k)."""
@@ -168,11 +165,11 @@ class ActuationMap(SubsystemMaps):
     def peaks(self, theta: ArrayLike, *, strict: bool = True) -> tuple[Array, Array]:
         """Return the largest torque and rate that each joint can have, (k,) or (N, k) each."""
         J = self.jacobian(theta, strict=strict)
-        ways = np.abs(np.linalg.inv(np.swapaxes(J, -1, -2))), np.abs(J)
+        inverse = np.linalg.inv(np.swapaxes(J, -1, -2))
         with np.errstate(invalid="ignore"):  # what moves a motor by nothing needs none of it
             torque, rate = (
-                np.where(A != 0.0, A * bounds, 0.0).sum(axis=-1)
-                for A, bounds in zip(ways, (self.effort, self.speed), strict=True)
+                np.where(A != 0.0, np.abs(A) * most, 0.0).sum(axis=-1)
+                for A, most in ((inverse, self.effort), (J, self.speed))
             )
         return torque, rate
 

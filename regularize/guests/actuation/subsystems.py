@@ -36,7 +36,7 @@ from regularize.mechanism.graph import (
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Actuator, Mechanism
 from regularize.mechanism.motors import effort_of
 from regularize.repair.statics.passive_freedoms import balls_of
 from regularize.tolerances import EXACT, RTOL, UNNOTICED
@@ -133,16 +133,12 @@ def motors_of(graph: Graph) -> list[str]:
     """Return coordinates of motors that are part of loops or couplings."""
     names = coordinate_names(graph.mechanism)
     driven = {*actuated_coordinates(graph.mechanism)}
-    every = [sorted(graph.columns(cell)) for cell in graph.cells]
+    every = [graph.columns(cell) for cell in graph.cells if len(graph.columns(cell)) > 2]
     # Of two joints at a constant ratio there is nothing to map.
-    found = sorted(c for columns in every if len(columns) > 2 for c in columns)
-    motors = [name for name in (names[c] for c in found) if name in driven]
+    motors = [names[c] for c in sorted(c for own in every for c in own) if names[c] in driven]
     if not motors:
-        geared = any(names[c] in driven for columns in every for c in columns)
-        why = "its motors drive single joints by gears alone" if geared else "none is marked"
-        raise ModelError(
-            f"the model names no motor within a loop ({why}); name them, and their joints"
-        )
+        why = "the model names no motor within a loop or a differential"
+        raise ModelError(f"{why}; name them, and their joints")
     return motors
 
 
@@ -161,11 +157,9 @@ def gains_of_servos(mechanism: Mechanism, names: Sequence[str]) -> Array:
     """Return stiffness and damping of the servos at motors' coordinates, else 0, (2, k)."""
     gains = np.zeros((2, len(names)))
     for i, name in enumerate(names):
-        servos = [a for a in mechanism.actuators if a.joint == name]
-        law = servos[0].gains if len(servos) == 1 else None
-        if law is not None and mechanism.joint(name).freedoms == 1:
-            gains[:, i] = law.position or 0.0, law.velocity or 0.0
-            gains[:, i] *= servos[0].gear ** 2
+        match [a for a in mechanism.actuators if a.joint == name]:
+            case [Actuator(gains=law, gear=gear)] if law and mechanism.joint(name).freedoms == 1:
+                gains[:, i] = np.array([law.position or 0.0, law.velocity or 0.0]) * gear**2
     return gains
 
 
@@ -217,7 +211,7 @@ def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str]) -> str:
     q, names = stored_configuration(part), coordinate_names(part.mechanism)
     loops = sized_loops(part, q)
     free = null_space(loops.jacobian(loops.state(q))[0], rcond=RTOL)
-    # A little away, where a singular stored pose has no more freedoms than others.
+    # A little away, since a singular stored pose has more freedoms than those about it.
     away = q + NEARBY * free @ np.random.default_rng(0).normal(size=free.shape[1])
     found = project(loops, away[None], damped=True)
     if found.error[0] <= EXACT.same:

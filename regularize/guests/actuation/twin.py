@@ -271,36 +271,30 @@ def _compared(
     """Return the twin with its armature, and the largest error of its inertia."""
     from regularize.guests.design.reduced_dynamics import reduced_model  # a guest of its own
 
-    names = coordinate_names(twin)
-    graph = build(twin)
-    base = {names[c] for e in graph.edges if e.joint.kind == "free" for c in e.columns}
-    moving = [name for name in names if name not in base]
-    rng, limits = np.random.default_rng(0), limits_of(graph)
-    x = np.empty((len(q), len(moving)))
-    for i, name in enumerate(moving):
-        c = names.index(name)
-        low = max(limits[c, 0], graph.position[c] - REACH)
-        high = min(limits[c, 1], graph.position[c] + REACH)
-        x[:, i] = rng.uniform(min(low, high), max(low, high), len(q))
-    driven = [moving.index(name) for name in m.joint_names]
+    graph, names = build(twin), coordinate_names(twin)
+    base = {c for e in graph.edges if e.joint.kind == "free" for c in e.columns}
+    moving = [c for c in range(len(names)) if c not in base]
+    low, high = limits_of(graph)[moving].T
+    stored, size = graph.position[moving], (len(q), len(moving))
+    ends = np.sort([np.maximum(low, stored - REACH), np.minimum(high, stored + REACH)], axis=0)
+    x = np.random.default_rng(0).uniform(*ends, size)
+    driven = [moving.index(names.index(name)) for name in m.joint_names]
     x[:, driven] = q
     fixed = [_without_base(each) for each in (mechanism, twin)]
     try:
         with np.errstate(all="ignore"):
-            wanted, have = (reduced_model(each, moving).H(x) for each in fixed)
+            wanted, have = (reduced_model(each, [names[c] for c in moving]).H(x) for each in fixed)
     except RegularizeError:
         return SerialTwin(twin, m, float("nan"))
-    good = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(have).all(axis=(1, 2))
+    good = np.isfinite(wanted - have).all(axis=(1, 2))
     if not good.any():
         return SerialTwin(twin, m, float("nan"))
-    lacks = (wanted - have)[good]
-    size = np.linalg.norm(wanted[good], 2, axis=(1, 2))
-    armature = [_constant(lacks[:, i, i], size) for i in range(len(moving))]
-    added = {name: armature[moving.index(name)] for name in m.joint_names}
+    lacks, sizes = (wanted - have)[good], np.linalg.norm(wanted[good], 2, axis=(1, 2))
+    armature = [_constant(lacks[:, i, i], sizes) for i in driven]
+    added = dict(zip(m.joint_names, armature, strict=True))
     twin = replace(twin, joints=tuple(_with_armature(joint, added) for joint in twin.joints))
-    for name in m.joint_names:
-        lacks[:, moving.index(name), moving.index(name)] -= added[name]
-    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / size
+    lacks[:, driven, driven] -= armature
+    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / sizes
     return SerialTwin(twin, m, float(WIDER * off.max() + 1e-9))
 
 
