@@ -134,9 +134,9 @@ def _peaks(
         picture = _svg(f"the most {what} at the joints", drawn)
         parts.append(f"<div><strong>{what}</strong>{picture}</div>")
     where = ": thick at the stored pose, thin at others of the domain" if k > 1 else ""
-    told = f"<figcaption>The most that the motors allow at the joints{where}.</figcaption>"
+    words = f"<figcaption>The most that the motors allow at the joints{where}.</figcaption>"
     if parts:
-        yield f'<figure class="map peaks"><div>{"".join(parts)}</div>{told}</figure>'
+        yield f'<figure class="map peaks"><div>{"".join(parts)}</div>{words}</figure>'
 
 
 def _range(bounds: Iterable[float], unit: tuple[float, str]) -> str:

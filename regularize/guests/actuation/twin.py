@@ -277,7 +277,7 @@ def _compared(
     low, high = limits_of(graph)[moving].T
     stored, size = graph.position[moving], (len(q), len(moving))
     ends = np.sort([np.maximum(low, stored - REACH), np.minimum(high, stored + REACH)], axis=0)
-    x = np.random.default_rng(0).uniform(*ends, size)
+    x = ends[0] + (ends[1] - ends[0]) * np.random.default_rng(0).uniform(size=size)
     driven = [moving.index(names.index(name)) for name in m.joint_names]
     x[:, driven] = q
     fixed = [_without_base(each) for each in (mechanism, twin)]
