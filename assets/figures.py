@@ -7,6 +7,7 @@ quoted from the tables of ``speed.md`` elsewhere is read there.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -14,6 +15,9 @@ from pathlib import Path
 
 import regularize as rg
 from regularize.dynamics.pinocchio import generated
+from regularize.dynamics.tape import backends
+from regularize.dynamics.tape.program import Program
+from regularize.guests.actuation import twin
 from regularize.proofs import verifier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,9 +25,9 @@ Figures = tuple[object, ...]
 
 
 @cache
-def reduction(name: str, **options: bool) -> rg.Reduction:
+def reduction(name: str, groups: bool = True) -> rg.Reduction:
     """The reduction of an example."""
-    return rg.reduce(ROOT / "assets" / f"{name}.urdf", configurations=0, **options)
+    return rg.reduce(ROOT / "assets" / f"{name}.urdf", configurations=0, groups=groups)
 
 
 def equations(name: str) -> Figures:
@@ -79,6 +83,37 @@ def longest() -> Figures:
     return (f"{generated._LONGEST:,}",)
 
 
+@cache
+def walker() -> Program:
+    """The program of the walker's acceleration."""
+    program: Program = rg.to_pinocchio(reduction("walker")).programs.dynamics
+    return program
+
+
+def assignments() -> Figures:
+    """Assignments of the walker's program."""
+    given = ("constant", "variable")
+    return (f"{sum(each.operation not in given for each in walker().lines):,}",)
+
+
+def arithmetic() -> Figures:
+    """Additions, multiplications and divisions of the walker's program, to hundreds."""
+    kinds = ("add", "subtract", "multiply", "divide")
+    return (f"{round(sum(each.operation in kinds for each in walker().lines), -2):,}",)
+
+
+def rounds() -> Figures:
+    """Rounds of JAX's loop for the walker."""
+    return (len(backends._strips(walker())[1]),)
+
+
+def versions() -> Figures:
+    """Versions of the engines that the table was measured on."""
+    path = Path(rg.__file__).parent / "repair" / "engines" / "table.json"
+    of = {entry["name"]: entry["measured"] for entry in json.loads(path.read_text("utf-8"))}
+    return (*(of[name] for name in ("newton", "kamino", "steel")), of["mjlab"])
+
+
 def speeds(first: str) -> Iterator[list[str]]:
     """Cells of the rows of ``speed.md`` that begin with a name."""
     for line in (ROOT / "assets/handbook/speed.md").read_text(encoding="utf-8").splitlines():
@@ -128,6 +163,17 @@ FIGURES: tuple[tuple[str, str, Callable[[], Figures]], ...] = (
     ("control.md", r"takes ([\d.]+) ms, MuJoCo (\d+) times as long", bricard),
     ("many-robots.md", r"takes ([\d.]+) s \(four-bar\) to ([\d.]+) s \(walker\)", first_calls),
     ("many-robots.md", r"more than ([\d,]+) operations", longest),
+    ("many-robots.md", r"operations, (\d+) side by side", lambda: (backends.WIDTH,)),
+    ("many-robots.md", r"walker's ([\d,]+) assignments", assignments),
+    ("many-robots.md", r"about ([\d,]+) additions", arithmetic),
+    ("many-robots.md", r"walker's (\d+) rounds", rounds),
+    ("parallel-ankles.md", r"at most, at (\d+) states", lambda: (twin.SAMPLES,)),
+    (
+        "newton-and-isaac-lab.md",
+        r"`newton` \| [^|]* \| (\S+) \|.*`kamino` \| [^|]* \| (\S+) \|.*`steel` \| [^|]* \| (\S+)"
+        r" \|.*\| MuJoCo (\S+) \|",
+        versions,
+    ),
     ("speed.md", r"beyond ([\d,]+) operations", longest),
 )
 

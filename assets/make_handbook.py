@@ -122,7 +122,7 @@ def api() -> dict[str, str]:
         lines += ["", f"## {title}"]
         for name, entry in entries.items():
             told, _, _ = inspect.cleandoc(entry.__doc__ or "").partition("\n\n")
-            link = f"[whole](api-{page}.md#{name.lower()})."
+            link = f"[More](api-{page}.md#{name.lower()})."
             lines += ["", f"### {name}", "", *_filled(f"{_plain(told)} {link}")]
             whole += ["", f"## {name}", ""]
             if inspect.isfunction(entry):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.errors import ReadError, RegularizeError
+from regularize.escape import displayed
 from regularize.lie.arrays import Array, Transform
 from regularize.lie.screw import inverse
 from regularize.mechanism.body import Body
@@ -163,10 +164,9 @@ class EditedText:
         """Return the unified difference to another text."""
         import difflib  # only where a difference is shown
 
-        name = f"{self.path}:{self.member}" if self.member else self.path
-        lines = difflib.unified_diff(
-            _LINE.split(self.text), _LINE.split(after.text), name, name, lineterm=""
-        )
+        name = displayed(f"{self.path}:{self.member}" if self.member else self.path)
+        one, two = _LINE.split(self.text), _LINE.split(after.text)
+        lines = difflib.unified_diff(one, two, name, name, lineterm="")
         return "".join(f"{line}\n" for line in lines)
 
 

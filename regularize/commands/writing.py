@@ -110,12 +110,12 @@ def run_fix(arguments: argparse.Namespace) -> int:
     diff = arguments.diff or not (arguments.in_place or arguments.out)
     if diff:
         sys.stdout.write(fixed.diff)
-        if fixed.diff and not arguments.diff:
-            lines.append("nothing is written: add --in-place, or -o OUT")
+        hint = "nothing is written: add --in-place, or -o OUT"
+        lines += [hint] * bool(fixed.diff and not arguments.diff)
     else:
-        written = fixed.write(arguments.file if arguments.in_place else arguments.out)
+        out = fixed.write(arguments.file if arguments.in_place else arguments.out)
         same = arguments.in_place and not fixed.diff
-        lines.append(f"{'left as it is' if same else 'wrote'} {written}")
+        lines.append(f"{'left as it is' if same else 'wrote'} {displayed(str(out))}")
     stream = sys.stderr if diff else sys.stdout
     stream.writelines(f"{line}\n" for line in lines)
     return report_findings(fixed.findings, arguments.fail_on)
@@ -134,14 +134,12 @@ def _changes(fixed: Fix) -> list[str]:
     for link in fixed.slack.links:
         slack = ", ".join(joint.name for joint in link.joints)
         lines.append(f"{link.joint.name}: on slack links at {link.carrier} ({slack})")
-    lines += [
-        f"{joint.name}: taken out, for others do what it does" for joint in fixed.slack.removed
-    ]
+    out = "taken out, for others do what it does"
+    lines += [f"{joint.name}: {out}" for joint in fixed.slack.removed]
     lines += [f"{name}: frame moved by {gap_words(*sizes)}" for name, sizes in fixed.moves.items()]
     after = fixed.reduction
     lines.append(f"redundant constraint equations: {after.redundant}, mobility: {after.mobility}")
-    if fixed.tested is not None:
-        lines.append(str(fixed.tested))
+    lines += [str(fixed.tested)] * (fixed.tested is not None)
     return lines if len(lines) > 1 else ["nothing to change", *lines]
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from regularize.lie.arrays import Array
+from regularize.lie.screw import adjoint, inverse, log
 
 if TYPE_CHECKING:
     from regularize.mechanism.joint import Joint
@@ -14,6 +19,11 @@ Convention: TypeAlias = Literal["decimals", "significant", "exact", "chosen"]
 #: Metres and radians by which the frame of a joint on its parent may be off in each direction, and
 #: the same on its child: half sides of boxes.
 Level: TypeAlias = tuple[float, float, float, float]
+#: What rounding reaches, in half sides of boxes: several numbers that are off move a frame further
+#: once in ten thousand times.
+REACH = 2.65
+#: Frames that are exact move by this part of what the others may.
+FLOOR = 1e-3
 #: A move in metres and a turn in radians.
 Move: TypeAlias = tuple[float, float]
 
@@ -100,6 +110,33 @@ class Reading:
             f"read within the rounding of {self.digits}, joints moved by at most "
             f"{_sizes(self.moved)}; by the letter: {says} (--as-written)"
         )
+
+    def boxes(self, joints: Sequence[Joint]) -> dict[str, list[float]]:
+        """Within what joints lie that were read so; none where they are those of the file.
+
+        Boxes of all joints are larger by one factor where rounding of many numbers adds up. Where
+        the frame of a body lies is nobody's statement: it is placed as its joints fit best.
+        """
+        if self.written is None or not self.levels:
+            return {}
+        least = FLOOR * np.reshape([*self.levels.values()], (-1, 2)).max(axis=0)
+        fits: dict[str, list[tuple[Array, Array]]] = {}
+        for old, new in zip(self.base or self.written, joints, strict=True):
+            across = np.eye(6) - old.screws @ np.linalg.pinv(old.screws)
+            sizes = np.maximum(np.reshape(self.levels[old.name], (2, 2)), least)
+            for body, T, other, size in (
+                (old.parent, old.T_parent_joint, new.T_parent_joint, sizes[0]),
+                (old.child, old.T_child_joint, new.T_child_joint, sizes[1]),
+            ):
+                scaled, back = across / np.repeat(size, 3)[:, None], inverse(T)
+                entry = scaled @ adjoint(back), scaled @ log(back @ other)
+                fits.setdefault(body, []).append(entry)
+        reach = REACH
+        for entries in fits.values():
+            rows, moves = map(np.concatenate, zip(*entries, strict=True))
+            left = moves - rows @ np.linalg.lstsq(rows, moves, rcond=None)[0]
+            reach = max(reach, float(np.linalg.norm(left.reshape(-1, 3), axis=1).max()))
+        return {name: [reach * size for size in level] for name, level in self.levels.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """The entry ``reading`` of the JSON report."""

@@ -24,7 +24,7 @@ from regularize.reduction.closed_part import Closing, closings, loops_of
 from regularize.reduction.cuts import Cut
 from regularize.reduction.propagation import Fact, Propagation
 from regularize.reduction.virtual_joints import VirtualJointConstraint, unsteady
-from regularize.tolerances import EXACT, RTOL
+from regularize.tolerances import EXACT, RTOL, UNNOTICED
 
 
 class PartDocument:
@@ -242,10 +242,26 @@ def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
     """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``."""
-    reason = _mismatch(document, mechanism, rtol)
+    reason = _off_the_file(document, mechanism) or _mismatch(document, mechanism, rtol)
     if not reason:
         return verdict
     return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)
+
+
+def _off_the_file(document: dict[str, Any], mechanism: Mechanism) -> str:
+    """Return why a file's joints are not within the boxes that a proof assumes; empty: they are."""
+    stated = document.get("within", {})
+    boxes = boxes_of(mechanism)
+    apart = (np.subtract(stated.get(name, np.inf), box) for name, box in boxes.items())
+    most = UNNOTICED * max((max(box) for box in boxes.values()), default=0.0)
+    if stated.keys() == boxes.keys() and all(np.abs(each).max() <= most for each in apart):
+        return ""
+    return "it is of numbers that are rounded, or read, otherwise than those of the model"
+
+
+def boxes_of(mechanism: Mechanism) -> dict[str, list[float]]:
+    """Return within what the joints lie in the file, where they were read as meant."""
+    return {} if mechanism.reading is None else mechanism.reading.boxes(mechanism.joints)
 
 
 def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> str:

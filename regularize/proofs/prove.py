@@ -23,7 +23,7 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.graph import EdgeId, Graph, nodes_of
 from regularize.mechanism.mechanism import Model
 from regularize.proofs.curves import Exhausted, bounded
-from regularize.proofs.document import PartDocument
+from regularize.proofs.document import PartDocument, boxes_of
 from regularize.proofs.geometry import (
     Precision,
     angulated,
@@ -163,7 +163,9 @@ def prove(model: Model) -> dict[str, Any]:
                 undecided.append({"cuts": names, "reason": reason})
     document = {"model": reduction.mechanism.name, "parts": proved, "undecided": undecided}
     bounds = [bound(reduction.graph, part) for part in parts]
-    return _signed({**HEAD, **document, "bounds": bounds})
+    boxes = boxes_of(reduction.mechanism)
+    within = {"within": boxes} if boxes else {}
+    return _signed({**HEAD, **document, "bounds": bounds, **within})
 
 
 def _in_digits(part: Block, digits: int) -> Block:

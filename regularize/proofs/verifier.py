@@ -97,6 +97,7 @@ PART = PLACE | {"steps": [STEPS], "conclusion": {"rows": int, "kept": int, "remo
 PART |= {"joints": [JOINT | {"space": SPACE, "virtual?": True, "distance?": float}]}
 BOUND = PLACE | {"joints": [JOINT], "loops": [[str]], "rows": [int], "columns": [int]}
 DOCUMENT = {"format": str, "version": int, "fingerprint": str, "model?": str} | {
+    "within?": {"*": (float,) * 4},
     "parts": [PART | {"loops?": {"*": [str]}}],
     "bounds": [BOUND | {"inverse": [[float]], "off": float}],
     "undecided": [{"cuts": [str], "reason": str}],
@@ -115,9 +116,8 @@ class Verdict(NamedTuple):
     reason: str = ""
 
     def __repr__(self) -> str:
-        return (
-            f"<Verdict: {f'holds, {len(self.claims)} claims' if self.holds else self.reason[:150]}>"
-        )
+        said = f"holds, {len(self.claims)} claims" if self.holds else self.reason[:150]
+        return f"<Verdict: {said}>"
 
 
 def need(condition: object, reason: str, *names: str) -> None:
@@ -192,7 +192,10 @@ def verify(document: Any) -> Verdict:
         return Verdict(False, (), (), str(e) or type(e).__name__)
     finally:
         _left.reset(before)
-    return Verdict(True, tuple(claims), tuple(part.assumption for part in parts))
+    off = [max(size) for size in zip(*document.get("within", {}).values(), strict=True)]
+    words = "each joint lies within its box of the file: at most {:.2g} mm and {:.2g} degrees off"
+    file = [words.format(1e3 * max(off[::2]), math.degrees(max(off[1::2])))] if off else []
+    return Verdict(True, tuple(claims), (*(part.assumption for part in parts), *file))
 
 
 def fingerprint(document: Any) -> str:

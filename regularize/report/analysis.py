@@ -17,7 +17,7 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import advise, verified_cures
+from regularize.repair.fix.advice import advise, unheld_closures, verified_cures
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
@@ -39,7 +39,7 @@ from regularize.report.repeated import Repeated, repeated_equations
 from regularize.report.suppression import Suppressed, Suppression, divided, in_comments, unexplained
 from regularize.validation import NAMES, TEXT, instance, relative, several, validated
 from regularize.version import SCHEMAS, __version__
-from regularize.words import SLIGHT, counted
+from regularize.words import COMMAND, SLIGHT, counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,7 +109,8 @@ class Analysis:
             entries = advise(reduction, changes, engine=engine)
             in_file = [entry for entry in entries if entry.in_file]
             reported = [_commands_tried(finding, in_file) for finding in reported]
-        every = [*reported, *as_designed(meant, binding)]
+        unheld = unheld_closures(reduction.mechanism, engine)
+        every = [*reported, *as_designed(meant, binding), *unheld]
         diagnostics = by_severity([d for d in every if not (undecided and d.code in TURNED)])
         return cls(
             reduction=reduction,
@@ -403,9 +404,11 @@ def _commands_tried(finding: Diagnostic, entries: Sequence[Advice]) -> Diagnosti
         return finding
     kept = []
     for line in finding.help:
-        words, _, _ = line.partition(": regularize ")
+        words, _, command = line.partition(": regularize ")
         works = [e.command for e in entries if shlex.join(e.arguments) in line]
-        kept.append(f"{words}: {works[0]}" if works else words)
+        if works and len(command) > COMMAND:
+            line = f"{words}: {works[0]}"
+        kept.append(line if works else words)
     return replace(finding, help=tuple(kept))
 
 

@@ -81,6 +81,7 @@ def test_names_with_accents_in_a_locale_without(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ABROAD, LINES.strip()]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0 and b"internal" not in done.stderr, done.stderr
+    assert b"udc" not in done.stdout + done.stderr
     texts = [path.read_bytes().decode() for path in (tmp_path / "bücher").glob("ä.*")]
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["model"]["path"] == "bücher/kübel.urdf"

@@ -223,7 +223,11 @@ def freecad(skeleton: Skeleton, *, modern: bool = False) -> bytes:
     return freecad_document(types, data)
 
 
-ASMT_KINDS = {"revolute": "RevoluteJoint", "prismatic": "TranslationalJoint"}
+ASMT_KINDS = {
+    "revolute": "RevoluteJoint",
+    "prismatic": "TranslationalJoint",
+    "spherical": "SphericalJoint",
+}
 
 
 def asmt_pose(T: np.ndarray, depth: int, scale: float) -> list[str]:

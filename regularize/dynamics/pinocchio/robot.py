@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         InverseDynamicsDerivatives,
     )
 
+DRIVES = named(NUMBER | ARRAY)  #: coordinates of driven joints by their names
+
 
 @dataclass(frozen=True, eq=False)
 class Robot(GeneratedTree):
@@ -159,7 +161,7 @@ class Robot(GeneratedTree):
                 return self._accelerate(*self._checked(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
-    @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE, compile=FLAG)
+    @validated(h=POSITIVE, passive=FLAG, drive=DRIVES, threads=WHOLE, compile=FLAG)
     def step(
         self,
         q: Array,
@@ -200,14 +202,7 @@ class Robot(GeneratedTree):
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, 1, threads, drive or {}).last()
 
-    @validated(
-        h=POSITIVE,
-        steps=WHOLE,
-        passive=FLAG,
-        drive=named(NUMBER | ARRAY),
-        threads=WHOLE,
-        compile=FLAG,
-    )
+    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, drive=DRIVES, threads=WHOLE, compile=FLAG)
     def rollout(
         self,
         q: Array,
@@ -245,9 +240,8 @@ class Robot(GeneratedTree):
         """
         if any(asked is not None and asked is not False for asked in (contacts, limits)):
             raise ModelError(
-                "rollout knows no contacts= and no limits=: their cone problem is solved for one "
-                "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
-                "duration=..., h=..., contacts=..., limits=True)"
+                "rollout knows no contacts= and no limits=, which take one state at a time: "
+                "rg.simulate(robot, q=..., v=..., duration=..., h=..., contacts=..., limits=True)"
             )
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})

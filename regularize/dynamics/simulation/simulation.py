@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
@@ -22,6 +21,9 @@ from regularize.mechanism.named_columns import (
     table_html,
 )
 from regularize.validation import NAMES, PATH, numbers, validated
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)

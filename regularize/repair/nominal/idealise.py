@@ -224,7 +224,7 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
     unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
-    return max(unseen, off, MARGIN * rounding_of(loops))
+    return max(unseen, off, min(MARGIN * rounding_of(loops), UNSEEN))
 
 
 def _nearby(

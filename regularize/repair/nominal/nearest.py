@@ -92,8 +92,15 @@ class JointPlaces:
         shape = (len(state.q), 6 * len(loops.chords), 12 * len(groups))
         return np.swapaxes(total, 2, 3).reshape(shape)
 
-    def aligned(self, parallel: float, coaxial: float) -> tuple[Array, list[Tie]]:
-        """Return moves that make nearly parallel axes of a body parallel or one, and the latter."""
+    def aligned(
+        self, parallel: float, coaxial: float, spread: Array | None = None
+    ) -> tuple[Array, list[Tie]]:
+        """Return moves that make nearly parallel axes of a body parallel or one, and the latter.
+
+        Each moves as its spread says, by how much it may be off.
+        """
+        sizes = np.ones(12 * len(self.joints)) if spread is None else spread
+        away, turned = np.moveaxis(sizes.reshape(-1, 2, 3)[..., 0], 1, 0)
         axes, owners, bodies, points = [], [], [], []
         for k, (group, point) in enumerate(zip(self.edges.values(), self._points, strict=True)):
             edge = group[0]
@@ -111,7 +118,8 @@ class JointPlaces:
         # A body that is turned as a whole takes its axes along: they need not point anywhere.
         close &= np.equal.outer(bodies, bodies)
         for together in joined(np.argwhere(np.triu(close, 1)).tolist()):
-            _, _, vt = np.linalg.svd(directions[together])
+            own = [owners[i] for i in together]
+            _, _, vt = np.linalg.svd(directions[together] / turned[own, None])
             for i in together:
                 mean = vt[0] if vt[0] @ directions[i] > 0 else -vt[0]
                 moves[owners[i], 1] = np.cross(directions[i], mean)
@@ -119,8 +127,10 @@ class JointPlaces:
             aside = places[together] @ across / self.loops.length
             near = np.linalg.norm(aside[:, None] - aside, axis=-1) < coaxial
             for one in joined(np.argwhere(np.triu(near, 1)).tolist()):
-                ties.append(([owners[together[i]] for i in one], across))
-                moves[ties[-1][0], 0] = aside[one].mean(axis=0) - aside[one]
+                tied = [own[i] for i in one]
+                ties.append((tied, across))
+                mean = np.average(aside[one], axis=0, weights=away[tied] ** -2)
+                moves[tied, 0] = mean - aside[one]
         return moves.reshape(-1), ties
 
     def moved(self, mechanism: Mechanism, moves: Array) -> Mechanism:
@@ -165,6 +175,8 @@ class Unknowns:
     #: Make axes of one body parallel first that differ by at most so many radians, and one axis of
     #: parallel ones that are less than so far apart, scaled: moves count from there.
     aligned: tuple[float, float] | None = None
+    #: By how much each may be off where axes are made parallel; None: all alike.
+    spread: Array | None = None
     #: Largest moves that are of use: longer ways are not followed where these do not do.
     near: float | None = None
     #: Whether frames take up what stored coordinates are off by, where that is little.
@@ -258,7 +270,7 @@ def nearest(
     free = np.ones(len(weights), bool) if unknowns.movable is None else unknowns.movable
     start, ties = np.zeros(len(free)), list[Tie]()
     if unknowns.aligned:
-        start, ties = places.aligned(*unknowns.aligned)
+        start, ties = places.aligned(*unknowns.aligned, unknowns.spread)
     # Frames that may move at all are turned for that.
     start = start * np.repeat(free.reshape(-1, 6).any(axis=1), 6)
     moves, changed, error = start, places.moved(mechanism, start), np.inf

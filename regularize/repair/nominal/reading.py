@@ -23,7 +23,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import EdgeId, Graph
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Mechanism
-from regularize.mechanism.reading import Letter, Level, Move, Reading
+from regularize.mechanism.reading import FLOOR, Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.reduce import reduce
@@ -46,8 +46,6 @@ MEANT, POSSIBLE = 0.5, 1.0
 UNSURE = 0.6
 #: Probability with which moves that undo rounding are larger than half of what it can do.
 RARE = 1e-4
-#: Frames that are exact move by this part of what the others may.
-FLOOR = 1e-3
 #: Ratio of successive singular values between those that rounding may have made and others.
 APART = 2.0
 #: Most numbers of motions that are looked for in one component.
@@ -164,7 +162,9 @@ def _nearest(
         unknown |= not result
     if still is None or (found is not None and found.share <= MEANT):
         return found
-    closed = _with_motions(mechanism, edges, q, still, level, levels)
+    # What rounding alone holds closes no loop: frames do, at the pose.
+    weak = hidden[0] if hidden else None
+    closed = _with_motions(mechanism, edges, q, still, level, levels, weak)
     if not isinstance(closed, _Found):
         return found
     if found is not None:
@@ -223,18 +223,20 @@ def _with_motions(
     motions: int,
     near: float,
     levels: Mapping[str, Level],
+    weak: int | None = None,
 ) -> _Found | bool:
     """Move joints by the least that gives a component some motions.
 
-    Where rounding does not explain it, return whether that is because the moves are too large.
+    Those that rounding alone hides, ``weak`` with them, close no loop. Where rounding does not
+    explain it, return whether that is because the moves are too large.
     """
     places = _places(mechanism, edges, q)
     weights, excluded = _weights(places, levels), False
 
     def tried(aligned: tuple[float, float], **unknowns: Any) -> _Found | None:
-        change = nearest(
-            mechanism, edges, q, motions, Unknowns(aligned=aligned, as_placed=True, **unknowns)
-        )
+        ways = Unknowns.ways if weak is None else (0.0,)
+        wanted = Unknowns(aligned=aligned, as_placed=True, ways=ways, **unknowns)
+        change = nearest(mechanism, edges, q, motions if weak is None else weak, wanted)
         if change.error > EXACT.same:
             return None
         share = _share(change, weights) if "weights" in unknowns else 0.0
@@ -261,7 +263,7 @@ def _with_motions(
     off = SHOWN * found.change.distance
     turns, _ = _places(found.change.mechanism, edges, q).aligned(off, off)
     if np.abs(turns).max() > VANISHING:
-        tidy = tried((off, off), near=off)
+        tidy = tried((off, off), near=off, spread=weights)
         if tidy is not None and tidy.change.distance <= off:
             return replace(tidy, share=found.share)
     return found

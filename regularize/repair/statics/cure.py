@@ -27,8 +27,11 @@ from regularize.tolerances import EXACT
 #: Ranks of coupled components at the assembled pose, by their joints and what these become.
 Ranks: TypeAlias = dict[frozenset[tuple[str, str]], int]
 
-#: Ranks that rounding leaves in changed mechanisms, in units of what it can do to joints.
-ROUNDED = 10.0
+#: Ranks that rounding leaves in changed mechanisms, in units of what it can do to joints: of those
+#: that were read as meant, and of others.
+ROUNDED, LITERAL = 10.0, 1.0
+#: Tolerance of ranks above which rounding tells nothing.
+COARSEST = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,14 +186,15 @@ def _analysed(reduction: Reduction, mechanism: Mechanism) -> Reduction:
 def rank_tolerance(reduction: Reduction) -> float:
     """Return the tolerance of ranks of changed mechanisms: what rounding left is no rank."""
     reading = reduction.mechanism.reading
-    if reading is None or reading.as_ == "written":
+    if reading is None or not reading.levels:
         return reduction.rtol
     boxes = np.array([*reading.levels.values()]).reshape(-1, 2).max(axis=0)
     sizes = (
         sized_loops(reduction.graph, reduction.q, cell.edges).length for cell in reduction.cells
     )
-    length = min(sizes, default=1.0)
-    return max(reduction.rtol, ROUNDED * max(float(boxes[0]) / length, float(boxes[1])))
+    length, times = min(sizes, default=1.0), LITERAL if reading.as_ == "written" else ROUNDED
+    rounding = times * max(float(boxes[0]) / length, float(boxes[1]))
+    return max(reduction.rtol, min(rounding, COARSEST))
 
 
 def left_after(

@@ -23,6 +23,7 @@ import regularize as rg
 from regularize.dynamics.step.compiled import Kernel
 from regularize.dynamics.step.compiled import which as which_kernel
 from regularize.dynamics.tape import jit
+from regularize.dynamics.tape.robot_programs import RobotPrograms
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 CC = which("gcc") or which("clang") or which("cc")
@@ -117,6 +118,10 @@ def test_code_is_kept_for_later_processes_and_made_anew_where_it_was_damaged(
     monkeypatch.setattr(jit, "_USED", {})
     assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)
     assert kept.read_bytes() == whole
+    monkeypatch.setattr(jit, "_USED", {})
+    with monkeypatch.context() as m:
+        m.setattr(RobotPrograms, "routine", None)  # nothing is recorded again
+        assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # nothing can be kept there
     monkeypatch.setattr(jit, "_USED", {})
     assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)

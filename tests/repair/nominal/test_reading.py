@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rounding_table
+import screws
 from pinocchio_cases import massive
 
 import regularize as rg
@@ -44,7 +45,9 @@ def test_a_fourbar_of_four_decimals_moves_in_every_format(format: str, tmp_path:
 
 
 @pytest.mark.parametrize("style", ["4f", "5f", "6g", "17g"])
-def test_every_verb_reads_alike(style: str, tmp_path: Path) -> None:
+def test_every_verb_reads_alike(
+    style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = model(tmp_path, 0, "urdf+", style)
     kinds = rg.fix(path)
     assert (kinds.reduction.mobility, kinds.reduction.redundant) == (1, 0)
@@ -53,9 +56,13 @@ def test_every_verb_reads_alike(style: str, tmp_path: Path) -> None:
     assert np.abs(robot.residual(robot.q0)).max() < 1e-9
     assert main(["reduce", str(path), "-o", f"{tmp_path}/reduced/"]) == 0
     assert main(["check", str(path), "--proof", f"{tmp_path}/proof.json"]) == 1
-    assert main(["verify", f"{tmp_path}/proof.json", "--model", str(path)]) == 0
-    other = model(tmp_path, 0, "sdf", "3f")
-    assert main(["verify", f"{tmp_path}/proof.json", "--model", str(other)]) != 0
+    verify = ["verify", f"{tmp_path}/proof.json", "--model", str(path)]
+    assert main(verify) == 0
+    rounded = style != "17g"
+    assert ("each joint lies within its box of the file" in capsys.readouterr().out) == rounded
+    assert main([*verify, "--as-written"]) == rounded
+    for other in ("3f", "7f"):
+        assert main([*verify[:-1], str(model(tmp_path, 0, "sdf", other))]) != 0
 
 
 def test_what_is_written_in_full_is_read_literally(tmp_path: Path) -> None:
@@ -71,6 +78,46 @@ def test_what_is_off_on_purpose_stays_off(deviation: int, tmp_path: Path) -> Non
     exact = rg.check(model(tmp_path, 0, "sdf", "", deviation))
     assert report.reduction.mobility == exact.reduction.mobility
     assert report.reduction.redundant == exact.reduction.redundant
+
+
+@pytest.mark.parametrize("seed", [5, 19])
+def test_what_is_off_closes_as_rounded(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    sarrus = massive(rounding_table.turned(rounding_table.drawn(seed), rng))
+    off = rounding_table.deviating(sarrus, rounding_table.DEVIATIONS[1], rng)
+    assert rounding_table.judged(off, "usd", "4f", tmp_path)[0] == "right"
+
+
+@pytest.mark.slow
+def test_advice_on_what_is_off_is_true(tmp_path: Path) -> None:
+    rng = np.random.default_rng(51002)
+    families = (*rounding_table.FAMILIES, *rounding_table.OTHERS)
+    bennett = massive(rounding_table.turned(rounding_table.drawn(51002, families), rng))
+    off = [rounding_table.deviating(bennett, by, rng) for by in rounding_table.DEVIATIONS]
+    assert rounding_table.judged(off[2], "sdf", "4f", tmp_path)[0] == "right"
+
+
+def test_levels_are_what_numbers_do_one_by_one(tmp_path: Path) -> None:
+    path = model(tmp_path, 0, "sdf", "4f")
+    text, levels = path.read_text("utf-8"), rg.load(path).reading.levels
+    written = rg.load(path, reading="written").joints
+    square = np.zeros((len(written), 2, 2))
+    for number in re.finditer(r"(?<=[ >])-?[0-9][.][0-9]{4}(?=[ <])", text):
+        one = f"{text[: number.start()]}{float(number[0]) + 5e-5:.17g}{text[number.end() :]}"
+        path.write_text(one, "utf-8")
+        for k, (old, new) in enumerate(
+            zip(written, rg.load(path, reading="written").joints, strict=True)
+        ):
+            across = np.eye(6) - old.screws @ np.linalg.pinv(old.screws)
+            for i, key in enumerate(("T_parent_joint", "T_child_joint")):
+                away = screws.inverse(getattr(old, key)) @ getattr(new, key)
+                off = (across @ screws.log(away)).reshape(2, 3)
+                square[k, i] += np.sum(off**2, axis=1) / 3.0 * [1.0, 1.5]
+    found = np.reshape([levels[joint.name] for joint in written], square.shape)
+    moved = square > 1e-20
+    assert np.abs(found[~moved]).max(initial=0.0) < 1e-9
+    ratios = found[moved] / np.sqrt(square[moved])
+    assert abs(np.median(ratios) - 1.0) < 0.25 and ratios.min() > 0.4 and ratios.max() < 2.0
 
 
 def test_the_undecided_is_said_with_the_digits_that_would_tell(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_files_are_told_the_command(tmp_path: Path) -> None:
     report = rg.check(rg.load(path))
     (finding,) = [d for d in report.diagnostics if d.code == "REG218"]
     assert "`D` is a weld; a hinge along Y there gives mobility 1" in finding.message
-    assert finding.help[0].endswith(f"regularize fix {path} --joint D=revolute:0,1,0 -o OUT")
+    assert finding.help[0].endswith("robot.urdf --joint D=revolute:0,1,0 -o OUT")
     assert "make D revolute (axis along Y), which gives mobility 1" in " ".join(str(report).split())
     # The command that is proposed.
     _, *arguments = shlex.split(finding.help[0].rpartition(": ")[2])
