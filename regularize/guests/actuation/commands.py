@@ -201,9 +201,11 @@ def run_gains(arguments: argparse.Namespace) -> int:
     for name, x, *rest in zip(m.joint_names, box, *(x.T for x in figures.values()), strict=True):
         torque, *more = (_between(ends) for ends in rest)
         lines += [f"  {name}: {torque}, {x:.4g}; {'; '.join(more)}"]
-    lines += [f"motors: stiffness; damping{'' if asked == (None, None) else ' at the stored pose'}"]
+    where = "" if asked == (None, None) else " at the stored pose"
+    lines += [f"motors: stiffness; damping{where}, by all motors of the drive in order"]
     for i, name in enumerate(m.motor_names):
-        lines += [f"  {name}: {'; '.join(_row(X[i], i, m.motor_names) for X in (K, D))}"]
+        rows = (" ".join(f"{x:.4g}" for x in X[i][X[i] != 0.0]) or "0" for X in (K, D))
+        lines += [f"  {name}: {'; '.join(rows)}"]
     if arguments.out is not None:
         figures |= {"torque_box": box, "theta": m.stored, "stiffness": K, "damping": D}
         write_table(arguments.out, motors=m.motor_names, joints=m.joint_names, **figures)
@@ -216,14 +218,6 @@ def _between(ends: Sequence[float]) -> str:
     """Return the least and the most of something in words."""
     low, high = (f"{x:.4g}" for x in ends)
     return "no bound" if low == "inf" else low if low == high else f"{low} to {high}"
-
-
-def _row(gains: Sequence[float], place: int, names: Sequence[str]) -> str:
-    """Return a motor's gain, and what it gets by where other motors stand."""
-    least = 1e-9 * abs(gains[place])
-    others = [(x, n) for n, x in zip(names, gains, strict=True) if n != names[place]]
-    more = ", ".join(f"{x:.4g} by {name}" for x, name in others if abs(x) > least)
-    return f"{gains[place]:.4g}" + (f" ({more})" if more else "")
 
 
 def add_states(parser: argparse.ArgumentParser) -> None:
