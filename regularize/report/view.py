@@ -63,7 +63,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     level, sentence = _verdict_on_read(report)
     if not unread:
         return level, sentence
-    what = displayed(unread[0].message.partition(": the mechanism")[0])
+    what = unread[0].message.partition(": the mechanism")[0]
     more = f" (and {len(unread) - 1} more of this kind)" if len(unread) > 1 else ""
     first = f"Not read whole: {what}{more}. Every count is of what was read."
     return max(level, "warning", key=("good", "warning", "error").index), f"{first} {sentence}"
@@ -273,10 +273,8 @@ def next_steps(report: Analysis) -> list[Way]:
     columns = {c for cell in r.graph.cells for c in r.graph.columns(cell)}
     driven, names = {*actuated_coordinates(mechanism)}, coordinate_names(mechanism)
     motors = [name for c, name in enumerate(names) if c in columns and name in driven]
-    steps = []
-    if not report.loops:
-        words = "where links close loops that the file does not state, name them: --close, --loops"
-        steps.append(Way(words))
+    words = "where links close loops that the file does not state, name them: --close, --loops"
+    steps = [] if report.loops else [Way(words)]
     if motors:
         verb, noun = ("drives", "motor") if len(motors) == 1 else ("drive", "motors")
         words = f"{noun} {listed(motors)} {verb} joints through loops: map (joints by motors and "
@@ -287,6 +285,8 @@ def next_steps(report: Analysis) -> list[Way]:
     elif mechanism.couplings:
         words = counted(len(mechanism.couplings), "coupling")
         steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
+    elif report.loops:
+        steps.append(Way("name motors that act through loops: regularize motors map --help"))
     return steps
 
 

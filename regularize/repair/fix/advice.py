@@ -331,7 +331,11 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
 
 
 def write_isostatic(
-    report: Isostatic, path: Path, format: str, engine: str | None = None
+    report: Isostatic,
+    path: Path,
+    format: str,
+    engine: str | None = None,
+    beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write an isostatic model; return findings on what the file loses and on the reduction.
 
@@ -343,7 +347,8 @@ def write_isostatic(
     model, moved = report.mechanism, None
     if engine:
         model, moved = mover(report.result, model, format, engine, report.reduction.mechanism)
-    losses = write_verified(model, path, format, reduction=report.result, moved=moved)
+    how: dict[str, Any] = {"reduction": report.result, "moved": moved, "beside": beside}
+    losses = write_verified(model, path, format, **how)
     return (*report.findings, *losses)
 
 
