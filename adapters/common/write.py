@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.output_files import write_text
 from regularize.lie.arrays import Array, Rotation, Transform
 from regularize.lie.screw import quaternion_of, transform
 from regularize.mechanism.body import Geometry
@@ -24,6 +23,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Mechanism
+from regularize.output_files import write_text
 
 
 class WrittenCoordinate(NamedTuple):

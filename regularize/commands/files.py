@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from regularize.commands.options import KINDS, option, options
 from regularize.errors import ReadError, RegularizeError
-from regularize.escape import displayed
 
 if TYPE_CHECKING:
     from regularize.adapters.repository import Repository
@@ -82,8 +81,10 @@ def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
 def check_named(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, to write over a file that the command line names otherwise."""
     for name in ("file", "model", "loops"):  # what printed commands cut
-        word = str(getattr(arguments, name, None) or "")
-        if glob.has_magic(word) and len(found := expanded([word])[0]) == 1:
+        if glob.has_magic(word := str(getattr(arguments, name, None) or "")):
+            found, _ = expanded([word])
+            if len(found) > 1:
+                raise RegularizeError(f"{word}: {len(found)} files match the pattern; name one")
             setattr(arguments, name, found[0])
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):
@@ -234,7 +235,7 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     from regularize.words import gathered  # with NumPy, which ``--version`` must not load
 
     findings = list(findings)
-    lines = (f"{f.severity}[{f.code}]: {displayed(f.message)}" for f in findings)
+    lines = (f"{f.severity}[{f.code}]: {f.message}" for f in findings)
     sys.stderr.writelines(f"{line}\n" for line in gathered(lines))
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))

@@ -134,7 +134,9 @@ class Analysis:
         """Return the report in one line; ``str`` is the whole report."""
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
-        return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
+        mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
+        redundant = r.redundant - self.needed  # as the headline counts them
+        return f"<Report on {name!r}: mobility {mobility}, {redundant} redundant; {counts}>"
 
     @property
     def mechanism(self) -> Mechanism:

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
 DRIVES = named(NUMBER | ARRAY)  #: coordinates of driven joints by their names
 
 
+#: The usual number of threads, compared by identity.
+_ONE = 1
+
+
 @dataclass(frozen=True, eq=False)
 class Robot(GeneratedTree):
     """A Pinocchio model of a closed-loop mechanism with its reduced constraints.
@@ -140,15 +144,15 @@ class Robot(GeneratedTree):
         ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite
         have an acceleration of NaN and touch no other.
         """
-        if type(threads) is not int or compile is not True:
+        step = self._step
+        if threads is not _ONE or compile is not True:
             for name, kind, value in (("threads", WHOLE, threads), ("compile", FLAG, compile)):
                 validate("Robot.forward_dynamics", name, kind, value)
-        step = self._step
-        if step is not None and executor is None:
-            if not compile:
+            if step is not None and not compile:
                 step = self._table_kernel.forward_dynamics
+        if step is not None and executor is None:
             try:
-                accelerations = step(q, v, tau) if threads == 1 else step(q, v, tau, threads)
+                accelerations = step(q, v, tau) if threads is _ONE else step(q, v, tau, threads)
                 if accelerations is not None:
                     return accelerations
             except NotFinite:
@@ -257,7 +261,7 @@ class Robot(GeneratedTree):
         return self._steppers[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
-        """The same robot, whose ``step``, ``rollout`` and ``forward_dynamics`` are code at once.
+        """The same robot, whose steps, accelerations and their derivatives are code at once.
 
         Of others they become code where that pays. It is written for this robot alone, for several
         states side by side, and compiled in this process by llvmlite (the extra ``jit``): a second

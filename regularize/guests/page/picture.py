@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra, UnsupportedExport
@@ -26,6 +25,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Model, as_mechanism
+from regularize.output_files import write_bytes
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import TINY, VANISHING
 from regularize.validation import PATH, POSITIVE, validated

@@ -13,7 +13,6 @@ import numpy as np
 
 from regularize.adapters import Adapter, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
-from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
@@ -24,6 +23,7 @@ from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.engines.table import engine_for
 from regularize.repair.engines.trial import EngineTest, Handed
