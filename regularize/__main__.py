@@ -1,17 +1,33 @@
 """``python -m regularize`` is the command ``regularize``."""
 
+import os
+import signal
 import sys
+from typing import Any, NoReturn
+
+
+def _end(*_: Any) -> NoReturn:
+    """End at once where nothing is to be put away: modules are loaded, or the work is done."""
+    os.write(2, b"regularize: interrupted\n")
+    os._exit(130)
 
 
 def run() -> int:
-    """Run the command line; an interrupt while modules are loaded ends it like any other."""
-    try:
-        from regularize.cli import main  # takes a part of a second
+    """Run the command line; an interrupt ends it at any time, whatever threads still wait for."""
+    handler = signal.getsignal(signal.SIGINT)
+    end = _end if handler is signal.default_int_handler else handler  # which ignores it
+    signal.signal(signal.SIGINT, end)
+    from regularize.cli import main  # takes a part of a second
 
-        return main()
+    try:
+        signal.signal(signal.SIGINT, handler)
+        status = main()
+        signal.signal(signal.SIGINT, end)
     except KeyboardInterrupt:
-        sys.stderr.write("regularize: interrupted\n")
-        return 130
+        _end()
+    if status == 130:
+        os._exit(130)
+    return status
 
 
 if __name__ == "__main__":

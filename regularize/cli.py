@@ -215,6 +215,8 @@ def _run(arguments: argparse.Namespace) -> int:
             if not (getattr(arguments, "watch", False) or arguments.called in SERVERS):
                 stack.enter_context(working(f"regularize {arguments.called}"))
             status = int(arguments.run(arguments))
+            if streams.INTERRUPTED.is_set():  # and a library has kept it to itself
+                raise KeyboardInterrupt
         if not getattr(arguments, "complete", True):  # what was done holds for a part of the model
             status = status or int(getattr(arguments, "fail_on", "warning") == "warning")
         sys.stdout.flush()
@@ -228,6 +230,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except (KeyboardInterrupt, streams.Terminated) as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         reason, status = ("interrupted", 130) if interrupted else ("terminated", 143)
+        streams.release(sys.stdout)
     except OSError as error:
         reason = f"{error.filename}: " if error.filename else ""
         reason += str(error.strerror or error)

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from regularize.escape import did_you_mean, displayed
+from regularize.escape import FileText, did_you_mean, displayed
 
 
 class RegularizeError(Exception):
     """Root of every error that this package raises on purpose."""
+
+    def __str__(self) -> str:
+        """The message, fit to be shown: it may quote a file."""
+        return displayed(super().__str__())
 
     def __reduce__(self) -> tuple[Callable[..., RegularizeError], tuple[Any, ...]]:
         """Pickle by attributes, so that another process gets the same error."""
@@ -42,9 +46,10 @@ class ReadError(RegularizeError):
     def __init__(
         self, path: str, reason: str, *, line: int | None = None, element: str | None = None
     ) -> None:
-        self.path, self.line, self.element, self.reason = path, line, element, reason
+        self.path, self.line, self.reason = path, line, reason
+        self.element = FileText(element or "") or None
         place = path if line is None else f"{path}:{line}"
-        super().__init__(": ".join(displayed(part) for part in (place, element, reason) if part))
+        super().__init__(": ".join(part for part in (place, element, reason) if part))
 
 
 _LINK = "export it by the Simscape Multibody Link plug-in (.xml)"

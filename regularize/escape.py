@@ -28,6 +28,20 @@ def displayed(text: str) -> str:
     return re.sub(_UNSAFE, lambda found: _escape(ord(found[0])), text)
 
 
+class FileText(str):
+    """Words of a file as they may be shown: of this type nothing is made but by the escape."""
+
+    def __new__(cls, text: str) -> FileText:
+        """Escape a text, unless it is of this type already."""
+        return text if type(text) is cls else super().__new__(cls, displayed(text))
+
+
+def shown_lines(text: str) -> str:
+    """Return lines of a file for a terminal: displayed, but for tabs and the ends of lines."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(displayed, line.split("\t"))) for line in lines)
+
+
 def as_utf8(text: str) -> str:
     """Return a text in which bytes that the locale had no characters for are read as UTF-8."""
     return _BYTES.sub(

@@ -124,7 +124,7 @@ def save(
         from regularize.reduction.reduce import as_reduction
         from regularize.repair.engines.trial import mover
 
-        moved = mover(as_reduction(model), format, engine)
+        mechanism, moved = mover(as_reduction(model), mechanism, format, engine)
     return write_verified(mechanism, path, format, moved=moved)
 
 

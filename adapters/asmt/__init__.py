@@ -24,7 +24,7 @@ from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.quantities import principal
 from regularize.adapters.common.values import Located
 from regularize.errors import ReadError
-from regularize.escape import listed, suggestion
+from regularize.escape import FileText, listed, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import transform
 from regularize.mechanism.body import Inertia
@@ -179,7 +179,7 @@ class _Reader:
         first, second = self._marker(item, "MarkerI"), self._marker(item, "MarkerJ")
         written = item.value("Name")
         title = written or item.value("MarkerI").rsplit("/", 1)[-1]
-        source = Source(item.path, item.line, f"{kind} {title}")
+        source = Source(item.path, item.line, FileText(f"{kind} {title}"))
         if kind in RELATIONS:
             relation, tags = RELATIONS[kind]
             values = tuple(item.number(tag) * self.scale for tag in tags)
@@ -213,7 +213,7 @@ class _Reader:
             if tag is not None and motion.value(tag):
                 expression = expression_of(motion.value(tag), 1.0 if tag == TURN else self.scale)
                 name = motion.value("Name") or joint
-                source = Source(motion.path, motion.line, f"{motion.type} {name}")
+                source = Source(motion.path, motion.line, FileText(f"{motion.type} {name}"))
                 self.draft.motions.append(PrescribedMotion(name, joint, expression, source))
         if motions:
             shown = listed([motion.value("Name") or motion.type for motion in motions], 3)
@@ -264,7 +264,7 @@ class AsmtLine(Located):
     @property
     def source(self) -> Source:
         """File, line and text of the item."""
-        return Source(self.path, self.line, self.text[:60])
+        return Source(self.path, self.line, FileText(self.text[:60]))
 
     @property
     def last(self) -> int:

@@ -29,8 +29,8 @@ PLAIN = {
 }
 
 
-#: Set once Ctrl-C was pressed.
-INTERRUPTED = threading.Event()
+#: Set once Ctrl-C was pressed, and seconds after which that is said again to code that ate it.
+INTERRUPTED, AGAIN = threading.Event(), 1.0
 
 
 class Terminated(BaseException):
@@ -62,6 +62,8 @@ def prepared() -> Iterator[None]:
     try:
         yield
     finally:
+        if INTERRUPTED.is_set() and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
         INTERRUPTED.clear()
         if ours:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -100,6 +102,9 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     """Raise ``KeyboardInterrupt``, and note it for libraries that raise something else then."""
     INTERRUPTED.set()
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
     raise KeyboardInterrupt
 
 

@@ -95,26 +95,14 @@ def _with_displayed_names(mechanism: Mechanism) -> Mechanism:
     driven = (mechanism.actuators, mechanism.motions)
     names = [mechanism.name, *(entry.name for part in (*parts, *driven) for entry in part)]
     names += [actuator.motor for actuator in mechanism.actuators if actuator.motor]
-    messages = [finding.message for finding in mechanism.findings]
-    safe = messages == [*map(displayed, messages)]
-    if safe and all(displayed_name(name) == name for name in names):
+    if all(displayed_name(name) == name for name in names):
         return mechanism
     try:
-        shown = renamed(mechanism, displayed_name, displayed_name, displayed_name)
+        return renamed(mechanism, displayed_name, displayed_name, displayed_name)
     except ModelError as error:
         path = mechanism.path or mechanism.name
         reason = f"names differ in characters alone that cannot be shown: {error}"
         raise ReadError(path, reason) from error
-    findings = tuple(
-        replace(
-            finding,
-            message=displayed(finding.message),
-            joints=tuple(map(displayed_name, finding.joints)),
-            help=tuple(map(displayed, finding.help)),
-        )
-        for finding in mechanism.findings
-    )
-    return replace(shown, findings=findings)
 
 
 def renamed(

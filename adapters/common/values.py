@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.errors import ModelError, ReadError
-from regularize.escape import suggestion
+from regularize.escape import FileText, suggestion
 from regularize.lie.arrays import Array
 from regularize.lie.screw import unit
 from regularize.mechanism.diagnostic import Source
@@ -88,7 +88,7 @@ class FilePlace(Located):
     """A place in a file that another library reads, such as a prim of a stage."""
 
     def __init__(self, path: str, element: str | None = None, line: int | None = None) -> None:
-        self._source = Source(path, line, element)
+        self._source = Source(path, line, FileText(element or "") or None)
 
     @property
     def source(self) -> Source:
@@ -110,7 +110,7 @@ class Value(Located):
     @property
     def source(self) -> Source:
         """Place of the value in its file, for messages."""
-        return Source(self.path, None, self.where or None)
+        return Source(self.path, None, FileText(self.where) or None)
 
     @property
     def data(self) -> Any:
@@ -274,7 +274,7 @@ class YamlValue(Value):
     @property
     def source(self) -> Source:
         """Place of the value in its file, for messages."""
-        return Source(self.path, self.raw.start_mark.line + 1, self.where or None)
+        return Source(self.path, self.raw.start_mark.line + 1, FileText(self.where) or None)
 
     @property
     def data(self) -> Any:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.output_files import write_text
 from regularize.lie.arrays import Array, Rotation, Transform
 from regularize.lie.screw import quaternion_of, transform
 from regularize.mechanism.body import Geometry
@@ -24,6 +23,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Mechanism
+from regularize.output_files import write_text
 
 
 class WrittenCoordinate(NamedTuple):
@@ -184,6 +184,18 @@ def spanning(mechanism: Mechanism) -> Spanning:
             tree.append(joint if away else reversed_joint(joint))
     closures = tuple(joint for joint in mechanism.joints if joint.name in cuts)
     return Spanning(tuple(tree), closures, tuple(turned))
+
+
+def closed_at(mechanism: Mechanism, fit: Callable[[Joint], bool]) -> Mechanism:
+    """Return a model whose loops close at joints that fit, and not at driven ones, if it can."""
+    if all(map(fit, spanning(mechanism).closures)):
+        return mechanism
+    driven = {actuator.joint for actuator in mechanism.actuators}
+    joints = tuple(
+        replace(j, closure=fit(j) and not (j.name in driven or j.actuated))
+        for j in mechanism.joints
+    )
+    return replace(mechanism, joints=joints)
 
 
 def reference_poses(mechanism: Mechanism, tree: Sequence[Joint]) -> dict[str, Transform]:

@@ -30,6 +30,7 @@ from regularize.adapters.common.edits import (
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.values import Located
 from regularize.errors import ReadError, RegularizeError
+from regularize.escape import FileText
 from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
 
@@ -64,16 +65,16 @@ class Node(Located):
         return self.document.lines.line(self.start)
 
     @cached_property
-    def where(self) -> str:
+    def where(self) -> FileText:
         """Path of the element, such as ``robot/joint[@name='j1']/axis``."""
         if self.parent is None:
-            return self.tag
+            return FileText(self.tag)
         step, name, alike = self.tag, self._value("name"), self.parent._alike[self.tag]
         if name is not None:
             step += f"[@name='{name}']"
         elif len(alike) > 1:
             step += f"[{alike[self]}]"
-        return f"{self.parent.where}/{step}"
+        return FileText(f"{self.parent.where}/{step}")
 
     @cached_property
     def _alike(self) -> dict[str, dict[Node, int]]:

@@ -23,6 +23,7 @@ from regularize.adapters.common.values import Located
 from regularize.adapters.common.xml import Node, XmlDocument
 from regularize.adapters.shapes.solids import CadShape, stored_shape
 from regularize.errors import ReadError
+from regularize.escape import FileText
 from regularize.lie.arrays import Array
 from regularize.lie.screw import exp, transform, unit
 from regularize.mechanism.diagnostic import Source
@@ -54,7 +55,7 @@ class Object(Located):
     @property
     def source(self) -> Source:
         """File and name of the object."""
-        return Source(self.document.path, None, f"{self.type} {self.name} ({self.label})")
+        return Source(self.document.path, None, FileText(f"{self.type} {self.name} ({self.label})"))
 
     @property
     def is_link(self) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.quantities import rotation_rpy
 from regularize.adapters.common.values import Located
+from regularize.escape import FileText
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, transform, unit
 from regularize.mechanism.diagnostic import Source
@@ -44,7 +45,9 @@ class Statement(Located):
     @property
     def source(self) -> Source:
         """File, line and first words of the statement."""
-        return Source(self.path, self.line, f"{self.head}: {', '.join(self.words[:2])}"[:60])
+        return Source(
+            self.path, self.line, FileText(f"{self.head}: {', '.join(self.words[:2])}"[:60])
+        )
 
     def word(self) -> str:
         """Remove the next argument and return it."""

@@ -22,7 +22,7 @@ from regularize.adapters.common.edits import Edit
 from regularize.adapters.common.input_files import read_bytes, replacement
 from regularize.adapters.common.xml import Node, parse
 from regularize.errors import ReadError
-from regularize.escape import as_utf8, displayed, listed
+from regularize.escape import FileText, as_utf8, displayed, listed
 from regularize.mechanism.diagnostic import Source
 
 INCLUDES = 50  # files that one model may include
@@ -62,7 +62,7 @@ class Compiled:
     def source(self, tag: str, name: str) -> Source:
         """Return the place of the element of a tag and name in the user's files."""
         node = self.texts.get((tag, name))
-        return Source(self.path, element=f"{tag}[@name='{name}']") if node is None else node.source
+        return node.source if node else Source(self.path, None, FileText(f"{tag}[@name='{name}']"))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from regularize.adapters.common.draft import Draft
 from regularize.adapters.common.loops import close_named, report_loop_candidates
 from regularize.adapters.common.quantities import rotation_quaternion
 from regularize.adapters.mjcf.compiled import Compiled
-from regularize.escape import unique
+from regularize.escape import FileText, unique
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log_rotation, transform
 from regularize.mechanism.diagnostic import Source
@@ -93,7 +93,7 @@ class Model(Draft):
                 return self.compiled.texts[tag, name].source
         own = self.m.eq(number).name and not self.compiled.texts  # of no file, so by its name
         named = f"@name='{name}'" if own else str(number + 1)
-        return Source(self.compiled.path, element=f"equality[{named}]")
+        return Source(self.compiled.path, element=FileText(f"equality[{named}]"))
 
 
 def poses(m: Any, q: Array) -> Array:

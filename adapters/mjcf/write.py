@@ -12,7 +12,7 @@ import numpy as np
 from lxml import etree
 
 from regularize.adapters.common.serial import ROUNDING, serial, twin_name
-from regularize.adapters.common.write import add, numbers, reference_poses, spanning
+from regularize.adapters.common.write import add, closed_at, numbers, reference_poses, spanning
 from regularize.adapters.mjcf.bodies import BodyTree, add_actuator, add_row, find_or_add, place
 from regularize.errors import ReadError, UnsupportedExport
 from regularize.escape import listed
@@ -233,7 +233,8 @@ def write_for_drake(mechanism: Mechanism, path: str | os.PathLike[str]) -> tuple
         raise UnsupportedExport("Drake's parser tells MJCF by its ending: name the file NAME.xml")
     moved = [joint.name for joint in mechanism.joints if np.any(joint.position)]
     mechanism = replace(mechanism, joints=tuple(map(_at_zero, mechanism.joints)))
-    mechanism = _closed_off_ground(mechanism)
+    # A constraint at the world ends Drake's process.
+    mechanism = closed_at(mechanism, lambda j: mechanism.ground not in (j.parent, j.child))
     tree = written(mechanism, "DRAKE", welds=False)
     for servo in tree.root.iterfind("actuator/general"):
         _for_drake(servo)
@@ -270,19 +271,6 @@ def _for_drake(servo: Any) -> None:
             del servo.attrib[key]
         servo.set("kp", numbers(control))
         servo.set("kv", numbers([-bias[2]]))
-
-
-def _closed_off_ground(mechanism: Mechanism) -> Mechanism:
-    """Let loops close between moving bodies: a constraint at the world ends Drake's process."""
-    driven = {actuator.joint for actuator in mechanism.actuators}
-    grounded = {j.name for j in mechanism.joints if mechanism.ground in (j.parent, j.child)}
-    if not any(joint.name in grounded for joint in spanning(mechanism).closures):
-        return mechanism
-    joints = tuple(
-        replace(joint, closure=not (joint.name in grounded | driven or joint.actuated))
-        for joint in mechanism.joints
-    )
-    return replace(mechanism, joints=joints)
 
 
 def _at_zero(joint: Joint) -> Joint:

@@ -24,7 +24,6 @@ from regularize.adapters.common.edits import (
     WantedSlack,
     tidy,
 )
-from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError, UnsupportedExport
@@ -43,6 +42,7 @@ from regularize.mechanism.mechanism import (
     PrescribedMotion,
 )
 from regularize.mechanism.quantity import COLUMNS
+from regularize.output_files import write_text
 from regularize.tolerances import NEGLIGIBLE
 from regularize.version import SCHEMAS
 
@@ -323,8 +323,13 @@ class NativePatcher(Patcher):
         # JSON is YAML, and PyYAML knows where every value stands.
         import yaml  # where a file is edited, not where one is written
 
-        root: Any = yaml.compose(self.text(self.path).text, Loader=yaml.SafeLoader)
-        return {_members(node)["name"].value: node for node in _members(root)["joints"].value}
+        # Of characters that YAML does not take the places count; names are those that were read.
+        text = "".join(
+            c if c.isprintable() or c in "\r\n\t" else "?" for c in self.text(self.path).text
+        )
+        root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+        pairs = zip(self.mechanism.joints, _members(root)["joints"].value, strict=True)
+        return {joint.name: node for joint, node in pairs}
 
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Return that both frames of a joint can be moved."""

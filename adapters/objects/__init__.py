@@ -24,6 +24,7 @@ from regularize.adapters.registry import adapter_named, readable
 from regularize.errors import ReadError, RegularizeError, UnknownFormat
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.mechanism import Mechanism
+from regularize.output_files import write_aside
 
 #: Attributes of a mechanism whose entries have a ``source``.
 PLACED = ("bodies", "joints", "couplings", "actuators", "findings")
@@ -124,7 +125,7 @@ class TextDocument(ObjectDocument):
         endings = endings or [*adapter.suffixes, ""]
         suffix = ".usdc" if self._data.startswith(b"PXR-USDC") else endings[0]
         path = folder / f"model{suffix}"
-        path.write_bytes(self._data)
+        write_aside(path, self._data)
         return path
 
     def parse(self, path: Path) -> Any:
@@ -200,7 +201,7 @@ class SpecDocument(ObjectDocument):
         assets = dict(self._spec.assets)
         for name, data in assets.items():
             place = folder / os.path.basename(name)
-            place.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+            write_aside(place, data if isinstance(data, bytes) else str(data))
         copy = self._spec.copy()
         for name, place in self._folders.items():
             setattr(copy, name, str(folder) if assets else place)
@@ -216,7 +217,7 @@ class SpecDocument(ObjectDocument):
             reason = " ".join(str(error).split())
             raise ReadError(self.label, f"MuJoCo cannot compile it: {reason}") from error
         path = folder / "model.xml"
-        path.write_text(text, encoding="utf-8")
+        write_aside(path, text)
         return path
 
     def parse(self, path: Path) -> Any:

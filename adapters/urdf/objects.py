@@ -19,7 +19,7 @@ from regularize.adapters.objects import placed
 from regularize.adapters.urdf.read import read_root
 from regularize.adapters.urdf.write import add_origin
 from regularize.errors import ModelError, ReadError
-from regularize.escape import listed
+from regularize.escape import FileText, listed
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
@@ -54,7 +54,12 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         note = Diagnostic("REG014", "note", words, help=help)
         model = replace(model, findings=(note, *model.findings))
     label = f"<URDF {robot.name or 'robot'}>"
-    return placed(model, lambda at: at and Source(label, None, (at.element or "")[len("robot/") :]))
+
+    def inside(source: Source | None) -> Source | None:
+        element = (source and source.element) or ""
+        return source and Source(label, None, FileText(element.removeprefix("robot/")))
+
+    return placed(model, inside)
 
 
 class ObjectPatcher(Patcher):

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from regularize.adapters.common.output_files import write_text
 from regularize.adapters.common.quantities import NAMES, six
 from regularize.adapters.common.serial import axis_in_frame, in_a_row, standard, twin_name
 from regularize.adapters.common.write import (
@@ -31,6 +30,7 @@ from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, JointLimits
 from regularize.mechanism.mechanism import Actuator, Mechanism
+from regularize.output_files import write_text
 
 LARGEST = float(np.finfo(np.float64).max)
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 
 from regularize.adapters.common.console import write_json
-from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import BRANCH, NO_MESHES, add_engine, add_fail_on, add_model_options
 from regularize.commands.options import KINDS, length, option, options, positive
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
+from regularize.output_files import write_text
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 JSON_FORMS = ("json", "jsonl", "sarif")

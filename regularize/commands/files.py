@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from regularize.commands.options import KINDS, option, options
 from regularize.errors import ReadError, RegularizeError
-from regularize.escape import displayed
 
 if TYPE_CHECKING:
     from regularize.adapters.repository import Repository
@@ -234,7 +233,7 @@ def report_findings(findings: Iterable[Diagnostic], fail_on: str) -> int:
     from regularize.words import gathered  # with NumPy, which ``--version`` must not load
 
     findings = list(findings)
-    lines = (f"{f.severity}[{f.code}]: {displayed(f.message)}" for f in findings)
+    lines = (f"{f.severity}[{f.code}]: {f.message}" for f in findings)
     sys.stderr.writelines(f"{line}\n" for line in gathered(lines))
     counted = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
     return int(any(finding.severity in counted for finding in findings))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from regularize.adapters.common.console import delayed_progress
 from regularize.adapters.common.input_files import check_regular
-from regularize.adapters.common.output_files import write_bytes
 from regularize.commands.files import BRANCH, NO_MESHES, OutputAction, add_model, load_model
 from regularize.commands.options import (
     LOADS,
@@ -27,6 +26,7 @@ from regularize.commands.options import (
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.quantity import SECONDS, value_of
+from regularize.output_files import write_bytes
 from regularize.services import guest
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ OPTIONS = f"""
 --coordinates WHICH:all|minimal=all  all or minimal: integrate all joint coordinates, or independent
     ones only
 --engine NAME:{"|".join(ENGINES)}=rows  what integrates: {", ".join(ENGINES)} (rows)
---rtol R:=1e-9  relative error per step (1e-9)
+--rtol R:=1e-9  error per step, relative to rates above 1 rad/s or m/s, else absolute (1e-9)
 --slip R  rate in rad/s and m/s below which dry friction of joints falls off (1e-3)
 --ground FRICTION  let the collision shapes stand on the plane z = 0 with this coefficient of
     friction, or that of the file where it is smaller; in steps of fixed length
@@ -167,7 +167,7 @@ def run(arguments: argparse.Namespace) -> int:
     for write, path in ((motion.save, arguments.out), (motion.plot, arguments.plot)):
         if path is not None:
             write(path)
-    sys.stdout.write(figures(motion))
+    sys.stdout.write(figures(motion, 0.0 if arguments.engine == "mujoco" else rtol))
     for offered in mechanism.motions:
         if offered.joint not in motion.drives:
             sys.stdout.write(
@@ -194,7 +194,7 @@ def stepped(arguments: argparse.Namespace) -> SimulationOptions:
     return found
 
 
-def figures(motion: Simulation) -> str:
+def figures(motion: Simulation, rtol: float) -> str:
     """Return steps, drift of energy and closure, and findings of a run, a line each."""
     values = motion.as_dict()
     corrected = f", with {motion.correction:.2e} J corrected on the way"
@@ -204,6 +204,12 @@ def figures(motion: Simulation) -> str:
         f"energy drift  {values['energy_drift_J']:.2e} J{corrected if motion.correction else ''}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
+    moved = float(
+        (motion.coordinates.max(axis=0) - motion.coordinates.min(axis=0)).max(initial=0.0)
+    )
+    if not motion.h and rtol * SMALL > moved > 0.0:
+        share = f"an error of {rtol:g} in each step is {rtol / moved:.0e} of that: lower --rtol"
+        lines.append(f"small motion  no joint moves more than {moved:.1e} rad or m; {share}")
     if motion.h:
         lines[1] = f"energy lost   {motion.energy[0] - motion.energy[-1]:.4g} J"
     if motion.contacts:
@@ -215,6 +221,8 @@ def figures(motion: Simulation) -> str:
     return fitted(lines)
 
 
+#: Motions of so many times the error of a step and less are told to be small.
+SMALL = 1e5
 SUFFIXES = (".glb", ".html", ".svg", ".png")
 
 

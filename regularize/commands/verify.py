@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regularize.adapters.common.input_files import read_bytes
-from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import add_model_options, load_model, reads_model
-from regularize.commands.options import option, positive
+from regularize.commands.options import count, option, positive
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
+from regularize.output_files import write_text
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    parser.epilog = "exit status: 0 it holds, 1 it does not, 2 unreadable"
+    parser.epilog = "exit status: 0 it holds, 1 it does not or claims too little, 2 unreadable"
     option(parser, "proof PROOF", "file of `check --proof`", type=Path)
     option(parser, "--model MODEL", "is it about this model?")
     words = "how far the model may be from what is proved, radians and parts of its size (1e-5)"
     option(parser, "--rtol RTOL", words, type=positive)
+    words = "how many rows it has to prove, or more; without: anything"
+    option(parser, "--expect ROWS", words, type=count)
     add_model_options(parser)
 
 
@@ -48,16 +50,20 @@ def run(arguments: argparse.Namespace) -> int:
 
         within = {} if arguments.rtol is None else {"rtol": arguments.rtol}
         verdict = match(document, verdict, load_model(arguments.model, arguments), **within)
-    words = [displayed(verdict.reason)]
+    head, words = "does not hold", [displayed(verdict.reason)]
     if verdict.holds:
-        words = list(verdict.claims + verdict.assumptions) or ["nothing is claimed"]
+        head = "holds" if verdict.claims else "nothing is claimed"
+        words = [*verdict.claims, *verdict.assumptions]
         words += ["In the author's words, which are not checked:"] * bool(document["undecided"])
         words += [
             f"  {', '.join(map(shown, part['cuts']))}: not decided, {displayed(part['reason'])}"
             for part in document["undecided"]
         ]
-    sys.stdout.write("\n".join(["holds" if verdict.holds else "does not hold", *words, ""]))
-    return int(not verdict.holds)
+        proved = sum(part["conclusion"]["removed"] for part in document["parts"])
+        if proved < (arguments.expect or 0):
+            head = f"proves {proved} rows, fewer than the {arguments.expect} expected"
+    sys.stdout.write("\n".join([head, *words, ""]))
+    return int(head != "holds")
 
 
 def write_proof(reduction: Reduction, path: Path) -> None:

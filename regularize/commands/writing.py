@@ -27,7 +27,7 @@ from regularize.commands.files import (
 )
 from regularize.commands.options import count, option, options
 from regularize.errors import RegularizeError, UnknownFormat
-from regularize.escape import displayed, json_text
+from regularize.escape import displayed, json_text, shown_lines
 from regularize.version import SCHEMAS, __version__
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def run_fix(arguments: argparse.Namespace) -> int:
     lines = _changes(fixed)
     diff = arguments.diff or not (arguments.in_place or arguments.out)
     if diff:
-        sys.stdout.write(fixed.diff)
+        sys.stdout.write(shown_lines(fixed.diff) if sys.stdout.isatty() else fixed.diff)
         hint = "nothing is written: add --in-place, or -o OUT"
         lines += [hint] * bool(fixed.diff and not arguments.diff)
     else:
@@ -192,7 +192,6 @@ def add_reduce(parser: argparse.ArgumentParser) -> None:
 
 def run_reduce(arguments: argparse.Namespace) -> int:
     """Write the model and its reduction; return 1 if something of it could not be kept."""
-    from regularize.adapters.common.output_files import write_text
     from regularize.files import written_format
     from regularize.repair.fix.advice import file_name, isostatic_in, write_isostatic, written_as
     from regularize.words import gathered
@@ -209,8 +208,9 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     check_read([Output("-o", file) for file in (path, document)], files_of(mechanism))
     report = isostatic_in(mechanism, target, arguments.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    findings = write_isostatic(report, path, target, arguments.engine or "first")
-    write_text(document, json_text(reduction_document(report, path.name), indent=1) + "\n")
+    text = json_text(reduction_document(report, path.name), indent=1) + "\n"
+    engine = arguments.engine or "first"
+    findings = write_isostatic(report, path, target, engine, {document: text})
     before, after = report.reduction, report.result
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",

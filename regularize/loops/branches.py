@@ -7,7 +7,6 @@ branch if it can be drawn back to the configuration by halves.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,11 +40,6 @@ class BranchTangent:
     way: Rates  # scaled direction from the branch point to the near configuration
     tangent: Array  # orthonormal basis of the velocities on the branch there, (n, k)
 
-    def aside(self, other: BranchTangent) -> float:
-        """Return how far another tangent's direction is from the space of this one (a norm)."""
-        off = other.way - self.tangent @ (self.tangent.T @ other.way)
-        return math.sqrt(off @ off)
-
     @property
     def freedoms(self) -> int:
         """Number of the freedoms of motions on the branch."""
@@ -54,45 +48,38 @@ class BranchTangent:
 
 def grouped(tangents: Sequence[BranchTangent], bent: float = 0.1) -> list[list[BranchTangent]]:
     """Group tangents that belong to one branch: equal rank, and directions that nearly agree."""
+    if not tangents:
+        return []
+    ways, spaces = np.array([t.way for t in tangents]), [t.tangent for t in tangents]
+    aside = np.array([np.linalg.norm(ways - ways @ T @ T.T, axis=1) for T in spaces])
+    rank, freedoms, away = np.array([(t.rank, t.freedoms, t.away) for t in tangents]).T
+    alike = (rank[:, None] == rank) & (aside <= bent)
     # Too near the branch point more seems to move than does: a tangent is left out that lies
     # straight ahead of a farther one with fewer freedoms.
-    waiting = [
-        tangent
-        for tangent in tangents
-        if not any(
-            farther.freedoms < tangent.freedoms
-            and farther.rank == tangent.rank
-            and farther.away > tangent.away
-            and farther.aside(tangent) <= bent
-            for farther in tangents
-        )
-    ]
-    groups = []
+    behind = alike & (freedoms[:, None] < freedoms) & (away[:, None] > away)
+    near = alike & alike.T & (freedoms[:, None] == freedoms)
+    groups, waiting = [], [int(i) for i in np.flatnonzero(~behind.any(axis=0))]
     while waiting:
         group, new = [], [waiting.pop(0)]
         while new:
             a = new.pop()
-            group.append(a)
-            apart: list[BranchTangent] = []
-            for b in waiting:
-                (new if _same_branch(a, b, bent) else apart).append(b)
-            waiting = apart
+            group.append(tangents[a])
+            # Tangents may turn by more, for those seen from nearby differ less than they do.
+            joins = [
+                near[a, b]
+                and np.linalg.norm(spaces[a] - spaces[b] @ (spaces[b].T @ spaces[a]), 2) <= 3 * bent
+                for b in waiting
+            ]
+            new += [b for b, joined in zip(waiting, joins, strict=True) if joined]
+            waiting = [b for b, joined in zip(waiting, joins, strict=True) if not joined]
         groups.append(group)
     return groups
 
 
-def _same_branch(a: BranchTangent, b: BranchTangent, bent: float) -> bool:
-    """Return whether two tangents have one rank and span nearly the same directions."""
-    if (a.rank, a.freedoms) != (b.rank, b.freedoms) or max(a.aside(b), b.aside(a)) > bent:
-        return False
-    # Tangents may turn by more, for those that are seen from nearby differ less than they do.
-    turned = a.tangent - b.tangent @ (b.tangent.T @ a.tangent)
-    return bool(np.linalg.norm(turned, 2) <= 3.0 * bent)
-
-
 def within(tangent: BranchTangent, larger: Sequence[BranchTangent], bent: float = 0.1) -> bool:
     """Return whether a tangent lies inside of another one that has more freedoms."""
-    return any(t.freedoms > tangent.freedoms and t.aside(tangent) <= bent for t in larger)
+    spaces, way = [t.tangent for t in larger if t.freedoms > tangent.freedoms], tangent.way
+    return any(np.linalg.norm(way - T @ (T.T @ way)) <= bent for T in spaces)
 
 
 class BranchPoint:

@@ -212,8 +212,12 @@ class Modes(Frozen):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a NumPy archive that ``load`` reads."""
-        np.savez_compressed(path, **{f.name: getattr(self, f.name) for f in fields(self)})
-        return Path(path)
+        from regularize.output_files import write_made  # few bodies are saved
+
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        place = Path(f"{os.fspath(path).removesuffix('.npz')}.npz")
+        write_made(place, lambda stream: np.savez_compressed(stream, **arrays))
+        return place
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from regularize.escape import displayed
+from regularize.escape import FileText, displayed, displayed_name
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -23,7 +23,12 @@ class Source:
 
     path: str
     line: int | None = None
-    element: str | None = None
+    element: FileText | None = None
+
+    def __post_init__(self) -> None:
+        """Escape the element, whoever tells it."""
+        if self.element is not None:
+            object.__setattr__(self, "element", FileText(self.element))
 
     def __str__(self) -> str:
         """``path:line``, the form that editors and terminals open."""
@@ -54,6 +59,15 @@ class Diagnostic:
     source: Source | None = None
     help: tuple[str, ...] = ()
     unread: bool = False
+
+    def __post_init__(self) -> None:
+        """Escape words of files: what a finding says can be shown, whoever says it."""
+        words = {"message": FileText(self.message), "loop": self.loop and displayed_name(self.loop)}
+        lists = {
+            "help": tuple(map(FileText, self.help)),
+            "joints": tuple(map(displayed_name, self.joints)),
+        }
+        self.__dict__.update(words | lists)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry of ``diagnostics`` in the JSON report."""

@@ -18,7 +18,7 @@ from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.geometry import ExactSpaces
 from regularize.proofs.incidence import NotExact
 from regularize.proofs.motions import motion, written
-from regularize.proofs.verifier import Space, Verdict, annihilator, distance, reduced, shown
+from regularize.proofs.verifier import Space, Verdict, annihilator, away, distance, reduced, shown
 from regularize.reduction.block import Block
 from regularize.reduction.closed_part import Closing, closings, loops_of
 from regularize.reduction.cuts import Cut
@@ -241,11 +241,18 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``."""
-    reason = _off_the_file(document, mechanism) or _mismatch(document, mechanism, rtol)
-    if not reason:
-        return verdict
-    return verdict._replace(holds=False, claims=(), assumptions=(), reason=reason)
+    """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``.
+
+    How far they are is measured at the model, whatever the proof says of it.
+    """
+    measured: list[str] = []
+    off = _off_the_file(document, mechanism) or _mismatch(document, mechanism, rtol, measured)
+    if off:
+        return verdict._replace(holds=False, claims=(), assumptions=(), reason=off)
+    found = [*verdict.assumptions]  # those of the parts come first
+    for i in range(len(document["parts"])):
+        found[i] = f"{found[i].rpartition(', ')[0]}, {measured[i]} from the model"
+    return verdict._replace(assumptions=tuple(found))
 
 
 def _off_the_file(document: dict[str, Any], mechanism: Mechanism) -> str:
@@ -264,8 +271,8 @@ def boxes_of(mechanism: Mechanism) -> dict[str, list[float]]:
     return {} if mechanism.reading is None else mechanism.reading.boxes(mechanism.joints)
 
 
-def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> str:
-    """Return why a proof is not one about a model, empty where it is."""
+def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float, found: list[str]) -> str:
+    """Return why a proof is not one about a model, empty where it is; how far off goes to found."""
     graph = build(mechanism)
     loops = LoopKinematics(graph, graph.every_edge, graph.tree)
     state = loops.state(assemble(graph).q)
@@ -292,7 +299,7 @@ def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> st
             return "a bound leaves out joints that share loops with its own"
         # Of a large unit of length small parts cannot be told apart: their own size counts.
         larger = max(1.0, unit / center_and_length(loops, state, inside)[1])
-        measured = loops.measured(unit, origin)
+        measured, farthest = loops.measured(unit, origin), 0.0
         for joint in joints:
             edge = edges[joint["name"]]
             local = loops.local(edge.index)
@@ -303,7 +310,10 @@ def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float) -> st
             if not (same and np.abs(stated - screws).max(initial=0.0) * larger <= EXACT.same):
                 return f"{edge.name} stands elsewhere in the model"
             space = tuple(tuple(int(x) for x in row) for row in joint.get("space", ()))
-            off = max((distance(row, space) for row in joint["written"]), default=0.0) * larger
-            if space and not off <= max(10.0 * EXACT.same, rtol):
-                return f"{edge.name} is proved for another joint, off by {off:.0e} of the size"
+            off = max((distance(row, space) for row in screws.tolist()), default=0.0)
+            farthest = max(farthest, off)
+            if space and not off * larger <= max(10.0 * EXACT.same, rtol):
+                share = f"off by {off * larger:.0e} of the size"
+                return f"{edge.name} is proved for another joint, {share}"
+        found.append(away(farthest, unit))
     return ""

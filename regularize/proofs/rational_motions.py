@@ -48,12 +48,9 @@ def multiplied(p: Dual, q: Dual) -> Dual:
     return np.array(product)
 
 
-_CONJUGATE = np.array([1, -1, -1, -1, 1, -1, -1, -1])
-
-
 def conjugated(q: Dual) -> Dual:
     """Return a dual quaternion with the opposite vector parts."""
-    return np.asarray(q * _CONJUGATE)
+    return np.asarray(q * ([1, -1, -1, -1] * 2))
 
 
 def line_of(direction: Exact, moment: Exact) -> Dual:

@@ -189,7 +189,8 @@ def verify(document: Any) -> Verdict:
         parts = [_Checker(part) for part in document["parts"]]
         claims = [c for part in parts for c in part.claims] + [*map(_bound, document["bounds"])]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
-        return Verdict(False, (), (), str(e) or type(e).__name__)
+        why = "" if type(e) is ValueError else "it speaks of what is not there, or no number: "
+        return Verdict(False, (), (), why + (str(e) or type(e).__name__))
     finally:
         _left.reset(before)
     off = [max(size) for size in zip(*document.get("within", {}).values(), strict=True)]
@@ -391,9 +392,8 @@ class _Checker:  # one pass over a document
         same = document["conclusion"] == {"rows": rows, "kept": kept, "removed": rows - kept}
         need(same and (unit := document["unit_m"]) > 0.0, "it concludes otherwise, or has no unit")
         off = max([0, *(distance(z, self.spaces[j["name"]]) for j in joints for z in j["written"])])
-        away = f"{off:.0e} rad or {off * unit:.0e} m" if off >= 1e-12 else "0"  # rounding
         said = f"joints {shown(min(real))} to {shown(max(real))} are exactly as stated"
-        self.assumption = f"{said}, {away} from the model"
+        self.assumption = f"{said}, {away(off, unit)} from where the proof writes them"
 
     def _premise(self, number: Any, body: str, group: bool = False) -> tuple[bool, str, Space]:
         if number is None:  # a body needs no fact about itself
@@ -532,6 +532,11 @@ class _Checker:  # one pass over a document
         need(rank == len(rows) == h and cut not in self.held, "{} may leave its group", name)
         self.held[cut] = h
         self.claims += [f"{shown(cut)}: not cut; relations of joints, {h} in number, stand for it"]
+
+
+def away(off: float, unit: float) -> str:
+    """A measured distance in words."""
+    return f"{off:.1e} rad or {off * unit:.1e} m" if off >= 1e-12 else "0"  # rounding
 
 
 def distance(written: Sequence[float], space: Space) -> float:

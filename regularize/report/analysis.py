@@ -17,7 +17,7 @@ from regularize.proofs.special import SpecialLengths, special_lengths
 from regularize.reduction.block import Block
 from regularize.reduction.rank_loss import nearest_entry
 from regularize.reduction.reduce import Reduction
-from regularize.repair.fix.advice import advise, verified_cures
+from regularize.repair.fix.advice import advise, unheld_closures, verified_cures
 from regularize.repair.fix.proposals import Advice
 from regularize.repair.nominal.idealise import Idealised, idealise
 from regularize.repair.nominal.other_lengths import with_other_lengths
@@ -109,7 +109,8 @@ class Analysis:
             entries = advise(reduction, changes, engine=engine)
             in_file = [entry for entry in entries if entry.in_file]
             reported = [_commands_tried(finding, in_file) for finding in reported]
-        every = [*reported, *as_designed(meant, binding)]
+        unheld = unheld_closures(reduction.mechanism, engine)
+        every = [*reported, *as_designed(meant, binding), *unheld]
         diagnostics = by_severity([d for d in every if not (undecided and d.code in TURNED)])
         return cls(
             reduction=reduction,
@@ -133,7 +134,9 @@ class Analysis:
         """Return the report in one line; ``str`` is the whole report."""
         r, name = self.reduction, shortened(self.mechanism.name)
         counts = ", ".join(counted(count, severity) for severity, count in self.summary.items())
-        return f"<Report on {name!r}: mobility {r.mobility}, {r.redundant} redundant; {counts}>"
+        mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
+        redundant = r.redundant - self.needed  # as the headline counts them
+        return f"<Report on {name!r}: mobility {mobility}, {redundant} redundant; {counts}>"
 
     @property
     def mechanism(self) -> Mechanism:

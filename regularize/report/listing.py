@@ -33,9 +33,9 @@ LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 def unreadable(path: str, error: RegularizeError) -> Diagnostic:
     """Return the finding on a model that cannot be read, at the line that the error names."""
     if not isinstance(error, ReadError):
-        return Diagnostic("REG000", "error", displayed(str(error)), source=Source(displayed(path)))
+        return Diagnostic("REG000", "error", str(error), source=Source(displayed(path)))
     source = Source(displayed(error.path), error.line, error.element)
-    return Diagnostic("REG000", "error", displayed(error.reason), source=source)
+    return Diagnostic("REG000", "error", error.reason, source=source)
 
 
 def github(findings: Iterable[Diagnostic], path: str | None) -> str:
@@ -51,8 +51,8 @@ def github(findings: Iterable[Diagnostic], path: str | None) -> str:
             properties["line"] = str(d.source.line)
         values = [_escaped(v).replace(":", "%3A").replace(",", "%2C") for v in properties.values()]
         listed = ",".join(map("{}={}".format, properties, values))
-        message = "\n".join(map(displayed, "\n".join([d.message, *d.help]).split("\n")))
-        lines.append(f"::{LEVELS[d.severity]} {listed}::{_escaped(message)}\n")
+        message = _escaped("\n".join([d.message, *d.help]))
+        lines.append(f"::{LEVELS[d.severity]} {listed}::{message}\n")
     return "".join(lines)
 
 
@@ -63,9 +63,7 @@ def _escaped(text: str) -> str:
 
 def concise(findings: Iterable[Diagnostic], path: str) -> str:
     """Return findings as lines ``path:line: CODE message``."""
-    return "".join(
-        f"{d.source or displayed(path)}: {d.code} {displayed(d.message)}\n" for d in findings
-    )
+    return "".join(f"{d.source or displayed(path)}: {d.code} {d.message}\n" for d in findings)
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -210,7 +208,7 @@ def line_of(path: str, report: Analysis) -> SummaryLine:
     r = report.reduction
     worst = report.diagnostics[0].severity if report.diagnostics else ""
     mobility = r.mobility if r.finite_mobility is None else r.finite_mobility
-    numbers = (r.graph.loops, r.gruebler, mobility, r.redundant, r.removed)
+    numbers = (r.graph.loops, r.gruebler, mobility, r.redundant - report.needed, r.removed)
     named = dict(zip(COLUMNS, numbers, strict=True))
     codes = tuple(dict.fromkeys(d.code for d in report.diagnostics if d.severity == worst))
     return SummaryLine(displayed(path), None, named, worst, codes, report.mechanism.complete)

@@ -63,7 +63,7 @@ def verdict(report: Analysis) -> tuple[str, str]:
     level, sentence = _verdict_on_read(report)
     if not unread:
         return level, sentence
-    what = displayed(unread[0].message.partition(": the mechanism")[0])
+    what = unread[0].message.partition(": the mechanism")[0]
     more = f" (and {len(unread) - 1} more of this kind)" if len(unread) > 1 else ""
     first = f"Not read whole: {what}{more}. Every count is of what was read."
     return max(level, "warning", key=("good", "warning", "error").index), f"{first} {sentence}"
@@ -84,34 +84,34 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     if not report.loops:
         sure = ", so nothing can be redundant" if report.mechanism.complete else ""
         return "good", f"No kinematic loops{sure}."
-    if r.redundant == 0 and r.finite_mobility == 0:
-        return "warning", "Locked: the loops allow no motion. No redundant constraints."
+    locked = "Locked: the loops allow no motion. " if r.finite_mobility == 0 else ""
     if r.redundant == 0:
-        return "good", "No redundant constraints."
-    sentence = f"{counted(r.redundant, 'redundant constraint equation')}, consistent: "
+        return "warning" if locked else "good", f"{locked}No redundant constraints."
+    # What would be missed is not redundant.
+    redundant, needed = r.redundant - report.needed, report.needed
+    sentence = f"{counted(redundant, 'redundant constraint equation')}, consistent: "
     if twice and sum(entry.count for entry in report.repeated) == r.redundant:
         sentence, twice = f"{twice}, consistent: ", ""
-    if r.finite_mobility == 0 and r.freedoms:
-        sentence = f"Locked: the loops allow no motion. {sentence}"
     where = "in every configuration" + _limit_words(report, "up to")
-    if r.removed >= r.redundant and not report.seen:
-        which = {1: "it", 2: "both"}.get(r.redundant, "all")
+    held = (
+        f"{counted(needed, 'equation')} dependent at first order, and needed, for at second order"
+    )
+    held += " the mechanism is held by them."
+    if redundant == 0:
+        sentence = f"No redundant constraints: {held}"
+    elif r.removed >= redundant and not report.seen:
+        which = {1: "it", 2: "both"}.get(redundant, "all")
         sentence += f"{which} can be dropped {where}."
     elif r.removed:
         parts = [f"{r.removed - report.seen} can be dropped {where}"]
         seen = f"{report.seen} on numerical evidence, for this assembly mode only"
-        parts += [seen] * bool(report.seen) + [f"{r.remaining} cannot"] * bool(r.remaining)
+        parts += [seen] * bool(report.seen)
+        parts += [f"{redundant - r.removed} cannot"] * (r.removed < redundant)
         sentence += f"{', '.join(parts)}."
-    elif report.needed == r.redundant:
-        # What would be missed is not redundant.
-        few = counted(r.redundant, "equation")
-        locked = "Locked: the loops allow no motion. " if r.finite_mobility == 0 else ""
-        sentence = (
-            f"{locked}No redundant constraints: {few} dependent at first order, and needed, for "
-            "at second order the mechanism is held by them."
-        )
     else:
         sentence += "kept, because the joint axes alone do not prove that they can be dropped."
+    sentence += f" Besides {held}" if redundant and needed else ""
+    sentence = f"{locked if r.freedoms else ''}{sentence}"
     also = f" {twice[0].upper()}{twice[1:]}." if twice else ""
     return "warning", f"{sentence}{also}{more_on_branches(r)}"
 
@@ -273,10 +273,8 @@ def next_steps(report: Analysis) -> list[Way]:
     columns = {c for cell in r.graph.cells for c in r.graph.columns(cell)}
     driven, names = {*actuated_coordinates(mechanism)}, coordinate_names(mechanism)
     motors = [name for c, name in enumerate(names) if c in columns and name in driven]
-    steps = []
-    if not report.loops:
-        words = "where links close loops that the file does not state, name them: --close, --loops"
-        steps.append(Way(words))
+    words = "where links close loops that the file does not state, name them: --close, --loops"
+    steps = [] if report.loops else [Way(words)]
     if motors:
         verb, noun = ("drives", "motor") if len(motors) == 1 else ("drive", "motors")
         words = f"{noun} {listed(motors)} {verb} joints through loops: map (joints by motors and "
@@ -287,6 +285,8 @@ def next_steps(report: Analysis) -> list[Way]:
     elif mechanism.couplings:
         words = counted(len(mechanism.couplings), "coupling")
         steps.append(Way(f"{words}: `rg.to_pinocchio` and `regularize simulate` keep them as rows"))
+    elif report.loops:
+        steps.append(Way("name motors that act through loops: regularize motors map --help"))
     return steps
 
 
@@ -361,10 +361,8 @@ def evidence(report: Analysis) -> str:
     worst = "0" if certificate.worst < VANISHING else f"{certificate.worst:.1e} of its size"
     noise = noise_words(report.reduction.tolerances)
     if certificate.distinct <= 1:
-        return (
-            "no configuration but the assembled one was found; every loop is closed there "
-            f"(largest error {worst}){noise}"
-        )
+        alone = "no configuration but the assembled one was found; every loop is closed there"
+        return f"{alone} (largest error {worst}){noise}"
     walked = min(certificate.distinct, certificate.configurations - certificate.solved)
     more = f", and at {certificate.solved} more, solved in closed form, they let none open"
     return (

@@ -44,7 +44,7 @@ def mended(path: Path, engine: PhysicsEngine, folder: Path) -> str:
         model = rg.load(path)
         if not rg.reduce(model).redundant:
             return "independent"
-        rg.save(model, source, format=engine.carrier)
+        rg.save(model, source, format=engine.carrier, engine=engine.name)
         fixed = rg.fix(source, engine=engine.name)
     except rg.RegularizeError as error:
         return f"refused: {' '.join(str(error).split())[-150:]}"
@@ -57,8 +57,9 @@ def mended(path: Path, engine: PhysicsEngine, folder: Path) -> str:
     faults = []
     if again.recorded is None or again.largest_gap > max(2.0 * before, 1e-4 * again.size):
         faults.append("OPENED")
-    elif again.recorded.travel() < STILL * again.size and told["freedoms"][0]:
-        faults.append("LOCKED")
+    elif again.recorded.travel(again.size) < STILL * again.size and told["freedoms"][0]:
+        first = MotionTrial(engine, Handed(rg.load(source), str(source))).recorded
+        faults += ["LOCKED"] if first and first.travel(again.size) > STILL * again.size else []
     if told["motors"][0] != told["motors"][1]:
         faults.append("DOUBLED")
     balls = [j.name for j in fixed.mechanism.joints if j.kind == "spherical" and not j.closure]
@@ -105,7 +106,7 @@ def kinds() -> int:
             try:
                 trial = MotionTrial(engine, Handed(four_bar(kind)))
                 held = trial.recorded is not None and trial.largest_gap < 0.02 * trial.size
-                held = held and trial.recorded.travel() > STILL * trial.size
+                held = held and trial.recorded.travel(trial.size) > STILL * trial.size
                 why = "" if held else trial.reason or f"gap {trial.largest_gap:.3g}"
             except rg.RegularizeError as error:
                 held, why = False, str(error)

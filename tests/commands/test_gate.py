@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,24 +56,13 @@ def test_a_file_beyond_the_budget_is_not_read(tmp_path: Path) -> None:
         rg.load(path)
 
 
-@pytest.mark.slow
 def test_names_are_shown_safely_and_found_as_written(tmp_path: Path) -> None:
     path = native(tmp_path / "m.json", HOSTILE)
     mechanism = rg.load(path)
-    shown = "b\\x1b[31m\\x0a::error::\\u202e\\ud800"
-    assert mechanism.body(shown) is mechanism.body(HOSTILE)
-    report = rg.check(mechanism)
-    outputs = {"data": json.dumps(report.as_dict(), ensure_ascii=False), "words": str(report)}
-    for form in ("text", "concise", "github", "html", "sarif", "json", "jsonl"):
-        file = tmp_path / f"report.{form}"
-        assert main(["check", str(path), "--output", form, "-o", str(file)]) == 1
-        outputs[form] = file.read_bytes().decode()
-    for output in outputs.values():
-        assert not set(output) & set("\x1b\u202e\ud800")
-        output.encode()
-    told = outputs["github"].splitlines()
-    assert all(line.startswith("::") for line in told)
-    assert not any(line.startswith("::error::") for line in told)
+    assert mechanism.body("b\\x1b[31m\\x0a::error::\\u202e\\ud800") is mechanism.body(HOSTILE)
+    assert main(["check", str(path), "--output", "github", "-o", str(tmp_path / "said")]) == 1
+    told = (tmp_path / "said").read_text("utf-8").splitlines()
+    assert told and all(re.match("::(?!error::)", line) for line in told)
 
 
 @pytest.mark.slow

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import mechanisms
 import pytest
+import yaml
 
 import regularize as rg
 from regularize.cli import main
 
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_bytes())
 BOUNDS = ["--inputs", "A", "--bounds", "-1", "1"]
 
 
@@ -40,36 +42,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return err
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("check m.urdf -o m.urdf", "-o m.urdf: is read, and would be lost; name another file"),
-        ("check m.urdf -o link.urdf", "-o link.urdf: is read"),
-        ("check m.urdf -o hard.urdf", "-o hard.urdf: is read"),
-        ("check ./m.urdf --output json -o m.urdf", "-o m.urdf: is read"),
-        ("check m.urdf --write-baseline m.urdf", "--write-baseline m.urdf: is read"),
-        ("check m.urdf --proof m.urdf", "--proof m.urdf: is read"),
-        ("check -o m.urdf other.urdf", "-o m.urdf: is a model, which would be lost"),
-        ("check m.urdf --config c.toml -o c.toml", "-o c.toml: is read"),
-        ("check m.urdf --proof p.json -o p.json", "is what --proof writes too"),
-        ("check m.urdf --proof p.json -o ./p.json", "is what --proof writes too"),
-        ("export m.urdf --to mjcf -o m.urdf", "-o m.urdf: is read"),
-        ("export m.urdf --to urdf+ -o link.urdf", "-o link.urdf: is read"),
-        ("solve m.urdf --at A=1 --c m.urdf", "--c m.urdf: unknown kind of file '.urdf' (known: .c"),
-        ("solve m.urdf --at A=1 --python m.c", "--python m.c: unknown kind of file"),
-        ("metamodel m.urdf -o m.urdf", "-o m.urdf: unknown kind of file '.urdf' (known: .npz)"),
-        ("metamodel m.urdf -o m.npz --c m.urdf", "--c m.urdf: unknown kind of file"),
-        ("simulate m.urdf --drive A=motion.csv -o motion.csv", "-o motion.csv: is read"),
-        ("simulate m.urdf -o a.csv --plot a.csv", "--plot a.csv: is what -o writes too"),
-        ("show m.urdf -o m.urdf", "unknown kind of file '.urdf' (known: .glb"),
-        ("show m.urdf --motion motion.csv --movie motion.csv", "--movie motion.csv: unknown kind"),
-        ("reduce m.urdf -o .", "-o m.urdf: is read"),
-        ("reduce m.urdf -o m.urdf", "m.urdf: is a file; name a folder"),
-        ("reduce m.urdf -o out --to nonsense", "name it with --to"),
-        ("export m.urdf --to freecad -o m.fcstd", "(known: c, exudyn"),
-        ("export m.urdf --to freecad -o m.fcstd", "name it with --to"),
-    ],
-)
+@pytest.mark.parametrize(("command", "words"), REFUSED["lost"])
 def test_nothing_that_is_read_or_written_is_lost(
     command: str, words: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 import regularize as rg
-from regularize.adapters.common import output_files
+from regularize import output_files
 from regularize.adapters.common.console import prepared
-from regularize.adapters.common.output_files import write_all, write_bytes
 from regularize.adapters.common.worker_processes import WorkerProcesses
 from regularize.cli import main
+from regularize.output_files import write_all, write_bytes
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOURBAR = str(ASSETS / "planar_fourbar.urdf")
@@ -136,6 +136,17 @@ def test_signals_end_in_one_line_and_leave_nothing(
     lines = [line for line in errors.decode().splitlines() if line.startswith("regularize")]
     assert (process.returncode, lines) == (status, [f"regularize: {word}"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@posix
+@pytest.mark.parametrize(
+    "words", ["simulate {} --duration 10ms -o {}.csv", "export {} --to c -o {}.c"]
+)
+def test_a_fault_at_any_write_leaves_the_old_or_the_new(tmp_path: Path, words: str) -> None:
+    script = ASSETS.parent / "tests" / "campaigns" / "faults.py"
+    command = [sys.executable, script, tmp_path, *words.format(FOURBAR, tmp_path / "x").split()]
+    assert int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) >= 30
 
 
 @posix

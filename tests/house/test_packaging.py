@@ -106,6 +106,14 @@ def test_a_simulation_of_one_loop_loads_no_library_that_only_few_mechanisms_need
     assert loaded_by(code, heavy) == set()
 
 
+@pytest.mark.slow
+def test_a_page_of_a_model_without_shapes_loads_no_library_of_shapes() -> None:
+    heavy = {"scipy", "networkx", "trimesh", "pinocchio", "regularize.adapters.shapes.solids"}
+    model = Path(__file__).parents[2] / "assets" / "benchmarks" / "bricard.json"
+    code = f"import regularize; regularize.show({str(model)!r})._repr_html_()"
+    assert loaded_by(code, heavy) == set()
+
+
 def test_unknown_public_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
         regularize.nonsense  # noqa: B018

@@ -12,6 +12,17 @@ pytest.importorskip("mujoco")
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
+def test_what_no_gravity_moves_is_moved(tmp_path: Path) -> None:
+    rg.save(ASSETS / "roberval_balance.urdf", tmp_path / "scales.xml")
+    text = (tmp_path / "scales.xml").read_text()
+    bare = text[: text.index("<actuator>")] + text[text.index("</actuator>") + 11 :]
+    (tmp_path / "scales.xml").write_text(bare)
+    scales = rg.load(tmp_path / "scales.xml")
+    trial = MotionTrial(engines()["mujoco"], Handed(scales, scales.path))
+    assert trial.recorded is not None and trial.drive[0] == "loads"
+    assert trial.recorded.travel(trial.size) > 0.1 * trial.size
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

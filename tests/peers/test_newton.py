@@ -74,6 +74,15 @@ def test_loops_are_kept_and_stay_closed(name: str, tmp_path: Path) -> None:
     assert np.max(gaps(model, bodies)) < 1e-3  # MuJoCo's constraints are soft
 
 
+def test_loops_are_closed_where_newton_holds_them(tmp_path: Path) -> None:
+    crank = tmp_path / "crank.usda"
+    rg.save(ASSETS / "slider_crank.urdf", crank)  # closed at its slider
+    said = [d.message for d in rg.check(crank, engine="newton").diagnostics if d.code == "REG348"]
+    assert said == ["Newton (SolverMuJoCo) holds no prismatic joint that closes a loop: `D`"]
+    found = rg.save(ASSETS / "slider_crank.urdf", crank, engine="newton")
+    assert any("1 freedoms" in finding.message for finding in found)
+
+
 def test_limits_damping_and_springs_arrive(tmp_path: Path) -> None:
     mechanism = rg.load(ASSETS / "planar_fourbar.urdf")
     forces = JointDynamics(

@@ -188,9 +188,29 @@ def test_the_command_says_what_is_no_proof_and_what_claims_nothing(
     path.write_text(
         json.dumps(signed(honest | {"parts": [], "bounds": [], "undecided": undecided}))
     )
-    assert main(["verify", str(path)]) == 0
+    assert main(["verify", str(path)]) == 1
     said = capsys.readouterr().out
-    assert "nothing is claimed" in said and "D: not decided, of no family" in said
+    assert (
+        said.startswith("nothing is claimed")
+        and "holds" not in said
+        and "D: not decided, of no family" in said
+    )
+
+
+def test_a_verdict_tells_what_was_measured_at_the_model(
+    honest: Any, assets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof, model = tmp_path / "proof.json", tmp_path / "m.urdf"
+    proof.write_text(json.dumps(honest))
+    text = (assets / "planar_fourbar.urdf").read_text()
+    for tilt in (1e-9, 1e-7, 1e-6):
+        model.write_text(text.replace('0.285714285714286"/>', f'{0.2857142857142857 + tilt}"/>', 1))
+        assert main(["verify", str(proof), "--model", str(model)]) == 0
+        off = re.search(r"stated, (\S+) rad or \S+ m from the model", capsys.readouterr().out)
+        assert off and float(off[1]) == pytest.approx(1.4 * tilt, rel=0.1)
+    for rows, status in ((3, 0), (4, 1)):
+        assert main(["verify", str(proof), "--expect", str(rows)]) == status
+    assert capsys.readouterr().out.count("proves 3 rows, fewer than the 4 expected") == 1
 
 
 def test_what_an_author_says_stands_escaped_under_a_heading_of_its_own(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mechanisms
@@ -18,6 +19,7 @@ from scipy.linalg import null_space
 from walks import walked
 
 import regularize as rg
+from regularize.cli import main
 
 
 def shaky_balls() -> rg.Mechanism:
@@ -58,6 +60,19 @@ def test_velocities_and_motions_are_counted_apart(build: Build) -> None:
     assert "No redundant constraints: 1 equation dependent at first order, and needed" in words
     # Its class in words is its own: nothing that can be left out, and nothing paradoxical.
     assert "  shaky  " in words and "paradoxical" not in words and "Redundant:" not in words
+
+
+@pytest.mark.slow
+def test_what_can_go_and_what_is_needed_are_counted_apart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2] / "assets")
+    words = str(rg.check("mobility/flat_guides_apart.urdf")).replace("\n", " ")
+    assert "9 redundant constraint equations, consistent: all can be dropped" in words
+    assert "Besides 1 equation dependent at first order, and needed" in words
+    assert main(["check", "mobility/flat_guides_apart.urdf", "shaky_7r.urdf"]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    assert [line.split()[4:6] for line in lines[1:3]] == [["9", "9"], ["0", "0"]]
 
 
 @pytest.mark.slow

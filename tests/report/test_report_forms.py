@@ -246,7 +246,7 @@ def test_github_commands_are_escaped(fourbar: rg.Report) -> None:
     text = listing.github([odd], None)
     assert text == (
         "::warning title=REG201 redundant-subgroup,file=a%2Cb%3Ac.urdf,line=7::"
-        "50%25 of%0Ait%0Ado: this\n"
+        "50%25 of\\x0ait%0Ado: this\n"
     )
     levels = {line.split(" ")[0] for line in listing.github(fourbar.diagnostics, "m").splitlines()}
     assert levels == {"::warning", "::notice"}

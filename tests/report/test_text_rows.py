@@ -131,21 +131,24 @@ def listing_error(solution: Any, value: float) -> float:
     return float(max(np.abs(space["loop"]([value], k) - q[k]).max() for k in range(len(q))))
 
 
+def agrees(own: float, printed: float, tolerance: float, value: float, **_: Any) -> bool:
+    """Whether a computed number is the printed one, and that which the row calls our own."""
+    near = min(tolerance, 0.01 * abs(own)) if own else tolerance
+    return abs(value - printed) <= tolerance and abs(value - own) <= near
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROWS if "own" in ROWS[row]])
 def test_a_row_has_the_number_of_the_text(row: str) -> None:
-    entry = ROWS[row]
-    value = float(eval(entry["code"], globals() | NAMES))
-    assert abs(value - entry["printed"]) <= entry["tolerance"]
-    assert value == pytest.approx(
-        entry["own"], rel=0.01, abs=0 if entry["own"] else entry["tolerance"]
-    )
-    # A number that is changed by twice the tolerance is noticed.
-    for change in (-2.0, 2.0):
-        assert abs(value - entry["printed"] - change * entry["tolerance"]) > entry["tolerance"]
+    """Any of its three numbers that is changed by twice the tolerance is noticed."""
+    entry = ROWS[row] | {"value": float(eval(ROWS[row]["code"], globals() | NAMES))}
+    assert agrees(**entry), entry
+    for number in ("own", "printed", "value"):
+        for change in (-2.0, 2.0):
+            assert not agrees(**entry | {number: entry[number] + change * entry["tolerance"]})
 
 
 def test_all_rows_are_there() -> None:
     counts = {text: sum(row[0] == text for row in ROWS) for text in "AMPKBHD"}
     assert counts == {"A": 4, "M": 30, "P": 39, "K": 20, "B": 23, "H": 2, "D": 3}
-    assert sum("own" not in entry for entry in ROWS.values()) <= 12
+    assert sum("own" not in entry for entry in ROWS.values()) <= 7

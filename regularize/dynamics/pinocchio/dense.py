@@ -1,21 +1,12 @@
 r"""The equations of motion of a tree with its rows by dense algebra: what the compiled step does.
 
 Vectors are in ground axes about one point, the origin of the first link, so that robots far from
-the ground's lose no digits. Everything behind joint k turns with its twist :math:`S_k`; seen from
-what has turned, only the motion of the link p before the joint is another one. With
-
-.. math:: P_k = V_p \times S_k, \qquad G_k = A_p \times S_k + V_p \times P_k,
-
-forces of subtrees change by sums over the subtree that are linear in P and G, and so do the rows
-(Carpentier and Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018; Singh,
-Russo and Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector
-algebra, RA-L 2022). The row of a covector W that the first link carries is
+the ground's lose no digits. The row of a covector W that the first link carries is
 :math:`W \cdot (V_2 - V_1)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -80,7 +71,7 @@ class DenseState:
             x = q[link.coordinate]
             if link.kind == "continuous":
                 x = np.arctan2(q[link.coordinate + 1], x)
-            slopes = [float(curve(x, order)) for order in (1, 2, 3)]
+            slopes = [float(curve(x, order)) for order in (1, 2)]
             self._curves.append((row + len(tree.loop_of), velocity, v[velocity], slopes))
         columns = columns_of(multibody.links, [*poses])
         self.S = columns * tree.scaling[:, None]
@@ -156,17 +147,13 @@ class DenseState:
         rows = (by_columns * self.tree.sense) @ self.tree.to_columns
         return np.vstack([rows, couplings * self.tree.multibody.couplings])
 
-    def _with_curves(self, rows: Array, values: Callable[[float, list[float]], float]) -> Array:
-        """Return rows with entries of curved couplings replaced by values of their slopes."""
-        for row, velocity, rate, slopes in self._curves:
-            rows[row, velocity] = values(rate, slopes)
-        return rows
-
     @cached_property
     def jacobian(self) -> Array:
         """Rows on velocities, shape (rows, nv)."""
         rows = self._on_velocities(self._covectors @ self.S.T, 1.0)
-        return self._with_curves(rows, lambda _, slopes: slopes[0])
+        for row, velocity, _, (slope, _) in self._curves:
+            rows[row, velocity] = slope
+        return rows
 
     @cached_property
     def bias(self) -> Array:
@@ -177,90 +164,11 @@ class DenseState:
         )
         rates = (self._covectors * drifts[self.tree.loop_of]).sum(axis=1)
         rates = np.concatenate([rates, np.zeros(len(self.tree.multibody.couplings))])
-        for row, _, rate, (_, second, _) in self._curves:
+        for row, _, rate, (_, second) in self._curves:
             rates[row] = second * rate**2
         return rates
-
-    def values_by_q(self) -> Array:
-        """Return the derivative by q of the rows' values at the velocity, shape (rows, nv)."""
-        W, second = self._covectors, self.V[self.tree.second][self.tree.loop_of]
-        rows = self._on_velocities(W @ self.swept.T - _before(W, second) @ self.S.T)
-        return self._with_curves(rows, lambda rate, slopes: slopes[1] * rate)
-
-    def changes(self, a: Array, multipliers: Array) -> tuple[Array, Array]:
-        r"""Derivatives by q and v of :math:`M a + n - J^T \lambda` and of :math:`J a + \gamma`."""
-        tree, S, swept = self.tree, self.S, self.swept
-        A = self.A + tree.carried @ (S * (tree.to_columns @ a)[:, None])
-        bent = screw.bracket(self.V[tree.before], swept) + screw.bracket(A[tree.before], S)
-        twice = swept + screw.bracket(self.V[tree.owner], S)
-        rates = self._row_changes(A, bent, twice, a)
-        # What links make of a change of their twist that the acceleration follows.
-        ad = screw.ad(self.V)
-        momenta = (self._inertias @ self.V[..., None])[..., 0]
-        C = _by_twist(momenta) - self._inertias @ ad - np.swapaxes(ad, -1, -2) @ self._inertias
-        C = np.tensordot(tree.subtrees, C, 1)[tree.owner]
-        leans = (S[:, None] @ C)[:, 0]
-        by_q = _carry(S, self._wrenches(A)[tree.owner])
-        by_q += (self._composite @ bent[..., None] + C @ swept[..., None])[..., 0]
-        by_v = (self._composite @ twice[..., None] + C @ S[..., None])[..., 0]
-        same = tree.owner[:, None] == tree.owner
-        forces = []
-        for upward, downward in (
-            (self._pushes @ bent.T + leans @ swept.T, by_q @ S.T),
-            (self._pushes @ twice.T + leans @ S.T, by_v @ S.T),
-        ):
-            forces.append(self._upward * upward + (self._upward * ~same * downward).T)
-        forces[0] += self._turning_rows(multipliers)
-        by_state = np.hstack([self._summed(each) for each in forces])
-        for row, velocity, _, (_, second, _) in self._curves:
-            by_state[velocity, velocity] -= second * multipliers[row]
-        return by_state, rates
-
-    def _row_changes(self, A: Array, bent: Array, twice: Array, a: Array) -> Array:
-        """Derivatives of the rows' rates by q and v, shape (rows, 2 nv)."""
-        tree, W, S = self.tree, self._covectors, self.S
-        first, second_link = (self.V[each][tree.loop_of] for each in (tree.first, tree.second))
-        both = _before(W, first + second_link)
-        along = _before(_before(W, first), second_link) - _before(W, A[tree.second][tree.loop_of])
-        by_q = W @ bent.T - both @ self.swept.T + along @ S.T
-        rows = [self._on_velocities(x) for x in (by_q, W @ twice.T - both @ S.T)]
-        for row, velocity, rate, (_, second, third) in self._curves:
-            rows[0][row, velocity] = second * a[velocity] + third * rate**2
-            rows[1][row, velocity] = 2.0 * second * rate
-        return np.hstack(rows)
-
-    def _turning_rows(self, multipliers: Array) -> Array:
-        """Minus the change by q of the rows' forces on the columns, shape (columns, columns)."""
-        tree, S, owner = self.tree, self.S, self.tree.owner
-        result: Array = np.zeros((len(S), len(S)))
-        weighted = self._covectors * multipliers[: len(self._covectors), None]
-        for loop, sense in enumerate(tree.sense_of_loop):
-            wrench = weighted[tree.loop_of == loop].sum(axis=0)
-            first, second = sense < 0.0, sense > 0.0
-            # The first link carries the wrench: axes before a column that moves it see it turn.
-            # It stays where a column moves the second one, and axes behind that turn.
-            turning = np.outer(first, first) * (owner[:, None] < owner) - 1.0 * np.outer(
-                second, first
-            )
-            turning += np.outer(second, second) * (owner[:, None] >= owner)
-            result += turning * (S @ _carry(S, np.broadcast_to(wrench, S.shape)).T)
-        return result
-
-
-def _before(wrenches: Array, x: Array) -> Array:
-    """Return wrenches y with y . z = wrench . (x × z) for all twists z, shape (N, 6)."""
-    return np.asarray((wrenches[:, None] @ screw.ad(x))[:, 0])
 
 
 def _carry(x: Array, wrenches: Array) -> Array:
     """Return rates of wrenches that are fixed in bodies with twists x, shape (N, 6)."""
-    return -_before(wrenches, x)
-
-
-def _by_twist(wrenches: Array) -> Array:
-    """Return ``_before`` of fixed wrenches as matrices that act on twists, shape (N, 6, 6)."""
-    result = np.zeros((*wrenches.shape, 6))
-    force = screw.cross_matrix(wrenches[:, :3])
-    result[:, :3, 3:] = result[:, 3:, :3] = -force
-    result[:, 3:, 3:] = -screw.cross_matrix(wrenches[:, 3:])
-    return result
+    return -(wrenches[:, None] @ screw.ad(x))[:, 0]

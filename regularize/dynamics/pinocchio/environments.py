@@ -207,8 +207,7 @@ class Environments:
         if many not in self._asked and (pays or self.coder.eager):
             self._asked.add(many)
             with suppress(UnsupportedExport):
-                programs = self.coder.programs(self._joint_values())
-                code = self.coder.code(programs.step, many)
+                code = self.coder.code("fixed_step", many, self._joint_values())
                 self._kernel.use("fixed_step", code.address, code.lanes, code)
 
     def _joint_values(self) -> Array:

@@ -329,9 +329,10 @@ def acceleration_derivatives(
         force, parts = tau - state.needed, Split.of(jacobian, tree.rank)
         answer, taken = parts.inverse(M)
     a = answer @ force - taken @ bias
-    forces, rates = state.changes(a, parts.solve_transposed(M @ a - force))
+    multipliers = parts.solve_transposed(M @ a - force)
+    forces, rates, values = tree.states.changes(q, v, a, multipliers)
     if terms is not None:
-        rates[:, :nv] += terms.by_q(state.values_by_q(), jacobian)
+        rates[:, :nv] += terms.by_q(values, jacobian)
         rates[:, nv:] += terms.rate * jacobian
     by_state = -answer @ forces - taken @ rates
     return AccelerationDerivatives.of((a, by_state[:, :nv], by_state[:, nv:], answer))

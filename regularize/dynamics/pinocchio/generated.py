@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _LONGEST, _LONGEST_DERIVATIVES = 30_000, 15_000
 #: What takes tables so little that code for it is not made unasked, and for single states neither.
 LIGHT, DERIVATIVES = ("residual", "jacobian"), ("dynamics_derivatives", "decaying_derivatives")
+#: What is computed by code unasked.
+ACCELERATIONS = ("forward_dynamics", "decaying_dynamics")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,24 +65,34 @@ class Coder:
 
     def __call__(self, entry: str, many: int) -> tuple[int, int, Code] | None:
         """Return address, lanes and owner of the code of a kernel's entry; None without any."""
-        few = LIGHT if many else (*LIGHT, *DERIVATIVES)
-        if entry in few and not self.eager:
+        taken = self.eager * LIGHT + (self.eager or bool(many)) * DERIVATIVES
+        if entry not in (*ACCELERATIONS, *taken):
             return None
-        longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES else _LONGEST
         try:
-            code = self.code(self.without_joints.routine(entry), bool(many), longest)
+            code = self.code(entry, bool(many))
         except UnsupportedExport:
             return None
         return code.address, code.lanes, code
 
-    def code(self, routine: Routine, many: bool, longest: int = _LONGEST) -> Code:
-        """Return code of a routine for one state or many; raise where it takes long unasked."""
+    def code(self, entry: str, many: bool, joints: Array | None = None) -> Code:
+        """Return code of an entry for one state or many; raise where it takes long unasked.
+
+        What is kept of an earlier process is not recorded again.
+        """
         from regularize.dynamics.tape import jit  # loaded where wanted
 
-        if not self.eager and len(routine.program.lines) > longest:
-            raise UnsupportedExport("code of this robot takes seconds to compile")
-        lanes = (self.lanes or jit.native_lanes()) if many else 1
-        return jit.compiled(routine.program, routine.inputs, routine.outputs, lanes)
+        def recorded() -> Routine:
+            longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES else _LONGEST
+            programs = self.without_joints if joints is None else self.programs(joints)
+            routine = programs.routine(entry)
+            if not self.eager and len(routine.program.lines) > longest:
+                raise UnsupportedExport("code of this robot takes seconds to compile")
+            return routine
+
+        arrays = self.tables.integers, self.tables.reals, self.reference, joints
+        made_of = [b"" if x is None else x.tobytes() for x in arrays]
+        key = [entry.encode(), b"asked" if self.eager else b"", *made_of]
+        return jit.compiled(key, recorded, (self.lanes or jit.native_lanes()) if many else 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +110,7 @@ class GeneratedTree(ClosingTree):
             return self._table_kernel
         kernel = compiled(self.tables, coder)
         for many in (False, True) if coder.eager else ():
-            code = coder.code(coder.without_joints.routine("forward_dynamics"), many)
+            code = coder.code("forward_dynamics", many)
             kernel.use("forward_dynamics", code.address, code.lanes, code)
         return kernel
 

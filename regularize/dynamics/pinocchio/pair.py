@@ -14,6 +14,7 @@ from regularize.dynamics.pinocchio import pin
 from regularize.dynamics.pinocchio.importing import Closure, from_pinocchio, inner_of, is_stop
 from regularize.dynamics.pinocchio.spanning_tree import aligned
 from regularize.errors import ModelError
+from regularize.escape import FileText
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY
@@ -37,7 +38,7 @@ def read(source: Any, *, q: Array | None = None) -> Mechanism:
     frames, closing = {frame.name for frame in model.frames}, iter(_closing(constraints))
 
     def placed(where: str) -> Source:
-        return Source(f"<pinocchio {mechanism.name}>", None, where)
+        return Source(f"<pinocchio {mechanism.name}>", None, FileText(where))
 
     bodies = [
         replace(b, source=placed(f"frames[{b.name!r}]")) if b.name in frames else b

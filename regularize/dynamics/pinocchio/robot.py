@@ -53,6 +53,12 @@ if TYPE_CHECKING:
         InverseDynamicsDerivatives,
     )
 
+DRIVES = named(NUMBER | ARRAY)  #: coordinates of driven joints by their names
+
+
+#: The usual number of threads, compared by identity.
+_ONE = 1
+
 
 @dataclass(frozen=True, eq=False)
 class Robot(GeneratedTree):
@@ -138,15 +144,15 @@ class Robot(GeneratedTree):
         ``NoInertia`` says which freedoms move no mass. Of many states, those that are not finite
         have an acceleration of NaN and touch no other.
         """
-        if type(threads) is not int or compile is not True:
+        step = self._step
+        if threads is not _ONE or compile is not True:
             for name, kind, value in (("threads", WHOLE, threads), ("compile", FLAG, compile)):
                 validate("Robot.forward_dynamics", name, kind, value)
-        step = self._step
-        if step is not None and executor is None:
-            if not compile:
+            if step is not None and not compile:
                 step = self._table_kernel.forward_dynamics
+        if step is not None and executor is None:
             try:
-                accelerations = step(q, v, tau) if threads == 1 else step(q, v, tau, threads)
+                accelerations = step(q, v, tau) if threads is _ONE else step(q, v, tau, threads)
                 if accelerations is not None:
                     return accelerations
             except NotFinite:
@@ -159,7 +165,7 @@ class Robot(GeneratedTree):
                 return self._accelerate(*self._checked(q=q, v=v, tau=tau))
             return batch(self.accelerations, (q, v, tau), executor)
 
-    @validated(h=POSITIVE, passive=FLAG, drive=named(NUMBER | ARRAY), threads=WHOLE, compile=FLAG)
+    @validated(h=POSITIVE, passive=FLAG, drive=DRIVES, threads=WHOLE, compile=FLAG)
     def step(
         self,
         q: Array,
@@ -200,14 +206,7 @@ class Robot(GeneratedTree):
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, 1, threads, drive or {}).last()
 
-    @validated(
-        h=POSITIVE,
-        steps=WHOLE,
-        passive=FLAG,
-        drive=named(NUMBER | ARRAY),
-        threads=WHOLE,
-        compile=FLAG,
-    )
+    @validated(h=POSITIVE, steps=WHOLE, passive=FLAG, drive=DRIVES, threads=WHOLE, compile=FLAG)
     def rollout(
         self,
         q: Array,
@@ -245,9 +244,8 @@ class Robot(GeneratedTree):
         """
         if any(asked is not None and asked is not False for asked in (contacts, limits)):
             raise ModelError(
-                "rollout knows no contacts= and no limits=: their cone problem is solved for one "
-                "state at a time; simulate each state: rg.simulate(robot, q=..., v=..., "
-                "duration=..., h=..., contacts=..., limits=True)"
+                "rollout knows no contacts= and no limits=, which take one state at a time: "
+                "rg.simulate(robot, q=..., v=..., duration=..., h=..., contacts=..., limits=True)"
             )
         stepper = self._environments(passive, tuple(drive or ()), compile)
         return stepper.advance(q, v, tau, h, steps, threads, drive or {})

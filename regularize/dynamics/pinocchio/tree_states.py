@@ -6,7 +6,7 @@ transposed map of velocities, as all forces do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -198,17 +198,35 @@ class TreeStates:
         """Rates of the rows at zero acceleration, shape (rows,)."""
         return np.asarray(self.kernel.bias(q, v)) if self.kernel else self.dense(q, v).bias
 
+    @cached_property
+    def _recorded(self) -> Callable[..., tuple[float, ...]]:
+        """Changes with the state as a function of numbers, made when first used."""
+        from regularize.dynamics.tape.robot_programs import changes_of  # loaded where wanted
+
+        return changes_of(self.multibody)
+
+    def changes(self, q: Array, v: Array, a: Array, multipliers: Array) -> list[Array]:
+        r"""Changes with the state of :math:`M a + n - J^T \lambda`, rows' rates and their values.
+
+        By q and v the first two, (nv, 2 nv) and (rows, 2 nv), by q the last, (rows, nv).
+        """
+        nv, rows = self.multibody.nv, self.multibody.rows
+        given = np.concatenate([q, v, a, multipliers]).tolist()
+        parts = np.split(np.array(self._recorded(*given)), np.cumsum([nv * 2 * nv, rows * 2 * nv]))
+        shapes = (nv, 2 * nv), (rows, 2 * nv), (rows, nv)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
     def force_changes(self, q: Array, v: Array, a: Array, multipliers: Array) -> Array:
         """Return derivatives by q, v of inverse dynamics less constraint forces, (nv, 2 nv)."""
         if self.kernel is not None:
             return np.reshape(self.kernel.force_changes(q, v, a, multipliers), (len(v), -1))
-        return self.dense(q, v).changes(a, multipliers)[0]
+        return self.changes(q, v, a, multipliers)[0]
 
     def values_by_q(self, q: Array, v: Array) -> Array:
         """Return derivatives of the rows' values at a fixed velocity by q, shape (rows, nv)."""
         if self.kernel is not None:
             return np.asarray(self.kernel.row_changes(q, v))
-        return self.dense(q, v).values_by_q()
+        return self.changes(q, v, 0.0 * v, np.zeros(self.multibody.rows))[2]
 
     def errors(self, q: Array) -> Array:
         """Return errors of the closures' rows."""

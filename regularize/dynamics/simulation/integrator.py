@@ -279,7 +279,7 @@ class Integrator:
         solvers.sort(key=_error)
         ends = ((solver, self._ended(solver, bearable)) for solver in solvers)
         passed = next(((solver, end) for solver, end in ends if end is not None), None)
-        if passed is not None:
+        if passed is not None and TOLERATED * _error(passed[0]) > 1.0:
             self.counters.leaps.append(begin.time)
         self.equations.set_leaping(False)
         return passed

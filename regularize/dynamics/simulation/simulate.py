@@ -125,7 +125,7 @@ def simulate(
         v: Velocity to begin with, shape (nv,); by default rest.
         rates: Joint rates to begin with, by name, in place of ``v``; the other joints follow.
         torques: Force or torque of joints with one freedom by name, constant or over time.
-        rtol: Relative error per step.
+        rtol: Error per step, relative to rates above 1 rad/s or m/s, else absolute.
         solver: ``Solver`` with further choices: coordinates, style, tolerances; or ``MuJoCo``.
         options: ``drive``: prescribed motions of joints with one freedom by name: a value, an
             expression of the time such as ``"0.3*sin(2*pi*t)"``, a function that returns the

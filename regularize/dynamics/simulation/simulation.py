@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import MissingExtra, ModelError, UnsupportedExport
 from regularize.escape import did_you_mean
 from regularize.lie.arrays import Array
@@ -21,7 +20,11 @@ from regularize.mechanism.named_columns import (
     coordinate_columns,
     table_html,
 )
+from regularize.output_files import write_made, write_text
 from regularize.validation import NAMES, PATH, numbers, validated
+
+if TYPE_CHECKING:
+    from regularize.dynamics.pinocchio.robot import Robot
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,20 +164,15 @@ class Simulation(ShortRepr, NamedColumns):
                 *("limited", "limit_forces", "converged"),
             )
             values: dict[str, Any] = {name: np.array(getattr(self, name)) for name in arrays}
-            np.savez(path, **values)
+            write_made(path, lambda stream: np.savez(stream, **values))
         else:
             columns = [self.time, *self.coordinates.T, self.energy, self.closure]
             columns += [*self.drive_forces.T]
             forces = [f"drive force {name}" for name in self.drives]
             header = ["time_s", *self.names, "energy_J", "closure", *forces]
-            np.savetxt(
-                path,
-                np.column_stack(columns),
-                fmt="%.17g",
-                delimiter=",",
-                header=",".join(f'"{name}"' if "," in name else name for name in header),
-                comments="",
-            )
+            first = ",".join(f'"{name}"' if "," in name else name for name in header)
+            rows = (",".join(f"{x:.17g}" for x in row) for row in np.column_stack(columns))
+            write_text(path, "\n".join([first, *rows, ""]))
         return path
 
     @validated(path=PATH, joints=NAMES)
@@ -214,7 +212,7 @@ class Simulation(ShortRepr, NamedColumns):
         bottom.plot(self.time, self.closure)
         bottom.set_ylabel("closure error")
         bottom.set_xlabel("time [s]")
-        figure.savefig(path)
+        write_made(path, lambda stream: figure.savefig(stream, format=path.suffix[1:]))
         return path
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from regularize.errors import UnsupportedExport
 from regularize.escape import as_utf8, in_comment
 from regularize.lie.arrays import Array
+from regularize.output_files import write_all
 from regularize.validation import numbers
 
 #: The C sources.
@@ -172,8 +173,7 @@ def write_c(
         f'{head}#ifndef {guard}\n#define {guard}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
         f"{declared}#ifdef __cplusplus\n}}\n#endif\n#endif\n"
     )
-    path.with_suffix(".h").write_text(header, encoding="utf-8")
-    path.write_text(f"{head}\n{source}", encoding="utf-8")
+    write_all({path.with_suffix(".h"): header, path: f"{head}\n{source}"})
     return path
 
 

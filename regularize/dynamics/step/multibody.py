@@ -161,7 +161,7 @@ class MultibodyTree:
         sections = {
             "parent": [0, *(link.parent for link in links)],
             "kind": [0, *(KINDS.index(link.kind) for link in links)],
-            "hinge": [0, *(_hinge(link) for link in links)],
+            "hinge": [False, *(link.kind in _TURNING and not link.pitch for link in links)],
             "coordinate": [0, *(link.coordinate for link in links)],
             "column": column,
             "rate": rate,
@@ -198,11 +198,8 @@ class MultibodyTree:
         return sizes, sections
 
 
-def _hinge(link: Link) -> int:
-    """Return 1 for a link that turns about a point of its parent, 2 if at the origin, else 0."""
-    if link.kind not in ("revolute", "continuous") or link.pitch:
-        return 0
-    return 1 if link.placement[:3, 3].any() else 2
+#: Kinds of links that turn about an axis.
+_TURNING = ("revolute", "continuous")
 
 
 def _z_frame(link: Link) -> Array:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from regularize.dynamics.tape.kept import kept
 from regularize.dynamics.tape.llvm_code import ENTRY, assembly
-from regularize.dynamics.tape.program import Program
 from regularize.errors import UnsupportedExport, install_words
+
+if TYPE_CHECKING:
+    from regularize.dynamics.tape.robot_programs import Routine
 
 #: Operations up to which registers are allotted well, which takes longer than linear time; beyond,
 #: code is about as quick as the kernel's tables.
@@ -30,6 +33,8 @@ class Code:
     _owners: tuple[Any, ...] = field(repr=False)
 
 
+#: How what is kept in the place of code begins where there is none.
+_REFUSED = b"refused: "
 #: Code that is in use, by its key, and numbers of the libraries that it is in.
 _USED: WeakValueDictionary[str, Code] = WeakValueDictionary()
 _NUMBERS = count()
@@ -85,21 +90,43 @@ def _machine(level: int) -> Any:
     )
 
 
-def compiled(program: Program, inputs: Sequence[int], outputs: Sequence[int], lanes: int) -> Code:
-    """Return a program as machine code, compiled unless it is in memory or on disk."""
-    llvm, level = _llvm(), 2 if lanes == 1 else 1
-    level = level if len(program.lines) <= OPTIMISED else 0
-    text = assembly(program, inputs, outputs, lanes)
-    key = hashlib.sha256("\0".join([text, str(level), *_processor()]).encode()).hexdigest()
-    code = _USED.get(key)
+@cache
+def _sources() -> bytes:
+    """Return a digest of what records programs and writes them."""
+    folders = Path(__file__).parent, Path(__file__).parents[1] / "step"
+    files = sorted(file for folder in folders for file in folder.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).digest()
+
+
+def compiled(key: Sequence[bytes], recorded: Callable[[], Routine], lanes: int) -> Code:
+    """Return a program as machine code, recorded and compiled unless it is in memory or on disk.
+
+    The key tells all that the recorded program depends on. A refusal is kept, too.
+    """
+    llvm = _llvm()
+    digest = hashlib.sha256()
+    for part in (*key, _sources(), *(x.encode() for x in (str(lanes), *_processor()))):
+        digest.update(b"%d:" % len(part) + part)
+    name = digest.hexdigest()
+    code = _USED.get(name)
     if code is None:
 
         def translated() -> bytes:
+            try:
+                routine = recorded()
+            except UnsupportedExport as error:
+                return _REFUSED + str(error).encode()
+            level = 2 if lanes == 1 else 1
+            level = level if len(routine.program.lines) <= OPTIMISED else 0
+            text = assembly(routine.program, routine.inputs, routine.outputs, lanes)
             machine, module = _machine(level), llvm.parse_assembly(text)
             module.triple, module.data_layout = machine.triple, str(machine.target_data)
             return bytes(machine.emit_object(module))
 
-        built = llvm.JITLibraryBuilder().add_object_img(kept(key, ".o", translated))
+        content = kept(name, ".o", translated)
+        if content.startswith(_REFUSED):
+            raise UnsupportedExport(content.removeprefix(_REFUSED).decode())
+        built = llvm.JITLibraryBuilder().add_object_img(content)
         library = built.export_symbol(ENTRY).link(_linker(), f"code {next(_NUMBERS)}")
-        code = _USED[key] = Code(library[ENTRY], lanes, (library, _linker()))
+        code = _USED[name] = Code(library[ENTRY], lanes, (library, _linker()))
     return code

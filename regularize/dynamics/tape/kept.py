@@ -9,6 +9,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from regularize.output_files import write_aside
+
 
 def _folder() -> Path:
     """Return the user's own folder of code, as this is loaded into programs."""
@@ -42,8 +44,7 @@ def write_at_once(path: Path, content: bytes) -> None:
     import tempfile  # and here
 
     with tempfile.TemporaryDirectory(dir=path.parent) as made:
-        written = Path(made) / path.name
-        written.write_bytes(content)
+        write_aside(written := Path(made) / path.name, content)
         written.replace(path)
 
 

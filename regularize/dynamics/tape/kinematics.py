@@ -39,6 +39,8 @@ from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
 
+#: Entries of symmetric matrices.
+_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 #: Entries of poses that differ from a whole number by no more are that number.
 WHOLE = 2e-15
 
@@ -223,6 +225,18 @@ class PlacedLinks:
                     twist = [*plus(S[:3], lever), *S[3:]]
                     result[k] = [dot(w, twist) * sign for w in rows]
         return result
+
+    def rigid(self, b: int) -> Vector:
+        """Return mass, first and second moments of a link about its origin, ground axes, (10,)."""
+        tables, R = self.tables, self.R[b]
+        inertia = tables.inertia[b]
+        if not inertia.any():
+            return [tables.zero] * 10
+        I = inertia[4:]  # noqa: E741
+        full = tables.numbers(np.array([I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5]]))
+        RI = product(R, full)
+        S = [dot(RI[3 * i : 3 * i + 3], R[3 * j : 3 * j + 3]) for i, j in _UPPER]
+        return [tables.recording.number(inertia[0]), *rotate(R, tables.numbers(inertia[1:4])), *S]
 
     def rows_on_velocities(self) -> list[dict[int, Number]]:
         """Return all rows as entries by velocity, without zeros."""

@@ -30,8 +30,6 @@ from regularize.dynamics.tape.vectors import (
     minus,
     moved_matrix,
     plus,
-    product,
-    rotate,
     shifted,
     spin,
     times,
@@ -157,7 +155,6 @@ class Factors:
 #: Pivots by their weights below which digits are in doubt: above, eleven of them agree with the
 #: table kernel's at a million random states.
 DOUBTFUL = 1e-2
-_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 class MotionEquations:
@@ -176,7 +173,7 @@ class MotionEquations:
         self.twist: list[Vector] = [[zero] * 6]
         self.drift: list[Vector] = [[*tables.numbers(-tables.gravity), zero, zero, zero]]
         self._carry(v)
-        self.rigid = [self.rigid_of(b) for b in range(tables.links)]
+        self.rigid = [placed.rigid(b) for b in range(tables.links)]
         self.wrench = [self._wrench(b) for b in range(tables.links)]
         self.spatial: dict[int, Vector] = {}
         self.factors: list[Factors] = []
@@ -204,18 +201,6 @@ class MotionEquations:
             a = plus(a, cross(relative[3:], relative[:3]))
             self.twist.append([*plus(plus(V[:3], swept), relative[:3]), *plus(V[3:], relative[3:])])
             self.drift.append([*a, *plus(A[3:], cross(V[3:], relative[3:]))])
-
-    def rigid_of(self, b: int) -> Vector:
-        """Return mass, first and second moments of a link about its origin, ground axes, (10,)."""
-        tables, R = self.tables, self.placed.R[b]
-        inertia = tables.inertia[b]
-        if not inertia.any():
-            return [tables.zero] * 10
-        I = inertia[4:]  # noqa: E741
-        full = tables.numbers(np.array([I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5]]))
-        RI = product(R, full)
-        S = [dot(RI[3 * i : 3 * i + 3], R[3 * j : 3 * j + 3]) for i, j in _UPPER]
-        return [tables.recording.number(inertia[0]), *rotate(R, tables.numbers(inertia[1:4])), *S]
 
     def _wrench(self, b: int) -> Vector:
         """Return the wrench that a link's motion needs at zero acceleration of the columns."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from regularize.dynamics.step.multibody import MultibodyTree
-from regularize.dynamics.tape.changes import StateChanges
+from regularize.dynamics.tape.changes import StateChanges, derivatives_of
 from regularize.dynamics.tape.kinematics import PlacedLinks, TracedTree, require_known
+from regularize.dynamics.tape.languages import PYTHON, Compiled, executed
 from regularize.dynamics.tape.motion_equations import MotionEquations
-from regularize.dynamics.tape.program import Number, Program, Recording
+from regularize.dynamics.tape.program import ON_NUMBERS, Number, Program, Recording, needed
 from regularize.dynamics.tape.stepping import errors, row_rates, step
 from regularize.dynamics.tape.vectors import Vector
 from regularize.errors import UnsupportedExport
@@ -70,6 +72,8 @@ class RobotPrograms:
         match name:
             case "forward_dynamics":
                 return Routine(self.acceleration, (nq, nv, nv), (nv,))
+            case "fixed_step":
+                return self._step()
             case "decaying_dynamics":
                 return Routine(self._decaying(), (nq, nv, nv, 2), (nv,))
             case "dynamics_derivatives":
@@ -87,7 +91,7 @@ class RobotPrograms:
         """Program from q, v and tau to the acceleration and its derivatives."""
         tables, (q, v, tau) = self._given()
         equations = MotionEquations(PlacedLinks(tables, q), v, tau)
-        changes = StateChanges(equations).accelerations()
+        changes = derivatives_of(equations)
         return Program((*q, *v, *tau), (*equations.a, *changes, *equations.margins()))
 
     def _decaying(self, *, derivatives: bool = False) -> Program:
@@ -102,7 +106,7 @@ class RobotPrograms:
         pairs = zip(rates, errors(placed, margins), strict=True)
         wanted = [factors[0] * rate + factors[1] * error for rate, error in pairs]
         equations = MotionEquations(placed, v, tau, wanted)
-        changes = StateChanges(equations).accelerations(factors) if derivatives else []
+        changes = derivatives_of(equations, factors) if derivatives else []
         results = (*equations.a, *changes, *margins, *equations.margins())
         return Program((*q, *v, *tau, *factors), results)
 
@@ -120,8 +124,7 @@ class RobotPrograms:
         rows, columns = PlacedLinks(tables, q).rows_on_velocities(), range(self.tree.nv)
         return Program(tuple(q), tuple(row.get(j, tables.zero) for row in rows for j in columns))
 
-    @cached_property
-    def step(self) -> Routine:
+    def _step(self) -> Routine:
         """Program from q, v, tau and h to the next q and v, the error left, and margins."""
         tables, (q, v, tau) = self._given()
         h = tables.recording.variable("h", 1e-3)
@@ -141,6 +144,29 @@ class RobotPrograms:
                     q[link.coordinate] - float(rest[link.rate])
                 ) * float(k)
         return result
+
+
+def changes_of(tree: MultibodyTree) -> Compiled:
+    """Return a function of numbers q, v, a and multipliers to changes with the state.
+
+    They are those of forces, of the rows' rates, (2 nv) wide, and of the rows' values, (nv) wide.
+    """
+    recording = Recording()
+    lengths = {"q": tree.nq, "v": tree.nv, "a": tree.nv, "multiplier": tree.rows}
+    given = [recording.variables(name, [math.nan] * n) for name, n in lengths.items()]
+    tables, (q, *others) = TracedTree(recording, tree), given
+    changes, nv, rows = StateChanges(PlacedLinks(tables, q), *others), tree.nv, range(tree.rows)
+    forces, rates, values = changes.forces(), changes.rates(), changes.values()
+    places = [(forces, i, j) for i in range(nv) for j in range(2 * nv)]
+    places += [(rates, i, j) for i in rows for j in range(2 * nv)]
+    places += [(values, i, j) for i in rows for j in range(nv)]
+    results = [matrix.get((i, j), tables.zero) for matrix, i, j in places]
+    lines = PYTHON.assignments(needed(results))
+    names = ", ".join(str(x.data) for vector in given for x in vector)
+    source = [f"def program({names}):", *lines, f"return ({PYTHON.listed(results)})"]
+    return executed(
+        [source[0], *(f"    {line}" for line in source[1:])], {**vars(math), **ON_NUMBERS}
+    )
 
 
 def written(program: Program) -> Program:

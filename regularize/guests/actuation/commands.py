@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize.adapters.common.output_files import write_bytes, write_text
 from regularize.commands.files import (
     OutputAction,
     add_engine,
@@ -23,6 +21,7 @@ from regularize.commands.options import count, fitted, names, option, some
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.output_files import write_made, write_text
 
 if TYPE_CHECKING:
     from regularize.guests.actuation.map import ActuationMap
@@ -112,9 +111,7 @@ def write_table(path: Path, **arrays: Any) -> None:
     """Write arrays by their names as one file of NumPy."""
     import numpy as np  # not loaded for the other verbs
 
-    table = io.BytesIO()
-    np.savez_compressed(table, **arrays)
-    write_bytes(path, table.getvalue())
+    write_made(path, lambda stream: np.savez_compressed(stream, **arrays))
 
 
 def add_twin(parser: argparse.ArgumentParser) -> None:

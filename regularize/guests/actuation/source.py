@@ -16,7 +16,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from regularize.adapters.common.output_files import write_text
 from regularize.dynamics.tape.derivatives import copied, solved
 from regularize.dynamics.tape.languages import ARRAYS, C99, array_functions, casadi_functions
 from regularize.dynamics.tape.program import Functions, Number, Recording, evaluate, needed
@@ -25,6 +24,7 @@ from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
 from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
+from regularize.output_files import write_all, write_text
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: Files of the package by their templates; NAME is that of the package.
@@ -298,9 +298,7 @@ def write_package(m: SubsystemMaps, folder: Path) -> list[Path]:
     texts = {f"src/{name}.c": c_source(m, name)}
     for template, file in FILES.items():
         texts[file.replace("NAME", name)] = filled(template, words)
-    for file, text in texts.items():
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        write_text(folder / file, text)
+    write_all({folder / file: text for file, text in texts.items()})
     return [folder / file for file in texts]
 
 

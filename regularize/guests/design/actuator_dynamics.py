@@ -155,12 +155,8 @@ class ActuatedLoops(Continuation):
         found = self.solve(theta)
         if not found.reached.all():
             i = int(np.flatnonzero(~found.reached)[0])
-            raise SingularInputs(
-                [*map(self._name, self.inputs)],
-                theta[i],
-                found.stopped[i],
-                self.moving_joints(found.q[i : i + 1]),
-            )
+            names, moving = [*map(self._name, self.inputs)], self.moving_joints(found.q[[i]])
+            raise SingularInputs(names, theta[i], found.stopped[i], moving)
         return found.q
 
     def driven(self, q: Coordinates, columns: Sequence[int], goal: Array) -> Stepped:
@@ -352,9 +348,8 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         Raises:
             SingularConfiguration: Some inputs cannot be reached on the reference's branch.
         """
-        return in_parts(
-            lambda part: self._coefficients(self.equations.require(part)), self._table(theta)
-        )
+        every = self._table(theta)
+        return in_parts(lambda part: self._coefficients(self.equations.require(part)), every)
 
     @validation.validated(theta=validation.ARRAY, clearance=validation.NUMBER)
     def sample(self, theta: Array, clearance: float = 0.0) -> Array:

@@ -26,6 +26,7 @@ from regularize.guests.design.tree import BoxTree, basis
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
+from regularize.output_files import write_bytes
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS
 
@@ -106,7 +107,7 @@ class Metamodel(Interpolation):
     @validated(path=PATH)
     def save(self, path: str | Path) -> None:
         """Write a NumPy archive that ``Metamodel.load`` reads."""
-        Path(path).write_bytes(to_bytes(self))
+        write_bytes(path, to_bytes(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Metamodel:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regularize.adapters.common.output_files import write_bytes, write_text
 from regularize.commands.files import OutputAction, add_model, load_model
 from regularize.commands.options import angle_or_length, count, fitted, names, option, some
 from regularize.errors import ModelError
+from regularize.output_files import write_all, write_made
 
 if TYPE_CHECKING:
     from regularize.guests.design.metamodel import Metamodel
@@ -49,7 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     from multiprocessing import get_context
 
     from regularize.adapters.common.worker_processes import WorkerProcesses
-    from regularize.guests.design.boxes import to_bytes
     from regularize.guests.design.metamodel import metamodel
     from regularize.guests.design.reduced_dynamics import reduced_model
     from regularize.mechanism.graph import actuated_coordinates
@@ -81,20 +79,19 @@ def run(arguments: argparse.Namespace) -> int:
             executor=executor,
             progress=sys.stderr.isatty(),
         )
-    write_bytes(arguments.out, to_bytes(model))
+    model.save(arguments.out)
     if arguments.c is not None:
         from regularize.guests.design.boxes import to_c, to_c_header
 
         name = arguments.c.stem
-        write_text(arguments.c, to_c(model, name))
-        write_text(arguments.c.with_suffix(".h"), to_c_header(model, name))
+        header = arguments.c.with_suffix(".h")
+        write_all({header: to_c_header(model, name), arguments.c: to_c(model, name)})
     if arguments.plot is not None:
         from regularize.guests.design.plot import metamodel_figure
 
         path = arguments.plot if arguments.plot.name else arguments.out.with_suffix(".svg")
-        picture = io.BytesIO()
-        metamodel_figure(model, reduced).savefig(picture, format=path.suffix[1:] or "svg")
-        write_bytes(path, picture.getvalue())
+        figure, kind = metamodel_figure(model, reduced), path.suffix[1:] or "svg"
+        write_made(path, lambda stream: figure.savefig(stream, format=kind))
     sys.stdout.write(report(model))
     return int(any(finding.severity != "note" for finding in model.findings))
 

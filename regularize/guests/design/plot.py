@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regularize.adapters.common.output_files import write_bytes
 from regularize.errors import MissingExtra, ModelError, RegularizeError
 from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.equation_of_motion import Interpolation, groups, pairs
 from regularize.guests.design.tree import between
 from regularize.lie.arrays import Array
+from regularize.output_files import write_bytes
 
 #: More entries than this are drawn without a legend.
 LEGEND = 6

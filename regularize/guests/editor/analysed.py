@@ -27,6 +27,7 @@ from regularize.mechanism.body import Body
 from regularize.mechanism.diagnostic import Diagnostic, Severity, Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Coupling, Mechanism
+from regularize.output_files import write_aside
 from regularize.repair.fix.fix import Fix, fix
 from regularize.report.loop_view import motion
 from regularize.report.view import counts, verdict
@@ -59,7 +60,7 @@ class Mirror:
     def put(self, text: str) -> Path:
         """Write a text into the copy and return its path."""
         self._link(self.path.parent, self._place.parent, self.path.name)  # what has come since
-        self._place.write_text(text, encoding="utf-8", newline="")
+        write_aside(self._place, text)
         return self._place
 
     def real(self, path: str) -> Path:

@@ -13,8 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import qr
-from scipy.spatial.transform import Rotation as SpatialRotation
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
@@ -24,7 +22,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Coordinates, Jacobian, Point, Rotation, Transform
 from regularize.lie.subalgebra import lie_closure
 from regularize.loops.kinematics import LoopKinematics, State, sized_loops
-from regularize.loops.projection import project
+from regularize.loops.projection import clearest_columns, project
 from regularize.mechanism.body import Body
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.graph_building import as_graph, build
@@ -116,6 +114,8 @@ def _chain(
     mechanism: Mechanism, body: str, names: Sequence[str], placed: Transform, on_body: Transform
 ) -> list[Joint]:
     """Make the chain of slides and hinges from ground to body, one for each coordinate."""
+    from scipy.spatial.transform import Rotation as SpatialRotation  # slow to load
+
     values = _turns(placed[:3, :3], [name for name in names if name in _AXES])
     turned = np.eye(3)
     for name, angle in values.items():
@@ -146,6 +146,8 @@ def _chain(
 
 def _turns(R: Rotation, names: Sequence[str]) -> dict[str, float]:
     """Return the angles of the turns that vary, in order of the chain: all three, one or none."""
+    from scipy.spatial.transform import Rotation as SpatialRotation  # slow to load
+
     if len(names) == 1:
         turn = SpatialRotation.from_matrix(R)
         angles = {"yaw": turn.as_euler("ZYX"), "pitch": turn.as_euler("YXZ")}
@@ -215,8 +217,8 @@ class MovingFrame:
         if len(vary) <= self.freedoms or self._clearest is None:
             return vary
         columns = [COORDINATES.index(name) for name in vary]
-        _, _, order = qr(self._clearest[:, columns], mode="economic", pivoting=True)
-        return tuple(vary[k] for k in sorted(order[: self.freedoms]))
+        order = clearest_columns(self._clearest[:, columns], self.freedoms)
+        return tuple(vary[k] for k in sorted(order))
 
     @cached_property
     def placed(self) -> tuple[Transform, Transform]:

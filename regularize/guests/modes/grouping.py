@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
@@ -36,6 +34,9 @@ def table_of(rows: Indices, values: Array, count: int) -> Array:
 
 def labels_of(rows: Indices, points: Array, radius: float) -> Indices:
     """Label results of equal sample and points (K, m) by the first that they are chained to."""
+    from scipy.sparse import coo_array  # slow to load
+    from scipy.sparse.csgraph import connected_components
+
     # Only neighbours along one arbitrary direction are compared, so that many cost little.
     K = len(rows)
     direction = np.random.default_rng(0).normal(size=points.shape[1])

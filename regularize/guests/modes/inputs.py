@@ -12,7 +12,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import qr
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
@@ -21,7 +20,7 @@ from regularize.lie.arrays import Array, Coordinates, Mask
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import ColumnId, Graph, coordinate_names
-from regularize.reduction.mobility import generic_configurations
+from regularize.reduction import mobility
 from regularize.tolerances import EXACT, Tolerances
 
 
@@ -129,8 +128,7 @@ def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:
     """Look up inputs by names of joints or of single coordinates such as ``wrist[1]``."""
     names = coordinate_names(graph.mechanism)
     joints = {joint.name for joint in graph.mechanism.joints}
-    columns: list[int] = []
-    asked: list[str] = []
+    columns, asked = list[int](), list[str]()
     for name in inputs:
         if name in joints:
             more = [c for e in graph.edges if e.joint.name == name for c in e.columns]
@@ -187,7 +185,7 @@ def freedoms_of(system: LoopSystem, columns: Sequence[int], *, seed: int = 0) ->
     stored, _ = system.projected(system.graph.position[None])
     if system.error(stored)[0] > EXACT.same:
         return None
-    walked = generic_configurations(loops, stored[0], Tolerances.of(EXACT.same), rng=rng)
+    walked = mobility.generic_configurations(loops, stored[0], Tolerances.of(EXACT.same), rng=rng)
     q = np.concatenate([stored, walked.reshape(-1, loops.freedoms)])
     generic, motions = clearest(loops, q, EXACT.same)
     allowed = motions.T
@@ -208,10 +206,7 @@ def clearest(loops: LoopKinematics, q: Coordinates, rtol: float) -> tuple[Coordi
     """Return the configuration of (N, n) with the clearest rank, and its velocities (n, s)."""
     jacobian = loops.jacobian(loops.state(q)) * loops.units
     _, values, vectors = np.linalg.svd(jacobian)
-    ranks = np.sum(values > rtol * values[:, :1], axis=1)
-    rank = int(np.max(ranks))
-    last = values[:, rank - 1] / values[:, 0] if rank else np.ones(len(q))
-    best = int(np.argmax(np.where(ranks == rank, last, 0.0)))
+    best, rank = mobility.clearest(values, rtol)
     return q[best], vectors[best, rank:].T
 
 
@@ -238,6 +233,8 @@ def require_fitting_inputs(system: LoopSystem, inputs: Inputs, *, seed: int = 0)
 
 def _further(system: LoopSystem, real: Array, left: int) -> tuple[str, ...]:
     """Return further coordinates that would fix the remaining freedoms, grounded ones first."""
+    from scipy.linalg import qr  # slow to load
+
     graph = system.graph
     weights = np.zeros(graph.freedoms)
     for edge in graph.edges:

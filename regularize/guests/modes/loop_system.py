@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from regularize.guests.modes.grouping import firsts_of
 from regularize.lie.arrays import (
@@ -189,6 +188,8 @@ class LoopSystem:
 
     def random(self, q: Coordinates, rng: np.random.Generator) -> Coordinates:
         """Return configurations with random values of the unknown coordinates."""
+        from scipy.spatial.transform import Rotation  # slow to load
+
         q = np.array(q)
         for edge in self.graph.edges:
             columns = [c for c in edge.columns if not self.held[c]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.branch_continuation import LOW
@@ -157,6 +156,8 @@ def _inputs(part: Graph, motions: Array) -> Iterator[list[int]]:
     """Yield columns that determine the velocities: of drives, joints at one body, any joints."""
     single = [edge for edge in part.edges if not edge.group]
     busiest = max(part.adjacency, key=len)
+    from scipy.linalg import qr  # slow to load
+
     choices = (
         [c for edge in single if edge.joint.actuated for c in edge.columns],
         [c for edge in single if edge.index in busiest for c in edge.columns],

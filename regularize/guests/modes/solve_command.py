@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regularize.adapters.common.output_files import write_text
 from regularize.commands.files import OutputAction, add_model, load_model
 from regularize.commands.options import (
     COORDINATES,
@@ -21,6 +20,7 @@ from regularize.commands.options import (
     width,
 )
 from regularize.errors import ModelError, RegularizeError
+from regularize.output_files import write_text
 
 if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from regularize.adapters.common.input_files import check_regular
 from regularize.dynamics.simulation.simulation import Simulation, motion_file
@@ -25,6 +24,7 @@ from regularize.lie.arrays import Array, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.finite import LocalBranch
 from regularize.loops.kinematics import LoopKinematics, center_and_length, sized_loops
+from regularize.loops.projection import clearest_columns
 from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.mechanism import Mechanism
 from regularize.reduction.mobility import CellMobility
@@ -212,8 +212,7 @@ def _cell_drives(
         jacobian = loops.jacobian(loops.state(generic))[0] * loops.units
         motions = np.linalg.svd(jacobian, full_matrices=True)[2][rank:]
     count = len(motions)
-    _, _, order = qr(motions * weight, mode="economic", pivoting=True)
-    independent = [int(i) for i in order[:count]]
+    independent = [int(i) for i in clearest_columns(motions * weight, count)]
     headings = np.linalg.inv(motions[:, independent]) @ motions
     headings /= np.max(np.abs(headings), axis=1, initial=0.0, keepdims=True)
     for driver in sorted(independent, key=lambda i: (-weight[i], i)):

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from regularize.checking import Report
 from regularize.errors import RegularizeError
@@ -101,7 +100,7 @@ class _Artist:
             center, length = center_and_length(r.loops, r.q)
             if length > UNNOTICED * max(1.0, float(np.linalg.norm(center))):
                 return length
-        shapes = max((0.5 * float(piece.mesh.scale) for piece in self.shapes), default=0.0)
+        shapes = max((0.5 * piece.mesh.diagonal for piece in self.shapes), default=0.0)
         return shapes or self._mass_distance() or 1.0
 
     def _mass_distance(self) -> float:
@@ -130,8 +129,10 @@ class _Artist:
         largest = 0.014 * self.length
         if len(self.points) < 3:
             return largest
-        apart, _ = KDTree(self.points).query(self.points, k=2)
-        near = np.asarray(apart)[:, 1]
+        # Of many joints some hundreds tell it.
+        some = self.points[:: -(-len(self.points) // 500)]
+        apart = [np.linalg.norm(self.points - point, axis=1) for point in some]
+        near = np.partition(apart, 1, axis=1)[:, 1]
         near = near[near > UNSEEN * self.length]
         return float(
             np.clip(0.07 * np.median(near if len(near) else [np.inf]), 0.4 * largest, largest)
@@ -148,11 +149,11 @@ class _Artist:
                 if geometry.kind == "mesh" and not meshes:
                     continue
                 try:
-                    mesh = mesh_of(geometry, mechanism.path)
+                    T = self.graph.T_node_body[body.name]
+                    mesh = mesh_of(geometry, mechanism.path).moved(T)
                 except RegularizeError as error:
                     self.notes[f"{body.name}: {error}"] = None
                     continue
-                mesh.apply_transform(self.graph.T_node_body[body.name])
                 r, g, b, a = PALETTE[node % len(PALETTE)]
                 color = (r + 380) // 3, (g + 380) // 3, (b + 380) // 3, a  # muted
                 if node == self.graph.ground:
@@ -231,10 +232,9 @@ class _Artist:
                 if not self.radius < far < 10 * self.length:
                     continue
                 mesh = meshes.bar(near, place, self.radius)
-                if mesh is not None:
-                    self.links.append((node, near, place, PLAIN))
-                    drawn.add(node)
-                    yield Piece(f"end/{body.name}/{k}", "bar", node, mesh, PLAIN, body.name)
+                self.links.append((node, near, place, PLAIN))
+                drawn.add(node)
+                yield Piece(f"end/{body.name}/{k}", "bar", node, mesh, PLAIN, body.name)
         for body in self.report.mechanism.bodies:
             node = graph.node_of[body.name]
             if node not in drawn and graph.adjacency[node]:
@@ -260,8 +260,9 @@ class _Artist:
         done.add(key)
         thin = node in shaped or node == self.graph.ground
         start, end = self.point(node, a), self.point(node, b)
-        mesh = meshes.bar(start, end, (0.4 if thin else 1.0) * self.radius)
-        if mesh is not None:
+        radius = (0.4 if thin else 1.0) * self.radius
+        if np.linalg.norm(end - start) >= UNSEEN * radius:
+            mesh = meshes.bar(start, end, radius)
             drawn = GROUND if node == self.graph.ground else color
             self.links.append((node, start, end, drawn))
             name = f"bar/{self.graph.nodes[node]}/{key[1]}-{key[2]}"

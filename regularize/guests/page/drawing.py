@@ -12,11 +12,11 @@ Parallel projections of mechanisms: along the common normal of the axes, else fr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from regularize.checking import Report
+from regularize.guests.page.meshes import Surface
 from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
@@ -47,7 +47,7 @@ class Piece:
     name: str
     kind: str
     node: NodeId
-    mesh: Any
+    mesh: Surface
     color: Color
     owner: str = ""
 

@@ -23,6 +23,7 @@ from regularize.guests.page.drawing import Drawing, camera, web
 from regularize.guests.page.page_data import page_data
 from regularize.guests.page.report_rows import Cell, References, footer, report_rows, table
 from regularize.lie.arrays import Array
+from regularize.mechanism.graph import actuated_coordinates
 from regularize.report import view
 from regularize.report.listing import SummaryLine
 from regularize.services import present
@@ -51,7 +52,8 @@ def render(
     runs = f'(function () {{\n"use strict";\n{inside}}})();'
     name, counts = view.headline(report)
     level, sentence = view.verdict(report)
-    maps = [x for of in present("actuation.map_picture") for x in of.figures(report.mechanism)]
+    driven = ["actuation.map_picture"] if actuated_coordinates(report.mechanism) else []
+    maps = [figure for of in present(*driven) for figure in of.figures(report.mechanism)]
     body = [
         f"<header><h1>{escape(PurePath(name).name)}</h1>",
         f'<p class="meta">{escape(name)} · {escape(counts)}</p>',

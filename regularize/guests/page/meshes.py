@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import trimesh
-from trimesh import creation
 
-from regularize.adapters.shapes.meshes import load_mesh
 from regularize.errors import ReadError
 from regularize.lie import screw
 from regularize.lie.arrays import Array
@@ -23,23 +21,56 @@ from regularize.tolerances import UNNOTICED, UNSEEN
 SECTIONS = 12
 
 
-def bar(start: Array, end: Array, radius: float) -> Any:
-    """Return a round bar between two points; None where they coincide."""
-    if np.linalg.norm(end - start) < UNSEEN * radius:
-        return None
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Corners, shape (V, 3), and triangles of them, shape (F, 3)."""
+
+    vertices: Array
+    faces: Any
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates of its corners, shape (2, 3)."""
+        return np.array([self.vertices.min(axis=0), self.vertices.max(axis=0)])
+
+    @property
+    def triangles(self) -> Array:
+        """Its triangles' corners, shape (F, 3, 3)."""
+        return np.asarray(self.vertices[self.faces])
+
+    @property
+    def diagonal(self) -> float:
+        """Diagonal of its box."""
+        return float(np.linalg.norm(np.ptp(self.bounds, axis=0)))
+
+    def moved(self, T: Array) -> Surface:
+        """Return it in another frame."""
+        return Surface(self.vertices @ T[:3, :3].T + T[:3, 3], self.faces)
+
+
+def joined(surfaces: Sequence[Surface]) -> Surface:
+    """Return several surfaces as one."""
+    first = np.cumsum([0, *(len(each.vertices) for each in surfaces[:-1])])
+    faces = [each.faces + k for each, k in zip(surfaces, first, strict=True)]
+    return Surface(np.vstack([each.vertices for each in surfaces]), np.vstack(faces))
+
+
+def bar(start: Array, end: Array, radius: float) -> Surface:
+    """Return a round bar between two points that lie apart."""
     return _turned(np.array([start, end]), [(0, radius), (1, radius)], SECTIONS)
 
 
-def ball(center: Array, radius: float) -> Any:
+def ball(center: Array, radius: float) -> Surface:
     """Return a sphere, which stands for a spherical joint."""
-    mesh = creation.uv_sphere(radius, count=(8, 12))
-    mesh.apply_translation(center)
-    return mesh
+    t = np.linspace(-0.5, 0.5, 9) * np.pi
+    points = center + radius * np.outer(np.sin(t), np.eye(3)[2])
+    return _turned(points, [*enumerate(radius * np.cos(t).round(12))], SECTIONS)
 
 
-def block(center: Array, axis: Array, length: float, width: float) -> Any:
+def block(center: Array, axis: Array, length: float, width: float) -> Surface:
     """Return a square bar along an axis, which stands for a slide."""
-    return creation.box((width, width, length), transform=screw.transform(along(axis), center))
+    half, radius = 0.5 * length * screw.unit(axis), width / np.sqrt(2)
+    return _turned(np.array([center - half, center + half]), [(0, radius), (1, radius)], 4)
 
 
 def along(axis: Array) -> Array:
@@ -49,7 +80,9 @@ def along(axis: Array) -> Array:
     return np.column_stack([first, second, e])
 
 
-def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool = False) -> Any:
+def arrow(
+    start: Array, axis: Array, length: float, radius: float, *, both: bool = False
+) -> Surface:
     """Return an arrow along an axis; with two heads it is centred at ``start``."""
     e = screw.unit(axis)
     head = min(6.0 * radius, 0.4 * length)
@@ -59,7 +92,7 @@ def arrow(start: Array, axis: Array, length: float, radius: float, *, both: bool
     return _turned(points, [*tail, (2, radius), (2, 2.6 * radius), (3, 0.0)], SECTIONS)
 
 
-def path(points: Array, radius: float) -> Any:
+def path(points: Array, radius: float) -> Surface | None:
     """Return a bent arrow through points, shape (n, 3); None where they coincide."""
     far = np.linalg.norm(np.diff(points, axis=0), axis=1) > UNSEEN * radius
     points = points[np.concatenate([[True], far])]
@@ -71,7 +104,7 @@ def path(points: Array, radius: float) -> Any:
     return _turned(points, [*((i, radius) for i in range(last)), *head], SECTIONS // 2)
 
 
-def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
+def ring(center: Array, axis: Array, radius: float, thickness: float) -> Surface:
     """Return a turned arrow about an axis, most of a circle with two heads."""
     R = along(axis)
     angles = np.linspace(0.15 * np.pi, 1.85 * np.pi, 25)
@@ -87,26 +120,25 @@ def ring(center: Array, axis: Array, radius: float, thickness: float) -> Any:
     return _turned(np.vstack([first, points, last]), profile, SECTIONS // 2)
 
 
-def force(center: Array, direction: Array, size: float) -> Any:
+def force(center: Array, direction: Array, size: float) -> Surface:
     """Return a straight double arrow: the sign for a force that nothing determines."""
     return arrow(center, direction, size, 0.021 * size, both=True)
 
 
-def moment(center: Array, axis: Array, size: float) -> Any:
+def moment(center: Array, axis: Array, size: float) -> Surface:
     """Return a ring within a sphere of this diameter: the sign for an undetermined moment."""
     return ring(center, axis, 0.36 * size, 0.0173 * size)
 
 
-def pedestal(tip: Array, up: Array, height: float) -> Any:
+def pedestal(tip: Array, up: Array, height: float) -> Surface:
     """Return a pyramid on a plate, on which a joint on the ground stands."""
-    foot = screw.transform(along(up), tip - height * screw.unit(up))
-    plate = creation.box((2.2 * height, 2.2 * height, 0.15 * height), transform=foot)
     low = tip - height * screw.unit(up)
     stand = np.array([low, low + 0.95 * height * screw.unit(up)])
-    return trimesh.util.concatenate([_turned(stand, [(0, 0.6 * height), (1, 0.0)], 4), plate])
+    plate = block(low, up, 0.15 * height, 2.2 * height)
+    return joined([_turned(stand, [(0, 0.6 * height), (1, 0.0)], 4), plate])
 
 
-def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Any:
+def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) -> Surface:
     """Return a surface of revolution about a line of points (n, 3) that may bend."""
     steps = np.diff(points, axis=0)
     ways = steps / np.linalg.norm(steps, axis=1)[:, None]
@@ -138,32 +170,35 @@ def _turned(points: Array, profile: Sequence[tuple[int, float]], sections: int) 
         faces.append(fan[:, ::-1])
     if radii[-1] > 0.0:
         faces.append(sections * (len(radii) - 1) + fan)
-    return trimesh.Trimesh(rings.reshape(-1, 3), np.concatenate(faces), process=False)
+    return Surface(rings.reshape(-1, 3), np.concatenate(faces))
 
 
-def mesh_of(geometry: Geometry, model: str | None) -> Any:
+def mesh_of(geometry: Geometry, model: str | None) -> Surface:
     """Return the mesh of a shape in the body frame; its file is searched for from the model's."""
+    from trimesh import creation  # slow to load, and many models have no shapes
+
     size = geometry.size
     if geometry.kind == "box":
         mesh = creation.box(size)
-    elif geometry.kind == "sphere":
-        mesh = creation.icosphere(subdivisions=2, radius=float(size[0]))
-    elif geometry.kind == "ellipsoid":
+    elif geometry.kind in ("sphere", "ellipsoid"):
         mesh = creation.icosphere(subdivisions=2)
-        mesh.apply_scale(size)
+        mesh.apply_scale(np.broadcast_to(size, 3))
     elif geometry.kind == "cylinder":
         mesh = creation.cylinder(float(size[0]), float(size[1]), sections=24)
     elif geometry.kind == "capsule":
         mesh = creation.capsule(float(size[1]), float(size[0]), count=(12, 12))
     else:
-        mesh = _load(geometry.uri or "", tuple(np.broadcast_to(size, 3)), model).copy()
-    mesh.apply_transform(geometry.T_body_geometry)
-    return mesh
+        mesh = _load(geometry.uri or "", tuple(np.broadcast_to(size, 3)), model)
+    return Surface(np.asarray(mesh.vertices), np.asarray(mesh.faces)).moved(
+        geometry.T_body_geometry
+    )
 
 
 @lru_cache(maxsize=256)
 def _load(uri: str, scale: tuple[float, ...], model: str | None) -> Any:
     """Read a mesh file and simplify it, once for each scale."""
+    from regularize.adapters.shapes.meshes import load_mesh  # with all that shapes take
+
     mesh = load_mesh(Geometry("mesh", np.array(scale), uri=uri), model)
     if len(mesh.faces) == 0:
         raise ReadError(uri, "the mesh has no triangles")
@@ -184,7 +219,7 @@ def decimated(mesh: Any, most: int) -> Any:
             coarse, best = middle, found
         else:
             fine = middle
-    return trimesh.Trimesh(*best, process=False)
+    return Surface(*best)
 
 
 def clustered(vertices: Array, faces: Any, cells: float) -> tuple[Array, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.escape import displayed
@@ -20,6 +19,7 @@ from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
 from regularize.lie.arrays import Array
+from regularize.output_files import write_bytes
 from regularize.reduction.reduce import Reduction
 
 #: Frames of a film of a given motion.

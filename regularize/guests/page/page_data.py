@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import trimesh
 
 from regularize.checking import Report
 from regularize.errors import RegularizeError
@@ -317,7 +316,7 @@ def _mesh(pieces: Sequence[Piece], loops: LoopKinematics, references: References
         "node": loops.row(first.node),
         "color": [round(c / 255, 3) for c in first.color],
         "ref": owner_refs[first.owner] if first.owner else "",
-        **_encoded(trimesh.util.concatenate([piece.mesh for piece in pieces])),
+        **_encoded(meshes.joined([piece.mesh for piece in pieces])),
     }
 
 

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 
-from regularize.adapters.common.output_files import write_bytes
 from regularize.checking import Report, check
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.errors import MissingExtra, UnsupportedExport
@@ -27,6 +25,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Model, as_mechanism
+from regularize.output_files import write_bytes
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import TINY, VANISHING
 from regularize.validation import PATH, POSITIVE, validated
@@ -296,6 +295,8 @@ def scene(
     report: Report, q: Array | None = None, *, ghosts: int = 0, drawing: Drawing | None = None
 ) -> Any:
     """Return the mechanism at a configuration as a ``trimesh.Scene``, one frame for each body."""
+    import trimesh  # slow to load, and pages do without
+
     drawing, r = drawing or draw(report), report.reduction
     result = trimesh.Scene(base_frame="ground")
     _add_pieces(result, drawing, r.loops.state(r.q if q is None else q).T_world_node[0], "", 1.0)
@@ -323,6 +324,10 @@ def ghost_poses(reduction: Reduction, count: int) -> list[Array]:
 
 def _add_pieces(result: Any, drawing: Drawing, poses: Array, prefix: str, opacity: float) -> None:
     """Add the pieces of a drawing to a scene, one frame ``body/…`` for each body."""
+    from trimesh import Trimesh
+    from trimesh.visual import TextureVisuals
+    from trimesh.visual.material import PBRMaterial
+
     r = drawing.report.reduction
     ground = r.graph.ground
     framed = set()
@@ -335,17 +340,16 @@ def _add_pieces(result: Any, drawing: Drawing, poses: Array, prefix: str, opacit
             result.graph.update(
                 frame_to=frame, frame_from="ground", matrix=poses[r.loops.row(piece.node)]
             )
-        mesh = piece.mesh.copy()
         red, green, blue, alpha = piece.color
-        mesh.visual = trimesh.visual.TextureVisuals(
-            material=trimesh.visual.material.PBRMaterial(
-                baseColorFactor=[red, green, blue, round(opacity * alpha)],
-                alphaMode="OPAQUE" if opacity * alpha > 254 else "BLEND",
-                metallicFactor=0.0,
-                roughnessFactor=0.7,
-                doubleSided=True,
-            )
+        material = PBRMaterial(
+            baseColorFactor=[red, green, blue, round(opacity * alpha)],
+            alphaMode="OPAQUE" if opacity * alpha > 254 else "BLEND",
+            metallicFactor=0.0,
+            roughnessFactor=0.7,
+            doubleSided=True,
         )
+        visual = TextureVisuals(material=material)
+        mesh = Trimesh(piece.mesh.vertices, piece.mesh.faces, visual=visual, process=False)
         name = f"{prefix}{piece.name}"
         result.add_geometry(mesh, node_name=name, geom_name=name, parent_node_name=frame)
 

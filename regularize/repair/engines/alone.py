@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regularize.errors import RegularizeError, UnsupportedExport
+from regularize.output_files import write_aside
 
 SECONDS = 120
 
@@ -23,7 +24,7 @@ def in_own_process(title: str, function: Callable[..., Any], *arguments: Any) ->
     """Return what a module's function gives in another Python, which an engine may end."""
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         file = Path(folder) / "call.pickle"
-        file.write_bytes(pickle.dumps((function, arguments)))
+        write_aside(file, pickle.dumps((function, arguments)))
         command = [sys.executable, "-m", "regularize.repair.engines.alone", str(file)]
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         try:
@@ -51,7 +52,7 @@ def main(file: str) -> None:
         result = function(*arguments)
     except RegularizeError as error:
         result = UnsupportedExport(str(error))
-    Path(file).write_bytes(pickle.dumps(result))
+    write_aside(file, pickle.dumps(result))
 
 
 if __name__ == "__main__":

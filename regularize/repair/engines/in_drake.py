@@ -13,8 +13,8 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.mechanism.mechanism import Mechanism
-from regularize.repair.engines.in_mujoco import SMALL, TILTED
-from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
+from regularize.repair.engines.in_mujoco import SMALL
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, load
 
 STEP = 1e-3  # seconds
 #: Directions of motion that a closure takes away, of angular and linear velocity, by its kind.
@@ -22,9 +22,14 @@ HELD = {"spherical": slice(3, 6), "fixed": slice(0, 6)}
 
 
 def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
-    """Move a file in Drake; ``drive`` is alone, motors, or tilted."""
+    """Move a file in Drake; ``drive`` is alone, motors, or loads."""
+    from pydrake.multibody.math import SpatialForce
     from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.plant import DiscreteContactApproximation, MultibodyPlant
+    from pydrake.multibody.plant import (
+        DiscreteContactApproximation,
+        ExternallyAppliedSpatialForce,
+        MultibodyPlant,
+    )
     from pydrake.multibody.tree import BodyIndex
     from pydrake.systems.analysis import Simulator
 
@@ -32,13 +37,18 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
     plant.set_discrete_contact_approximation(DiscreteContactApproximation.kSap)
     try:
         Parser(plant).AddModels(Path(source))
-        if drive == "tilted":
-            plant.mutable_gravity_field().set_gravity_vector(TILTED)
         plant.Finalize()
         simulator = Simulator(plant)
         context = simulator.get_mutable_context()
         bodies = [plant.get_body(BodyIndex(i)) for i in range(1, plant.num_bodies())]
-        frames = []
+        frames, loads = [], []
+        for body in bodies if drive == "loads" else ():
+            inertia = body.default_rotational_inertia().CopyToFullMatrix3()
+            force = load(body.name(), body.default_mass(), float(np.trace(inertia)))
+            loads.append(ExternallyAppliedSpatialForce())
+            loads[-1].body_index = body.index()
+            loads[-1].F_Bq_W = SpatialForce(force[3:], force[:3])
+        plant.get_applied_spatial_force_input_port().FixValue(context, loads)
         for moment in range(MOMENTS + 1):
             frames.append([plant.EvalBodyPoseInWorld(context, b).GetAsMatrix4() for b in bodies])
             if plant.num_actuators():

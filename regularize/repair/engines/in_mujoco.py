@@ -1,4 +1,4 @@
-"""Models moved in MuJoCo: by themselves, by their motors, or under a gravity that is tilted."""
+"""Models moved in MuJoCo: by themselves, by their motors, or by loads on bodies."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from regularize.errors import UnsupportedExport
 from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
-from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, load
 
-#: Gravity where nothing else moves a model, in no special direction.
-TILTED = 9.81 * np.array([0.48, 0.6, -0.64])
 #: Parts of the motors' ranges that are tried: strong motors tear soft loops apart.
 STRENGTHS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 #: Most steps of one motion, and the correction after which a pose counts as closed.
@@ -42,7 +40,7 @@ def compiled(source: Any) -> Any:
 
 
 def record(source: Any, drive: str, strength: float, seconds: float = DURATION) -> EngineMotion:
-    """Move a model of MuJoCo; ``drive`` is alone, motors, or tilted."""
+    """Move a model of MuJoCo; ``drive`` is alone, motors, or loads."""
     model = compiled(source)
     names = [model.body(i).name or f"body_{i}" for i in range(model.nbody)]
     return record_model(model, drive, strength, names, seconds)
@@ -59,9 +57,8 @@ def record_model(
 
     names = {i: name for i, name in enumerate(bodies) if name is not None}
     data, frames = mujoco.MjData(model), []
-    gravity = np.array(model.opt.gravity)
-    if drive == "tilted":
-        model.opt.gravity[:] = TILTED
+    for i, name in names.items() if drive == "loads" else ():
+        data.xfrc_applied[i] = load(name, model.body_mass[i], model.body_inertia[i].sum())
     steps = min(STEPS, max(MOMENTS, round(seconds / model.opt.timestep)))
     efforts = _efforts(model)
     with collected() as warnings:
@@ -75,7 +72,6 @@ def record_model(
                 data.ctrl[:] = strength * efforts(2.0 * np.pi * step / steps)
             mujoco.mj_step(model, data)
         unstable = bool(warnings) or not np.isfinite(data.qpos).all()
-    model.opt.gravity[:] = gravity
     if unstable:
         raise UnsupportedExport("MuJoCo: the motion is unstable")
     poses = {

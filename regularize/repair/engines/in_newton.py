@@ -16,8 +16,8 @@ from regularize.adapters.objects.newton_builder import names_of
 from regularize.errors import RegularizeError, UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
-from regularize.repair.engines.in_mujoco import TILTED, record_model
-from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion
+from regularize.repair.engines.in_mujoco import record_model
+from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, load
 from regularize.repair.verification.writing import captured_errors
 
 SOLVERS = {"newton": "SolverMuJoCo", "kamino": "SolverKamino", "steel": "SolverSteel"}
@@ -51,7 +51,7 @@ def record(
     seconds: float = DURATION,
     solver: str = "newton",
 ) -> EngineMotion:
-    """Move a model by a solver of Newton; ``drive`` is alone, motors, or tilted."""
+    """Move a model by a solver of Newton; ``drive`` is alone, motors, or loads."""
     with _quiet():
         import newton
 
@@ -68,14 +68,14 @@ def record(
             raise UnsupportedExport(f"Newton's {SOLVERS[solver]} refuses it: {told}") from error
     if solver == "newton":
         return _in_mujoco(made.mj_model, builder, names, drive, strength, seconds)
-    if drive != "alone":  # gravity is the builder's own there
-        model.gravity.assign(np.tile(TILTED, (len(model.gravity), 1)))
+    inertias = [np.trace(np.reshape(inertia, (3, 3))) for inertia in builder.body_inertia]
+    loads = np.array([*map(load, names, builder.body_mass, inertias)]) * (drive != "alone")
     now, then, control = model.state(), model.state(), model.control()
     newton.eval_fk(model, model.joint_q, model.joint_qd, now)
     frames, steps = [now.body_q.numpy().copy()], round(DURATION / STEP)
     with _quiet():
         for step in range(1, steps + 1):
-            now.clear_forces()
+            now.body_f.assign(loads)
             made.step(now, then, control, None, STEP)
             now, then = then, now
             if step % (steps // MOMENTS) == 0:

@@ -16,7 +16,7 @@ from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import complement
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
-from regularize.repair.engines.in_mujoco import SMALL, TILTED
+from regularize.repair.engines.in_mujoco import SMALL
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, NotMoved
 
 STEP = 1e-3  # seconds
@@ -27,7 +27,7 @@ INDEPENDENT = 1e-11
 
 
 def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
-    """Move a URDF file in Pinocchio; ``drive`` is alone, motors, or tilted."""
+    """Move a URDF file in Pinocchio; ``drive`` is alone, motors, or loads."""
     import pinocchio as pin
 
     floating = any(joint.kind == "free" for joint in mechanism.joints)
@@ -36,8 +36,8 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
         model = pin.buildModelFromUrdf(as_utf8(source), *root)
     except ValueError as error:
         raise UnsupportedExport(f"Pinocchio refuses it: {error}") from error
-    if drive == "tilted":
-        model.gravity.linear = TILTED
+    if drive == "loads":  # loops are rigid here, and no load opens them
+        model.gravity.linear = 9.81 * np.array([0.48, 0.6, -0.64])
     if model.nv != sum(j.freedoms for j in mechanism.joints if not j.closure):
         raise NotMoved("what stands beside the file makes other joints of those that it reads")
     loops = [_Closure(model, joint) for joint in mechanism.joints if joint.closure]

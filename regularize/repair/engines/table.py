@@ -63,6 +63,10 @@ class PhysicsEngine:
         """Return those of some kinds that the engine holds in the place of a joint."""
         return tuple(kind for kind in kinds if kind in self._kinds(joint))
 
+    def closes(self, joint: Joint) -> bool:
+        """Say whether the engine holds a loop that a joint closes; other formats split bodies."""
+        return not self.articulated or joint.kind in self.loops
+
     def _kinds(self, joint: Joint) -> frozenset[str]:
         """Return the kinds that the engine holds where a joint stands."""
         return self.loops if joint.closure else self.tree

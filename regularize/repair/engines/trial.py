@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from regularize.adapters.common.write import closed_at
 from regularize.errors import ModelError, RegularizeError, UnsupportedExport
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism
@@ -19,7 +20,7 @@ from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.verification.comparison import ReferencePose
 
 #: How models are driven, in the order in which it is tried: by what moves them themselves first.
-DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("tilted", 1.0))
+DRIVES = (("alone", 1.0), *(("motors", strength) for strength in STRENGTHS), ("loads", 1.0))
 #: Loops of a new file that open by this part of the size are not closed there.
 OPEN = 0.1
 #: Motors that open loops by more than this part of the size are too strong to compare by.
@@ -89,7 +90,7 @@ class MotionTrial:
                 continue
             self.drive, self.recorded, self.reason = drive, recorded, ""
             torn = drive[0] == "motors" and self.largest_gap > TORN * self.size
-            if not torn and recorded.travel() > STILL * self.size:
+            if not torn and recorded.travel(self.size) > STILL * self.size:
                 break
 
     def _record(self, model: Handed, drive: tuple[Any, ...]) -> EngineMotion:
@@ -108,10 +109,10 @@ class MotionTrial:
         recorded = self._record(after, (*self.drive, *more))
         return recorded.gap(self.size), recorded
 
-    def soft_gap(self, model: Handed) -> float | None:
+    def soft_gap(self, model: Handed, seconds: float = SOFT) -> float | None:
         """Return the largest gap of MuJoCo's soft closures in a longer motion; None: unstable."""
         try:
-            return self.gap(model, SOFT)[0]
+            return self.gap(model, seconds)[0]
         except RegularizeError:
             return None
 
@@ -167,17 +168,23 @@ def moved_alone(
     recorded, title = trial.recorded, f"{engine.title} {engine.version}"
     if recorded is None:
         return Diagnostic("REG348", "note", f"not moved in {engine.title}: {trial.reason}")
-    wrong, motors = [], {each.motor or each.name for each in mechanism.actuators}
+    wrong, motors = [], _motors(mechanism)
     sure = reduction.assembly.closed and reduction.finite_mobility == reduction.mobility
     if sure and recorded.freedoms != reduction.mobility:
         wrong.append(f"{recorded.freedoms} freedoms in place of {reduction.mobility}")
-    most = max(len(motors), sum(bool(joint.actuated) for joint in mechanism.joints))
-    if not len(motors) <= recorded.motors <= most:
-        wrong.append(f"{recorded.motors} motors in place of {len(motors)}")
-    gap = f"loops open by {1e3 * trial.largest_gap:.3g} mm"
+    most = max(motors, sum(bool(joint.actuated) for joint in mechanism.joints))
     wide = trial.largest_gap > OPEN * trial.size
-    if wide and old is not None:
-        wide = trial.largest_gap > WIDER * MotionTrial(engine, Handed(old, old.path)).largest_gap
+    if wide or not motors <= recorded.motors <= most:  # what did the owner's file do there?
+        first = old or mechanism
+        if first.path is not None and first.format in engine.reads:
+            first = read(first.path, format=first.format)
+            there = MotionTrial(engine, Handed(first, first.path))
+            wide = trial.largest_gap > max(WIDER * there.largest_gap, OPEN * trial.size)
+            more = 0 if there.recorded is None else there.recorded.motors - _motors(first)
+            motors, most = motors + more, most + more
+    if not motors <= recorded.motors <= most:
+        wrong.append(f"{recorded.motors} motors in place of {motors}")
+    gap = f"loops open by {1e3 * trial.largest_gap:.3g} mm"
     wrong += [gap] if wide else []
     if wrong:
         raise UnsupportedExport(f"in {title}: {'; '.join(wrong)}")
@@ -185,12 +192,18 @@ def moved_alone(
     return Diagnostic("REG348", "note", message)
 
 
+def _motors(mechanism: Mechanism) -> int:
+    """Count motors; one that drives several joints through a tendon counts once."""
+    return len({each.motor or each.name for each in mechanism.actuators})
+
+
 def mover(
-    reduction: Reduction, format: str, name: str | None, old: Mechanism | None = None
-) -> Callable[[Mechanism, Path], Diagnostic] | None:
-    """Return what moves a new file in the engine of a name, or of its format; None without any."""
-    engine = engine_for(format, name)
-    return None if engine is None else partial(moved_alone, engine, reduction, old, format)
+    reduction: Reduction, mechanism: Mechanism, format: str, name: str, old: Mechanism | None = None
+) -> tuple[Mechanism, Callable[[Mechanism, Path], Diagnostic] | None]:
+    """Return a model as an engine closes it, and what moves its file there, if there is one."""
+    if (engine := engine_for(format, name)) is None:
+        return mechanism, None
+    return closed_at(mechanism, engine.closes), partial(moved_alone, engine, reduction, old, format)
 
 
 @contextmanager
@@ -207,7 +220,7 @@ def handed_over(engine: PhysicsEngine, model: Handed) -> Iterator[Handed]:
     with tempfile.TemporaryDirectory(prefix="regularize-") as folder:
         suffix = (adapters()[engine.carrier].suffixes or (".xml",))[0]
         path = Path(folder) / f"model{suffix}"
-        write_verified(model.mechanism, path, engine.carrier)
+        write_verified(closed_at(model.mechanism, engine.closes), path, engine.carrier)
         format = "mjcf" if engine.carrier == "drake" else engine.carrier
         yield Handed(read(path, format=format), str(path))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from regularize.adapters import adapter_named, adapters, read
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.write import spanning
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
@@ -80,10 +81,8 @@ def verified_cures(reduction: Reduction) -> tuple[Cure, ...]:
 def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None) -> Cure:
     """Return the joint changes of an entry of advice, by its number or by number and hash."""
     number, _, key = str(advice).partition("@")
-    reduction = with_other_lengths(reduce(mechanism))
     # With tolerances a report has another order, and other entries among the first.
-    most = 1000 if key else MOST
-    entries = advise(reduction, verified_cures(reduction), most=most, engine=engine)
+    reduction, entries = advised(mechanism, engine, 1000 if key else MOST)
     found = [e for e in entries if (e.key == key if key else str(e.number) == number)]
     if not found:
         listed = "; ".join(f"{entry.id}: {entry.words}" for entry in entries) or "there is none"
@@ -92,7 +91,15 @@ def numbered(mechanism: Mechanism, advice: int | str, engine: str | None = None)
     return Cure(found[0].changes, found[0].mobility, (), reduction)
 
 
-def _with_ids(mechanism: Mechanism, entries: Sequence[Advice]) -> tuple[Advice, ...]:
+def advised(
+    mechanism: Mechanism, engine: str | None, most: int = MOST
+) -> tuple[Reduction, tuple[Advice, ...]]:
+    """Return the reduction of a model, and the advice on it."""
+    reduction = with_other_lengths(reduce(mechanism))
+    return reduction, advise(reduction, verified_cures(reduction), most=most, engine=engine)
+
+
+def _with_ids(mechanism: Mechanism, entries: Iterable[Advice]) -> tuple[Advice, ...]:
     """Number entries from 1, with four digits of a hash of the model's files and the changes."""
     files = hashlib.sha256()
     for path in filter(None, (mechanism.path, *mechanism.files)):
@@ -147,7 +154,20 @@ def advise(
             trials -= 1
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= most else []
-    return _with_ids(reduction.mechanism, (*found[: most - len(last)], *last))
+    listed = (*found[: most - len(last)], *last)
+    return _with_ids(reduction.mechanism, (replace(entry, engine=engine) for entry in listed))
+
+
+def unheld_closures(mechanism: Mechanism, engine: str | None) -> Iterator[Diagnostic]:
+    """Say which joints close loops in a way that an engine that is named does not hold."""
+    holder = None if engine is None else engine_for(mechanism.format, engine)
+    if holder is None or not holder.articulated:
+        return
+    for joint in spanning(mechanism).closures:
+        if joint.kind not in holder.loops:
+            words = f"{holder.title} holds no {joint.kind} joint that closes a loop: `{joint.name}`"
+            help = f"`regularize export MODEL --to usd --for {holder.name}` closes it elsewhere"
+            yield Diagnostic("REG348", "note", words, None, (joint.name,), joint.source, (help,))
 
 
 def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
@@ -311,7 +331,11 @@ def isostatic_in(model: Model, format: str, seed: int = 0) -> Isostatic:
 
 
 def write_isostatic(
-    report: Isostatic, path: Path, format: str, engine: str | None = None
+    report: Isostatic,
+    path: Path,
+    format: str,
+    engine: str | None = None,
+    beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write an isostatic model; return findings on what the file loses and on the reduction.
 
@@ -320,8 +344,11 @@ def write_isostatic(
     from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 
-    moved = mover(report.result, format, engine, report.reduction.mechanism) if engine else None
-    losses = write_verified(report.mechanism, path, format, reduction=report.result, moved=moved)
+    model, moved = report.mechanism, None
+    if engine:
+        model, moved = mover(report.result, model, format, engine, report.reduction.mechanism)
+    how: dict[str, Any] = {"reduction": report.result, "moved": moved, "beside": beside}
+    losses = write_verified(model, path, format, **how)
     return (*report.findings, *losses)
 
 

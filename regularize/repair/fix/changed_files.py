@@ -21,6 +21,7 @@ from regularize.lie.arrays import Array
 from regularize.mechanism.diagnostic import Source
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
+from regularize.output_files import write_aside
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.plan import FixPlan
 from regularize.repair.verification.comparison import SAME
@@ -83,7 +84,7 @@ class Placing:
         """Write the files into a folder."""
         files = self.files(folder / Path(self.main).name)
         for place, data in files.items():
-            place.write_bytes(data)
+            write_aside(place, data)
         return files
 
     def _beside(self, path: str, target: Path) -> Path | None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from regularize.adapters import Adapter, read
 from regularize.adapters.common.edits import Edit, MovedJoint, Patch, WantedKind, WantedSlack
-from regularize.adapters.common.output_files import write_all
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.reading import read_object
 from regularize.adapters.registry import adapter_of, objects
@@ -24,10 +23,11 @@ from regularize.lie.arrays import Transform
 from regularize.lie.screw import IDENTITY
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.mechanism import Mechanism, Model, as_mechanism, not_taken
+from regularize.output_files import write_all
 from regularize.reduction.reduce import Reduction, reduce
 from regularize.repair.engines.table import engine_for
 from regularize.repair.engines.trial import EngineTest, Handed
-from regularize.repair.fix.advice import numbered
+from regularize.repair.fix.advice import advised, numbered, unheld_closures
 from regularize.repair.fix.changed_files import (
     Placing,
     other_counts,
@@ -233,7 +233,14 @@ def fix(
     if patch.edits:
         after, reduction = _verified(placing, before, written, planned, options)
         least, most = (reduction.mobility - each.mobility for each in (planned.reduction, first))
-        tested = moved_there(trial, placing, after, range(least, most + 1), as_is)
+        try:
+            tested = moved_there(trial, placing, after, range(least, most + 1), as_is)
+        except ModelError as error:
+            others = remove or slack or as_designed or absorb_gaps or isinstance(joints, Cure)
+            if holder is None or (others and advice is None):
+                raise
+            again = partial(fix, source, as_is=as_is, engine=engine, reading=reading, **options)
+            return _otherwise(error, before, holder.name, again, joints is None)
     findings = (
         *(finding for finding in before.findings if finding.unread),
         *planned.findings,
@@ -243,6 +250,29 @@ def fix(
     )
     links, moves = planned.slack or WantedSlack(), absorbed.moves
     return Fix(label, after, wanted, findings, reduction, placing, links, moves, tested=tested)
+
+
+def _otherwise(
+    error: ModelError, before: Mechanism, engine: str, again: partial[Fix], free: bool
+) -> Fix:
+    """Return the first of the advice that an engine holds; named in the error if not ``free``."""
+    reduction, entries = advised(before, engine)
+    for entry in entries:
+        try:
+            fixed = again(Cure(entry.changes, entry.mobility, (), reduction))
+        except RegularizeError:
+            continue
+        if free and not fixed.reduction.redundant:
+            words = f"not the smallest change, which its engine does not hold: {error}"
+            note = Diagnostic("REG348", "note", words)
+            return replace(fixed, findings=(*fixed.findings, note))
+        raise ModelError(
+            f"{error}; the nearest that it holds is {entry.words}, with {fixed.reduction.redundant}"
+            f" redundant: --advice {entry.number} --for {engine}"
+        ) from error
+    why = [finding.message for finding in unheld_closures(before, engine)]
+    why = why or ["it holds none of what `check` advises either"]
+    raise ModelError(f"{error}; {'; '.join(why)}") from error
 
 
 def _changed_document(

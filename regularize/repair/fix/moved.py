@@ -9,9 +9,9 @@ from regularize.adapters.common.edits import Edit, Patch, WantedKind
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError
 from regularize.mechanism.mechanism import Mechanism
-from regularize.repair.engines.motion import WIDER
+from regularize.repair.engines.motion import DURATION, WIDER
 from regularize.repair.engines.table import PhysicsEngine
-from regularize.repair.engines.trial import EngineTest, Handed, MotionTrial
+from regularize.repair.engines.trial import SOFT, EngineTest, Handed, MotionTrial
 from regularize.repair.fix.changed_files import Placing, placed
 from regularize.repair.statics.joint_changes import with_joints
 
@@ -58,7 +58,10 @@ def stiffest(
     def gap_of(edits: Sequence[Edit]) -> float | None:
         """Return the largest gap in the engine of a model with some edits; None: unstable."""
         with placed(patcher, edits) as path:
-            return trial.soft_gap(Handed(meant, path))
+            long, usual = (trial.soft_gap(Handed(meant, path), t) for t in (SOFT, DURATION))
+        if long is None or usual is None or not trial.largest_gap:
+            return long
+        return max(long, before_gap * usual / trial.largest_gap)
 
     return patcher.as_stiff(wanted, gap_of, before_gap)
 

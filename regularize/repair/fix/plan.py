@@ -229,12 +229,13 @@ def _with_fewer_joints(
 def _with_slack(reduction: Reduction, patcher: Patcher, kinds: Kinds, remove: bool) -> FixPlan:
     """Plan slack links where other kinds of joints fail; raises ``UnsupportedExport``."""
     planned, reason = slack_plan(reduction, kinds), ""
-    if planned is not None and planned.slack is not None and planned.slack.removed and not remove:
-        names = listed([f"`{joint.name}`" for joint in planned.slack.removed])
-        planned, reason = None, f"closing joints such as {names} are taken out with --remove alone"
-    if planned is not None and planned.slack is not None:
+    links = planned.slack if planned else None
+    if links and links.removed and not remove:
+        names = listed([f"`{joint.name}`" for joint in links.removed])
+        reason = f"closing joints such as {names} are taken out with --remove alone"
+    elif planned and links:
         try:
-            patcher.slack(planned.slack)
+            patcher.slack(links)
             return planned
         except UnsupportedExport as error:
             reason = str(error)
@@ -255,15 +256,11 @@ def _why_not(reduction: Reduction, patcher: Patcher, kinds: Kinds, reason: str) 
     else:
         text = f"no change of joints that this {format} file can hold makes the model isostatic"
     if reduction.shaky:
-        text += (
-            ", for it is shaky: redundant equations hold it to second order, as independent ones "
-            "cannot"
-        )
-    text += f", and {reason}" * bool(reason)
+        text += ", for it is shaky: redundant equations hold it to second order, others cannot"
+    text += f", and {reason}" if reason else ""
     chosen = cures(reduction, limit=1, tries=TRIES) if reduction.redundant <= LISTED else ()
-    if chosen:
-        text += f"; in the CAD system or by hand: {chosen[0]}"
-    text += f"; {patcher.way_out}" * bool(patcher.way_out)
+    text += f"; in the CAD system or by hand: {chosen[0]}" if chosen else ""
+    text += f"; {patcher.way_out}" if patcher.way_out else ""
     return (
         f"{text}. More ways: --remove deletes superfluous closing joints, --slack inserts links, "
         "and `regularize reduce` writes an isostatic model anew"
@@ -292,12 +289,8 @@ def _seen(count: int) -> tuple[Diagnostic, ...]:
 
 def _special(left: int) -> tuple[Diagnostic, ...]:
     """Return a warning on redundant equations that stay because of special dimensions."""
-    verb = "equation stays, which follows" if left == 1 else "equations stay, which follow"
-    message = (
-        f"{left} redundant {verb} from special dimensions and not from the directions of axes: no "
-        "joint that this file can hold takes it away"
-    )
-    return (Diagnostic("REG202", "warning", message),) if left else ()
+    why = "special dimensions cause this, not directions of axes, and no joint that this file can "
+    return _staying(left, counted(left, "redundant equation"), f"{why}hold takes more away")
 
 
 def as_said(reduction: Reduction, wanted: Collection[WantedKind], **more: Any) -> FixPlan:
@@ -324,10 +317,9 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
 def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """Return the wanted kinds that a user names, in directions that cure together if some do."""
     mechanism = reduction.mechanism
-    new_kinds = {name: in_kinds(kind) for name, kind in joints.items()}
     new_kinds = {
         name: kind
-        for name, kind in new_kinds.items()
+        for name, kind in zip(joints, map(in_kinds, joints.values()), strict=True)
         if mechanism.joint(name).kind != kind.partition(":")[0]
     }
     options: dict[str, list[JointChange]] = {}
@@ -343,12 +335,11 @@ def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[Wanted
         cured = cure(reduction, new_kinds)
         if isinstance(cured, Cure):
             chosen |= {change.joint: change.replacement for change in cured.changes}
-    wanted = []
-    for name, kind in new_kinds.items():
-        joint = mechanism.joint(name)
-        new = chosen.get(name) or _of_another_kind(joint, kind)
-        wanted.append(WantedKind(joint, kind.partition(":")[0], new))
-    return tuple(wanted)
+    old = {name: mechanism.joint(name) for name in new_kinds}
+    return tuple(
+        WantedKind(old[n], kind.partition(":")[0], chosen.get(n) or _of_another_kind(old[n], kind))
+        for n, kind in new_kinds.items()
+    )
 
 
 def _of_another_kind(joint: Joint, words: str) -> Joint:
@@ -392,8 +383,7 @@ def slack_plan(reduction: Reduction, kinds: Kinds) -> FixPlan | None:
         for numerical in evidence:
             options: dict[str, Any] = {"rtol": reduction.rtol, "seed": reduction.seed}
             kept = reduce(changed, keep_cuts=True, numerical=numerical, **options)
-            planned = _planned(reduction, changes, kept)
-            if planned is not None:
+            if planned := _planned(reduction, changes, kept):
                 return planned
             if kept.remaining == 0:
                 break  # there is nothing that numbers alone could tell
@@ -406,8 +396,7 @@ def _planned(
     """Plan slack links of a reduction in which some joints have already changed."""
     before, expected = reduction.mechanism, kept.mechanism
     changes = {change.joint: change for change in first}
-    slackened: list[ClosureChange] = []
-    removed: list[Joint] = []
+    slackened, removed = list[ClosureChange](), list[Joint]()
     chosen = chosen_welds(kept)
     for weld in chosen:
         cut = weld.cut.edge.joint
@@ -426,8 +415,8 @@ def _planned(
     for joint in removed:
         expected = without(expected, joint)
     after = reduce(expected, rtol=reduction.rtol, seed=reduction.seed)
-    same = same_motion(after, reduction)
-    if not same or after.redundant > reduction.remaining or not (slackened or removed):
+    left, same = reduction.remaining, same_motion(after, reduction)
+    if not same or after.redundant > left or not (slackened or removed):
         return None
     bodies = {body.name for body in before.bodies}
     links = []
@@ -447,7 +436,6 @@ def _planned(
         replace(kind, replacement=expected.joint(kind.joint.name))
         for kind in wanted_kinds(before, changes.values())
     )
-    left = reduction.remaining
     return FixPlan(
         reduction,
         tuple(wanted),

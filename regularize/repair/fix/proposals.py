@@ -80,6 +80,8 @@ class Advice:
     arrangement: str | None = None
     #: Largest force that lack of fit causes, before and after, in N; None without tolerances.
     load: tuple[float, float] | None = None
+    #: The engine for which it was asked.
+    engine: str | None = None
 
     @property
     def words(self) -> str:
@@ -95,7 +97,8 @@ class Advice:
         if not self.in_file:
             return ""
         advice = ("--advice", self.id) if self.number else self.arguments
-        return pasted(["regularize", "fix", *self.model, "-o", "fixed/", *advice])
+        engine = () if self.engine is None else ("--for", self.engine)
+        return pasted(["regularize", "fix", *self.model, "-o", "fixed/", *advice, *engine])
 
     @property
     def id(self) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regularize.adapters.common.output_files import write_text
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, Space, Transform, read_only
@@ -24,6 +23,7 @@ from regularize.mechanism.graph import Edge, EdgeId
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Model, no_inertia
+from regularize.output_files import write_text
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.tolerances import VANISHING

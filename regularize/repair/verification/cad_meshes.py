@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from regularize.adapters.common.output_files import write_all
 from regularize.adapters.registry import Adapter
 from regularize.errors import MissingExtra, ReadError
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.mechanism import Mechanism
+from regularize.output_files import write_all
 from regularize.repair.verification.comparison import INSIDE
 
 #: Formats that name shapes inside of CAD files themselves, or open none.

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters import adapter_named, adapters, read
-from regularize.adapters.common.output_files import temporary, write_all
 from regularize.adapters.common.validation import renamed
 from regularize.adapters.registry import Adapter
 from regularize.adapters.shapes.density import with_usual_density
@@ -36,6 +35,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import segments
 from regularize.mechanism.mechanism import Mechanism, refuse_elastic
 from regularize.mechanism.motors import with_efforts
+from regularize.output_files import temporary, write_all, write_aside
 from regularize.reduction.reduce import Reduction
 from regularize.repair.verification.cad_meshes import shapes_as_meshes
 from regularize.repair.verification.comparison import INSIDE, SAME
@@ -57,8 +57,11 @@ def write_verified(
     *,
     reduction: Reduction | None = None,
     moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
+    beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model beside its place, read it back, compare, move, and only then put it there.
+
+    With it come texts that belong ``beside`` it: all files are written, or none.
 
     Returns what the file does not hold and what the format forces; where it is another machine, or
     its own program refuses it, ``UnsupportedExport`` is raised and the file before stays.
@@ -74,7 +77,7 @@ def write_verified(
     if format in MOVED:
         mechanism, assumed = with_usual_density(mechanism)
     with shapes_as_meshes(mechanism, adapter, target) as model:
-        return (*assumed, *_written_whole(model, path, adapter, target, reduction, moved))
+        return (*assumed, *_written_whole(model, path, adapter, target, reduction, moved, beside))
 
 
 def _written_whole(
@@ -84,6 +87,7 @@ def _written_whole(
     target: Path,
     reduction: Reduction | None,
     moved: Callable[[Mechanism, Path], Diagnostic] | None,
+    beside: Mapping[Path, str] | None,
 ) -> tuple[Diagnostic, ...]:
     """Write a model into temporary files, verify them, and put them into their places."""
     place = temporary(target, target.suffix)
@@ -99,7 +103,7 @@ def _written_whole(
             findings.append(moved(mechanism, place))
         written = [*_written(place, target)]
         _refuse_others(target, adapter, [new for _, new in written])
-        write_all({new: old.read_bytes() for old, new in written}, known)
+        write_all({new: old.read_bytes() for old, new in written} | dict(beside or {}), known)
     except OSError as error:
         raise RegularizeError(
             f"{target}: cannot be written: {error.strerror}; check the folder"
@@ -125,7 +129,7 @@ def _rewritten(
     try:
         literal = _by_the_letter(mechanism)
         file = rewriter(literal, partial(read, str(path), format=adapter.name), place.parent)
-        place.write_bytes(file.data)
+        write_aside(place, file.data)
         exact, like = literal is mechanism, Path(str(path))
         found = _verified(literal, place, adapter, reduction, file.options, like, exact)
     except (ReadError, UnsupportedExport) as error:

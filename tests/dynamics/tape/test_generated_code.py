@@ -23,6 +23,7 @@ import regularize as rg
 from regularize.dynamics.step.compiled import Kernel
 from regularize.dynamics.step.compiled import which as which_kernel
 from regularize.dynamics.tape import jit
+from regularize.dynamics.tape.robot_programs import RobotPrograms
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 CC = which("gcc") or which("clang") or which("cc")
@@ -81,27 +82,22 @@ def test_many_states_and_the_hundredth_one_are_computed_by_llvm_unasked(name: st
 def test_derivatives_of_many_states_are_computed_by_llvm(name: str) -> None:
     r = cam(CAMS[0]) if name == "cam" else on_base(name) if name in BASES else robot(name)
     q, v, tau = states(r, 65)
-    known = [r.dynamics_derivatives(*x) for x in zip(q, v, tau, strict=True)]
-    decayed = r.dynamics_derivatives(q[0], v[0], tau[0], frequency=9.0)
-    assert r.computed_by == "compiled"  # tables compute single states
-    found = r.dynamics_derivatives(q, v, tau)
-    assert r.computed_by == "llvm"
-    many = r.dynamics_derivatives(q, v, tau, frequency=9.0)
-    for field in ("a", "ddq_dq", "ddq_dv", "ddq_dtau"):
-        expected = np.array([getattr(x, field) for x in known])
-        assert np.abs(getattr(found, field) - expected).max() <= 1e-10 * np.abs(expected).max()
-        one = getattr(decayed, field)
-        assert np.abs(getattr(many, field)[0] - one).max() <= 1e-10 * np.abs(one).max()
-    fast = r.compiled()
-    free, h = r.split(q[1]).free, 1e-6
-    ends = [r.project(r.tree.space.integrate(q[1], s * free[:, 0])) for s in (h, -h)]
-    one = fast.dynamics_derivatives(q[1], v[1], tau[1])
-    assert one.ddq_dtau == pytest.approx(known[1].ddq_dtau, rel=1e-9, abs=1e-9)
-    a = [r.forward_dynamics(end, r.project_velocity(end, v[1]), tau[1]) for end in ends]
-    off = [r.project_velocity(end, v[1]) - v[1] for end in ends]
-    slope, turning = (a[0] - a[1]) / (2 * h), (off[0] - off[1]) / (2 * h)
-    expected = one.ddq_dq @ free[:, 0] + one.ddq_dv @ turning
-    assert np.abs(slope - expected).max() <= 1e-5 * (1.0 + np.abs(slope).max())
+    for options in ({}, {"frequency": 9.0}):
+        known = [r.dynamics_derivatives(*x, **options) for x in zip(q, v, tau, strict=True)]
+        assert options or r.computed_by == "compiled"  # tables compute single states
+        found = r.dynamics_derivatives(q, v, tau, **options)
+        assert r.computed_by == "llvm"
+        for field in ("a", "ddq_dq", "ddq_dv", "ddq_dtau"):
+            expected = np.array([getattr(x, field) for x in known])
+            assert np.abs(getattr(found, field) - expected).max() <= 1e-10 * np.abs(expected).max()
+    one = r.compiled().dynamics_derivatives(q[1], v[1], tau[1])
+    along, h = r.split(q[1]).free[:, 0], 1e-6
+    ends = [r.project(r.tree.space.integrate(q[1], s * along)) for s in (h, -h)]
+    rates = [r.project_velocity(end, v[1]) for end in ends]
+    a = [r.forward_dynamics(x, u, tau[1]) for x, u in zip(ends, rates, strict=True)]
+    slope, turning = (a[0] - a[1]) / (2 * h), (rates[0] - rates[1]) / (2 * h)
+    off = slope - one.ddq_dq @ along - one.ddq_dv @ turning
+    assert np.abs(off).max() <= 1e-5 * (1.0 + np.abs(slope).max())
 
 
 @by_llvm
@@ -117,6 +113,10 @@ def test_code_is_kept_for_later_processes_and_made_anew_where_it_was_damaged(
     monkeypatch.setattr(jit, "_USED", {})
     assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)
     assert kept.read_bytes() == whole
+    monkeypatch.setattr(jit, "_USED", {})
+    with monkeypatch.context() as m:
+        m.setattr(RobotPrograms, "routine", None)  # nothing is recorded again
+        assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")  # nothing can be kept there
     monkeypatch.setattr(jit, "_USED", {})
     assert np.array_equal(robot("planar_fourbar").forward_dynamics(*given), a)

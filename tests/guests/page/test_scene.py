@@ -139,7 +139,8 @@ def test_decimated_meshes_keep_their_size_and_place() -> None:
     few = decimated(ball, 1000)
     assert 300 < len(few.faces) <= 1000
     assert np.allclose(few.bounds, ball.bounds, atol=0.1)
-    assert few.area == pytest.approx(ball.area, rel=0.05)
+    area = trimesh.Trimesh(few.vertices, few.faces).area
+    assert area == pytest.approx(ball.area, rel=0.05)
     assert decimated(few, 1000) is few
 
 

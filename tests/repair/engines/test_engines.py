@@ -43,6 +43,25 @@ def test_no_balls_where_a_joint_has_one_freedom(gripper: Path) -> None:
     assert not any(c.after == "spherical" and c.joint not in closing for c in changes)
 
 
+def test_what_an_engine_refuses_names_what_it_holds(tmp_path: Path) -> None:
+    rg.save(ASSETS / "roberval_balance.urdf", tmp_path / "scales.xml")
+    with pytest.raises(rg.ModelError, match=r"opened by.*the nearest that it holds is") as error:
+        rg.fix(tmp_path / "scales.xml", engine="mjlab")
+    number = int(str(error.value).partition("--advice ")[2].split()[0])
+    assert str(error.value).endswith("--for mjlab")
+    assert "--for mjlab" in rg.check(tmp_path / "scales.xml", engine="mjlab").advice[0].command
+    fixed = rg.fix(tmp_path / "scales.xml", advice=number, engine="mjlab")
+    assert fixed.engine is not None and fixed.engine["moved"]
+
+
+def test_motors_that_no_mechanism_holds_are_counted_in_the_owners_file(tmp_path: Path) -> None:
+    text = """<mujoco><worldbody><body name="b"><joint name="j"/><geom size=".1"/><site name="s"/>
+        </body></worldbody><actuator><motor joint="j"/><motor site="s"/></actuator></mujoco>"""
+    (tmp_path / "one.xml").write_text(text)
+    said = rg.save(rg.load(tmp_path / "one.xml"), tmp_path / "two.xml", engine="mujoco")
+    assert "1 freedoms, 2 motors" in said[0].message
+
+
 def test_an_engine_that_is_not_there_is_said(tmp_path: Path) -> None:
     pytest.importorskip("pxr")
     rg.save(ASSETS / "planar_fourbar.urdf", tmp_path / "bars.usda")

@@ -41,11 +41,7 @@ UNROLLED const double *begin_pose(const Tables *t, const Workspace *w, int b, do
         copy(placement + 9, arm);
         return placement;
     }
-    if (t->hinge[b] == 2) {
-        arm[0] = arm[1] = arm[2] = 0.0;
-    } else {
-        rotate(parent, placement + 9, arm);
-    }
+    rotate(parent, placement + 9, arm);
     if (placement[0] == 1.0 && placement[4] == 1.0 && placement[8] == 1.0) return parent;
     multiply(parent, placement, turned);
     return turned;
@@ -163,7 +159,6 @@ UNROLLED void carry_hinge(const Tables *t, Workspace *w, int b, const double *ra
     copy(A, a);
     copy(A + 3, a + 3);
     add_cross(V + 3, own, a + 3);
-    if (t->hinge[b] == 2) return;
     cross(V + 3, d, swept);
     add(swept, v);
     add_cross(A + 3, d, a);

@@ -18,7 +18,7 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     const int *place = at->h;
     for (int p; t->inner[b]; b = p) {
         const double *I = w->motion + 6 * t->column[p = t->parent[b]];
-        if (t->hinge[b] != 2) add_cross(w->arm + 3 * b, f, f + 3);
+        add_cross(w->arm + 3 * b, f, f + 3);
         if (t->hinge[p]) {
             w->entry[*place++] = dot(I + 3, f + 3);
             continue;
@@ -76,11 +76,6 @@ static void load_columns(const Tables *t, Workspace *w, int b, const double *tau
 static void hand_on(const Tables *t, Workspace *w, int b) {
     const int p = t->parent[b];
     const double *d = w->arm + 3 * b;
-    if (t->hinge[b] == 2 && t->inner[b] && !t->dense[b]) {
-        add_to(w->rigid + 10 * b, 10, w->rigid + 10 * p);
-        add_to(w->wrench + 6 * b, 6, w->wrench + 6 * p);
-        return;
-    }
     add_wrench(w->wrench + 6 * b, d, w->wrench + 6 * p);
     if (t->inner[b]) {
         add_rigid(w->rigid + 10 * b, d, w->rigid + 10 * p);
@@ -148,7 +143,8 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     if (parent) {
         for (int u = begin; u < end; ++u) w->solution[u] -= work(w->border + 6 * u, A);
     }
-    solve_unknowns_back(t, w, begin, end);
+    const Factors pattern = {t->start, t->below, t->block, NULL};
+    solve_back(&pattern, w->entry, w->solution, begin, end);
     for (int i = t->cluster_link[c + 1] - 1; i >= t->cluster_link[c]; --i) {
         const int b = t->link_list[i], p = t->parent[b];
         if (!t->dense[b]) continue;

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, in the place that the user named.
+"""The one door for writing: files that are there whole or not at all, where the user named them.
 
 Nothing is lost that others write meanwhile: what a file takes the place of is looked at just before
 and, on Linux, where both change places at once, when it is out of reach.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import platform
 import re
 import signal
 import stat
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from regularize.errors import RegularizeError
 from regularize.escape import as_utf8
@@ -32,8 +35,8 @@ _UNDER_WAY = re.compile(
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in one step; see ``write_bytes``."""
-    write_bytes(path, as_utf8(text).encode("utf-8"))
+    """Write a text file in one step; see ``write_all``."""
+    write_all({Path(path): text})
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -41,14 +44,47 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     write_all({Path(path): data})
 
 
-def write_all(files: Mapping[Path, bytes], read: Mapping[Path, bytes] | None = None) -> None:
+def write_made(path: str | os.PathLike[str], make: Callable[[io.BytesIO], object]) -> None:
+    """Write in one step what another library puts into a stream; see ``write_all``."""
+    make(stream := io.BytesIO())
+    write_all({Path(path): stream.getvalue()})
+
+
+def write_aside(path: str | os.PathLike[str], data: str | bytes) -> None:
+    """Write a file into a folder of our own, where nobody looks before it is there."""
+    Path(path).write_bytes(_as_bytes(data))
+
+
+def _as_bytes(data: str | bytes) -> bytes:
+    return as_utf8(data).encode("utf-8") if isinstance(data, str) else data
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put requests to end off until what has begun is whole, or away."""
+    came, before = list[int](), dict[int, Any]()
+    if threading.current_thread() is threading.main_thread():
+        for end in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(end) not in (None, signal.SIG_IGN):
+                before[end] = signal.signal(end, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@_undisturbed()
+def write_all(files: Mapping[Path, str | bytes], read: Mapping[Path, bytes] | None = None) -> None:
     """Write all files or none, so that nobody ever reads a half-written one."""
     parts: dict[Path, _Part] = {}
     path = Path()
     try:
         for path, data in files.items():
             target = _target(path)
-            parts[target] = _Part.beside(target, data, (read or {}).get(target))
+            parts[target] = _Part.beside(target, _as_bytes(data), (read or {}).get(target))
         for part in parts.values():
             path = part.target
             part.put()
