@@ -81,8 +81,10 @@ def outputs_of(arguments: argparse.Namespace) -> tuple[Output, ...]:
 def check_named(arguments: argparse.Namespace) -> None:
     """Refuse, before any work, to write over a file that the command line names otherwise."""
     for name in ("file", "model", "loops"):  # what printed commands cut
-        word = str(getattr(arguments, name, None) or "")
-        if glob.has_magic(word) and len(found := expanded([word])[0]) == 1:
+        if glob.has_magic(word := str(getattr(arguments, name, None) or "")):
+            found, _ = expanded([word])
+            if len(found) > 1:
+                raise RegularizeError(f"{word}: {len(found)} files match the pattern; name one")
             setattr(arguments, name, found[0])
     outputs = outputs_of(arguments)
     for k, output in enumerate(outputs):

@@ -107,6 +107,9 @@ def test_commands_are_short_enough_to_paste_however_deep_the_model_lies(
         commands = printed(report)
         assert commands and all(len(command) <= 120 for command in commands), commands
         assert check_commands(report, place, monkeypatch) == len(commands)
+    model.with_name("five-bar.urdf").write_bytes(model.read_bytes())
+    assert main(["fix", f"{folder}/f*r.urdf", "--diff"]) == 2  # two files
+    assert main(["fix", f"{folder}/fou*.urdf", "--diff"]) == 0
 
 
 def test_what_dimensions_make_redundant_is_tried_where_it_is_quick(
