@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regularize.adapters.common.values import Located
+from regularize.adapters.common.xml import Node
 from regularize.escape import listed, suggestion, unique
 from regularize.lie.arrays import Array, Space, Transform
 from regularize.lie.screw import IDENTITY
@@ -82,11 +83,12 @@ class Draft:
         """Pass over an element that means nothing to this package, to be reported by its tag."""
         self.ignored.setdefault(tag, []).append(at)
 
-    def report_repeated(self, joint: str, tags: Sequence[str], source: Source | None) -> None:
-        """Warn that a joint has elements several times of which one counts."""
-        if tags:
-            words = f"joint `{joint}` has several {listed(f'<{tag}>' for tag in tags)}"
-            self.warn("REG022", f"{words}: the first counts", source, joints=(joint,))
+    def report_repeated(self, node: Node, name: str, *tags: str) -> None:
+        """Warn that a joint or link has elements several times of which one counts."""
+        if twice := [tag for tag in tags if len(node.children(tag)) > 1]:
+            words = f"{node.tag} `{name}` has several {listed(f'<{tag}>' for tag in twice)}"
+            joints = (name,) * (node.tag != "link")
+            self.warn("REG022", f"{words}: the first counts", node.source, joints=joints)
 
     def report_ignored(self, why: str = "") -> None:
         """Say which elements were passed over."""

@@ -70,6 +70,12 @@ def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
             words += f"{LARGEST_NUMBER:g}"
             yield Diagnostic("REG022", "warning", words, None, (joint.name,), joint.source)
 
+    for motor in mechanism.actuators:
+        if motor.gains and min(motor.gains.position or 0.0, motor.gains.velocity or 0.0) < 0.0:
+            words = f"motor `{motor.name}` of joint `{motor.joint}` has a stiffness or damping "
+            words += "below zero"
+            yield Diagnostic("REG022", "warning", words, None, (motor.joint,), motor.source)
+
 
 def _numbers(mechanism: Mechanism) -> Iterator[tuple[str, Source | None, Array]]:
     """Yield all numbers that must be finite, with the words for them and their source."""

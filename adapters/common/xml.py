@@ -125,10 +125,6 @@ class Node(Located):
         """Return the first child element with one of the tags, or None."""
         return next((node for node in self.nodes if not tags or node.tag in tags), None)
 
-    def repeated(self, *tags: str) -> list[str]:
-        """Return those of the tags that several child elements have."""
-        return [tag for tag in tags if len(self.children(tag)) > 1]
-
     def find(self, *path: str) -> Node | None:
         """Return the element at the end of a path of tags, taking the first of each tag."""
         node: Node | None = self

@@ -334,16 +334,12 @@ def _members(container: Object) -> Iterator[Object]:
     objects = container.document.objects
     names = [*container.links("Group"), *container.links("ElementList")]
     members = [objects[name] for name in dict.fromkeys(names) if name in objects]
-    used = {name for member in members for key in MADE_OF for name in _made_of(member, key)}
+    pairs = [(member, key) for member in members for key in MADE_OF]
+    used = {name for member, key in pairs for name in member.links(key)}
+    used |= {linked[1] for member, key in pairs if (linked := member.reference(key))}
     for member in members:
         if member.name not in used and not member.type.startswith(DATUMS):
             yield member
-
-
-def _made_of(item: Object, key: str) -> list[str]:
-    """Return the names of the objects that a property of an object links to."""
-    linked = item.reference(key)
-    return [*item.links(key), *([] if linked is None else [linked[1]])]
 
 
 def density_of(item: Object) -> float | None:

@@ -188,7 +188,10 @@ class BodyTree(Writing):
         for joint in self.spanning.closures:
             ends = frozenset((joint.parent, joint.child))
             # Connects of the same two bodies are one closure to every reader.
-            if is_cut(joint) or (joint.kind != "fixed" and ends in connected):
+            # MJCF has no equality for others, so that their children are cut in two.
+            held = joint.kind in ("spherical", "fixed", "revolute")
+            held &= joint.kind != "revolute" or not is_slack(joint.name)
+            if not held or (joint.kind != "fixed" and ends in connected):
                 cut_joints.append(joint)
             elif joint.kind != "fixed":
                 connected.add(ends)
@@ -367,10 +370,3 @@ def _has_mass(element: Any) -> bool:
             return True
     fixed = [e for e in element.findall("body") if e.find("joint") is None]
     return any(_has_mass(each) for each in fixed)
-
-
-def is_cut(joint: Joint) -> bool:
-    """Return whether MJCF has no equality for a closure, so that its child is cut in two."""
-    return joint.kind not in ("spherical", "fixed", "revolute") or (
-        joint.kind == "revolute" and is_slack(joint.name)
-    )

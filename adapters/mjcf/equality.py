@@ -22,6 +22,7 @@ from regularize.mechanism.joint import joint_position
 from regularize.mechanism.joint_kinds import perpendiculars
 
 SAME_POINT = 1e-9  # metres between two anchors that are one
+BARS = (int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_CYLINDER))
 SAME_DISTANCE = 1e-4  # relative: two anchors as far apart on one body as on the other
 
 
@@ -94,22 +95,50 @@ def _off(model: Model, body: int, point: Array) -> float:
 
 
 def _report_far_anchor(model: Model, connect: Connect) -> None:
-    """Note an anchor far off both its bodies that would be near them as a point of the world."""
+    """Note an anchor far off its bodies that would meet in the world, or at the end of a bar."""
     ends = [*zip(connect.bodies, connect.points, strict=True)]
     meant = [(inverse(model.start[b]) @ [*connect.points[0], 1.0])[:3] for b in connect.bodies]
     near = max(_off(model, b, p) for b, p in zip(connect.bodies, meant, strict=True))
     off = [_off(model, *end) for end in ends]
+    name, (one, other) = connect.name, (model.body_names[body] for body in connect.bodies)
+    way = f'if it was meant in the world, write anchor="{numbers(np.round(meant[0], 9))}"'
     if 4 * near >= min(off):
-        return
-    one, other = (model.body_names[body] for body in connect.bodies)
+        free, size = _free_ends(model, connect.bodies[1])
+        if len(free) != 1 or off[1] < max(0.25 * size, 4 * off[0]):
+            return
+        off[1] = float(np.linalg.norm(free[0] - connect.points[1]))
+        sites = [f"{name}_{one}", f"{name}_{other}"]
+        points = [numbers(np.round(point, 9)) for point in (connect.points[0], free[0])]
+        lines = [f'<site name="{s}" pos="{p}"/>' for s, p in zip(sites, points, strict=True)]
+        way = (
+            f"if the free end of `{other}` is to meet it, write {lines[0]} in `{one}`, {lines[1]} "
+            f'in `{other}`, and <connect name="{name}" site1="{sites[0]}" site2="{sites[1]}"/>'
+        )
     model.note(
         "REG015",
-        f"the anchor of `{connect.name}` lies {1e3 * off[0]:.3g} mm from `{one}` and "
+        f"the anchor of `{name}` lies {1e3 * off[0]:.3g} mm from `{one}` and "
         f"{1e3 * off[1]:.3g} mm from `{other}` as they are drawn: it is a point in `{one}`",
         connect.source,
-        f'if it was meant in the world, write anchor="{numbers(np.round(meant[0], 9))}"',
-        joints=(connect.name,),
+        way,
+        joints=(name,),
     )
+
+
+def _free_ends(model: Model, body: int) -> tuple[list[Array], float]:
+    """Return the ends of bars and centres of balls of a body at which no joint is, and its size."""
+    m, found, size = model.m, list[Array](), 0.0
+    inner = np.flatnonzero((m.body_parentid == body) & (m.body_dofnum > 0))
+    joints = np.vstack([m.jnt_pos[m.jnt_bodyid == body], m.body_pos[inner]])
+    for geom in np.flatnonzero(m.geom_bodyid == body):
+        if m.geom_type[geom] not in (*BARS, int(mujoco.mjtGeom.mjGEOM_SPHERE)):
+            return [], 0.0
+        size = max(size, 2.0 * float(m.geom_rbound[geom]))
+        half = float(m.geom_size[geom, 1]) if m.geom_type[geom] in BARS else 0.0
+        along = half * model.rotation(m.geom_quat[geom])[:, 2]
+        for end in {*map(tuple, np.round([m.geom_pos[geom] + k * along for k in (-1, 1)], 6))}:
+            if all(np.linalg.norm(end - place) > 0.05 * size for place in [*joints, *found]):
+                found.append(np.array(end))
+    return found, size
 
 
 def _weld(model: Model, i: int) -> None:

@@ -94,7 +94,8 @@ class MjcfPatcher(XmlPatcher):
 
     def _keep_damping(self, patch: Patch) -> None:
         """Write the damping of servos that state a ratio, which goes by the inertia, and say so."""
-        places = [p for root in self.roots for p in root.walk() if _is_actuator(p)]
+        every = (p for root in self.roots for p in root.walk())
+        places = [p for p in every if p.parent and p.parent.tag == "actuator"]
         ratios = [float(each.biasprm[2]) > 0.0 for each in self.spec.actuators]
         for i, place in enumerate(places if len(places) == len(ratios) == self.m.nu else ()):
             if not ratios[i]:
@@ -299,11 +300,6 @@ class MjcfPatcher(XmlPatcher):
                     named = inside is None or not folders & {inside, "assetdir"}
                 if named and path and not path.startswith("/"):
                     yield FileReference(*span, path)
-
-
-def _is_actuator(place: Node) -> bool:
-    """Say whether an element is one of an actuator section."""
-    return place.parent is not None and place.parent.tag == "actuator"
 
 
 def _in_words(joint: Joint) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +25,7 @@ from regularize.adapters.common.edits import (
     WantedSlack,
     tidy,
 )
-from regularize.adapters.common.patching import Patcher
+from regularize.adapters.common.patching import FileReference, Patcher
 from regularize.adapters.common.values import Value, read_json, read_tolerance
 from regularize.errors import ModelError, UnsupportedExport
 from regularize.escape import json_text
@@ -233,13 +234,6 @@ def _elastic(value: Value) -> Beam | Modes:
     return Modes(mass, stiffness, value["shapes"].numbers(2, 6, n))
 
 
-def _severity(value: Value) -> str:
-    """Read the severity of a finding."""
-    if value.text() not in SEVERITIES:
-        raise value.error(f"expected one of {', '.join(SEVERITIES)}, found {value.text()!r}")
-    return value.text()
-
-
 #: Reader of each member by its name.
 MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     **dict.fromkeys(("name", "kind", "parent", "child", "joint", "uri", "expression"), Value.text),
@@ -272,7 +266,7 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
     "dynamics": partial(_record, JointDynamics),
     "tolerance": read_tolerance,
     "gains": partial(_record, ActuatorGains),
-    "severity": _severity,
+    "severity": lambda value: value.one_of(value.text(), SEVERITIES, "severity"),
     "terms": lambda value: tuple(
         (term["joint"].text(), term["freedom"].integer(), term["coefficient"].number())
         for term in value.items()
@@ -280,6 +274,9 @@ MEMBERS: Mapping[str, Callable[[Value], Any]] = {
 }
 #: Members that a file has to state, although the classes have a default for them.
 NEEDED = ("T_body_geometry", "T_parent_joint", "T_child_joint")
+
+
+_MESH = re.compile(r'"uri"\s*:\s*"([^"\\]+)"')
 
 
 class NativePatcher(Patcher):
@@ -334,6 +331,12 @@ class NativePatcher(Patcher):
     def movable(self, joint: Joint) -> tuple[bool, bool]:
         """Return that both frames of a joint can be moved."""
         return True, True
+
+    def references(self, text: EditedText) -> Iterator[FileReference]:
+        """Yield references to files of meshes, parts of other files among them."""
+        for match in _MESH.finditer(text.text):
+            if match[1][0] not in "#/" and "://" not in match[1]:
+                yield FileReference(*match.span(1), match[1])
 
     def frame_edits(self, wanted: MovedJoint) -> list[Edit]:
         """Return the edits of the frames of a moved joint."""

@@ -13,7 +13,7 @@ import numpy as np
 from regularize.adapters.common.draft import WORLD, joint_between
 from regularize.adapters.common.serial import JointKind, KindTable
 from regularize.adapters.common.xml import Node
-from regularize.adapters.sdf.draft import JointElement, SdfDraft
+from regularize.adapters.sdf.draft import JointElement, Scope, SdfDraft
 from regularize.lie.arrays import Array, Direction, Space
 from regularize.lie.screw import inverse, log
 from regularize.mechanism.joint import Joint, JointDynamics, JointLimits, joint_position, motion
@@ -29,7 +29,7 @@ KINDS = KindTable(
     JointKind("fixed", ("fixed",)),
 )
 #: Elements of the axes of a joint, in their order.
-AXES = ("axis", "axis2")
+AXES, ENDS = ("axis", "axis2"), ("parent", "child")
 GEARBOX = "gearbox"  # a type that couples two joints
 PARALLEL = 1e-6
 CLOSED = 1e-6  # metres between two frames that coincide
@@ -54,8 +54,7 @@ def read_joints(draft: SdfDraft) -> None:
             gearboxes.append(element)
         else:
             draft.add_joint(_joint(element, draft), node)
-        twice = node.repeated("pose", "parent", "child", *AXES)
-        draft.report_repeated(element.name, twice, node.source)
+        draft.report_repeated(node, element.name, "pose", *ENDS, *AXES)
     for element in draft.elements:
         mimics = [element.node.find(tag, "mimic") for tag in AXES]
         for freedom, mimic in enumerate(mimics):
@@ -73,6 +72,21 @@ def read_joints(draft: SdfDraft) -> None:
         _gearbox(element, draft)
 
 
+def read_planar(draft: SdfDraft, node: Node, scope: Scope) -> None:
+    """Add a joint of Drake's: planar, in the plane of two frames that meet at its zero."""
+    node.one_of(node.text("type"), ("planar",))
+    if node.child("pose") is not None:
+        raise node.error("Drake reads no <pose> there; name a <frame> in <drake:parent>")
+    damping, name = node.filled("drake:damping"), scope.full(node.text("name"))
+    dynamics = JointDynamics(damping=None if damping is None else damping.numbers(None, 3))
+    one, other = (draft.side(node.need(f"drake:{end}"), scope) for end in ENDS)
+    along = np.eye(6)[:, [0, 1, 5]]  # X and Y, about Z
+    joint = joint_between(
+        *(name, "planar", one, other), along, source=node.source, dynamics=dynamics
+    )
+    draft.add_joint(joint, node)
+
+
 def screws(node: Node, kind: str, direction: Callable[[str], Direction]) -> Space:
     """Return a joint's screws in its own frame; ``direction`` maps ``axis`` or ``axis2`` to it."""
     axes = KINDS[kind].axes
@@ -88,7 +102,7 @@ def screws(node: Node, kind: str, direction: Callable[[str], Direction]) -> Spac
 
 
 def _ends(element: JointElement, draft: SdfDraft) -> list[str]:
-    ends = (element.node.need(tag) for tag in ("parent", "child"))
+    ends = (element.node.need(tag) for tag in ENDS)
     return [draft.side(end, element.scope)[0] for end in ends]
 
 

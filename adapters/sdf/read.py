@@ -27,7 +27,7 @@ from regularize.adapters.common.loops import (
 )
 from regularize.adapters.common.xml import Node, is_true, parse
 from regularize.adapters.sdf.draft import MODEL, Frame, Scope, SdfDraft, pose_of, relative_to
-from regularize.adapters.sdf.joint import read_joints
+from regularize.adapters.sdf.joint import read_joints, read_planar
 from regularize.escape import listed
 from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.body import Body, Inertia
@@ -61,13 +61,16 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     between = draft.frames.relative
     for node, scope in reader.constraints:
         side = partial(draft.side, scope=scope)
+        if node.tag == "drake:joint":
+            read_planar(draft, node, scope)
+            continue
         read_drake(node, draft, side, lambda one, other, _: between(one, other), None)
     reader.fix_static()
     reader.attach()
     for name in draft.frames.entries:  # a circle of frames that nothing uses is an error too
         draft.frames.pose(draft.frames.body(name))
         draft.frames.pose(name)
-    marks = _unused_frames(draft)
+    marks = _unused_frames(draft, reader)
     if close is not None:
         close_named(draft, draft.frames.pose, close, marks)
     _mark_closures(draft)
@@ -88,12 +91,14 @@ def read(path: str, *, close: str | None = None) -> Mechanism:
     return draft.mechanism("sdf", usual if gravity is None else gravity.numbers(None, 3))
 
 
-def _unused_frames(draft: SdfDraft) -> dict[str, Side]:
+def _unused_frames(draft: SdfDraft, reader: ModelReader) -> dict[str, Side]:
     """Return link and pose of each frame that no joint and no other frame refers to."""
     frames = draft.frames
     used = {n for e in frames.entries.values() for n in (e.relative_to, e.attached_to)}
     for joint in draft.elements:
         used |= {joint.scope.full(joint.node.need(end).text()) for end in ("parent", "child")}
+    for node, scope in reader.constraints:
+        used |= {scope.full(end.text()) for end in node.children("drake:parent", "drake:child")}
     names = [n for n, e in frames.entries.items() if e.node.tag == "frame" and n not in used]
     bodies = {name: frames.body(name) for name in names}
     return {name: (body, frames.relative(body, name)) for name, body in bodies.items()}
@@ -142,7 +147,7 @@ def _mark_closures(draft: SdfDraft) -> None:
 DEPTH = 30  # models inside models
 MODELS = 2_000  # of all includes: each may include two more
 #: Elements that join links and are not read.
-UNREAD = ("drake:joint", "drake:linear_bushing_rpy", "drake:tendon_constraint")
+UNREAD = ("drake:linear_bushing_rpy", "drake:tendon_constraint")
 QUIET = frozenset(
     {
         *("pose", "static", "self_collide", "allow_auto_disable", "enable_wind"),
@@ -161,7 +166,7 @@ class ModelReader:
     """Reader of worlds and models into a draft; keeps what is resolved after all are read."""
 
     draft: SdfDraft
-    #: Drake's constraints.
+    #: Drake's constraints and joints.
     constraints: list[tuple[Node, Scope]] = field(default_factory=list)
     #: Full names of links that state no mass properties, and of those of static models.
     silent: list[str] = field(default_factory=list)
@@ -284,7 +289,7 @@ class ModelReader:
         for joint in node.children("joint"):
             self.draft.declare(joint, scope)
         for element in node.children():
-            if element.tag in DRAKE:
+            if element.tag in (*DRAKE, "drake:joint"):
                 self.constraints.append((element, scope))
             elif element.tag in UNREAD:
                 self.draft.unread(
@@ -309,6 +314,7 @@ class ModelReader:
 
     def _add_link(self, node: Node, name: str) -> None:
         """Add a ``<link>`` as a body."""
+        self.draft.report_repeated(node, name, "inertial", "pose")
         inertial = node.child("inertial")
         inertia = _inertia(inertial)
         computed = inertial is not None and is_true(inertial.get("auto"))

@@ -174,7 +174,7 @@ def read_joints(draft: UrdfDraft) -> None:
     nodes = draft.root.children(*JOINTS)
     for node in nodes:
         draft.add_joint(_joint(node, draft), node)
-        draft.report_repeated(node.text("name"), node.repeated(*IN_JOINTS), node.source)
+        draft.report_repeated(node, node.text("name"), *IN_JOINTS)
         for element in node.children():
             if element.tag not in IN_JOINTS and element.tag != "drake:screw_thread_pitch":
                 draft.ignore(element.tag, element)

@@ -139,6 +139,7 @@ def _body(
     node: Node, colors: Mapping[str, Color], frictions: Mapping[str, float], draft: UrdfDraft
 ) -> Body:
     name = node.text("name")
+    draft.report_repeated(node, name, "inertial")
     inertia = _inertia(name, node.child("inertial"), draft)
     shapes = read_shapes(
         node,

@@ -210,14 +210,10 @@ def add_motors(writing: Any) -> None:
         written = writing.coordinates.get((actuator.joint, actuator.freedom))
         if written is not None:
             # The drive of the joint is the servo: said twice, it would act twice.
-            prim = writing.define(f"{actuator.name}_actuator", "" if _is_servo(actuator) else TYPE)
+            gains = actuator.gains
+            servo = gains is not None and (gains.position or gains.velocity)
+            prim = writing.define(f"{actuator.name}_actuator", "" if servo else TYPE)
             _actuator(prim, actuator, written, writing.joints[written.joint].GetPath())
-
-
-def _is_servo(actuator: Actuator) -> bool:
-    """Say whether an actuator holds a position or a rate, as drives do."""
-    gains = actuator.gains
-    return gains is not None and bool(gains.position or gains.velocity)
 
 
 def is_motor(prim: Any) -> bool:

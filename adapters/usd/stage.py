@@ -357,6 +357,8 @@ def check_values(prims: Iterable[Any], path: str) -> None:
                 raise ReadError(path, f"its value is none of the type {kind}", element=where)
             if name.startswith(PLACES) and not np.all(np.isfinite(numbers(value))):
                 raise ReadError(path, "its value is not finite; correct it", element=where)
+            if name in ("axis", "physics:axis") and str(value) not in {*"XYZ"}:
+                raise ReadError(path, f"`{value}` is no axis; write X, Y or Z", element=where)
             if name.startswith(TURNED) and not np.any(numbers(value)):
                 raise ReadError(
                     path, "its quaternion is zero, and no turn; correct it", element=where

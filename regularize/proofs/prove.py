@@ -164,8 +164,7 @@ def prove(model: Model) -> dict[str, Any]:
     document = {"model": reduction.mechanism.name, "parts": proved, "undecided": undecided}
     bounds = [bound(reduction.graph, part) for part in parts]
     boxes = boxes_of(reduction.mechanism)
-    stated = {"within": boxes} if boxes else {}
-    return _signed({**HEAD, **document, "bounds": bounds, **stated})
+    return _signed({**HEAD, **document, "bounds": bounds, **({"within": boxes} if boxes else {})})
 
 
 def _in_digits(part: Block, digits: int) -> Block:

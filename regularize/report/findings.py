@@ -21,7 +21,7 @@ from regularize.repair.statics.cure import Cure
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.repair.statics.reactions import Reaction
 from regularize.repair.statics.releases import too_stiff
-from regularize.report.loop_report import LoopReport, closure_error, node_name
+from regularize.report.loop_report import LoopReport, closure_error, parts_of
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
 from regularize.report.reasons import joint_names
@@ -379,9 +379,9 @@ def _closing_advice(reduction: Reduction, loop: LoopReport, missed: Array, idle:
     if turned > CLOSED:
         about = f"{degrees(turned)} about {axis_words(missed[3:] / turned)}"
         ways.append((about, f"through {about}"))
-    edge = loop.cut.edge
+    edge, graph = loop.cut.edge, reduction.graph
     inside = edge.joint in reduction.idle_joints
-    body = edge.joint.parent if inside else node_name(reduction.graph, edge.parent)
+    body = edge.joint.parent if inside else parts_of(graph, edge.parent, [edge.joint])[0]
     return (
         f"the two frames of `{loop.closing}` miss each other by "
         f"{listed([miss for miss, _ in ways])}"

@@ -13,6 +13,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import GeneratedAlgebra, MotionType
 from regularize.mechanism.graph import EdgeId, Graph, NodeId
+from regularize.mechanism.joint import Joint
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.proofs.special import SpecialLengths
 from regularize.reduction.block import Block
@@ -49,7 +50,7 @@ class LoopReport(ShortRepr):
     part: Block
     cut: Cut
     joints: tuple[str, ...]
-    bodies: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]  # of each body those that joints of the loop join
     category: str
     motion: MotionType
     point: Array
@@ -159,7 +160,7 @@ class LoopReport(ShortRepr):
             "name": self.name,
             "component": self.component,
             "joints": list(self.joints),
-            "bodies": list(self.bodies),
+            "bodies": [parts[0] for parts in self.parts],
             "cut": self.closing,
             "class": None if self.category == "open" else self.category,
             "gap": None
@@ -213,9 +214,10 @@ def loop_reports(
         center = motion.point if motion.name == "spherical" else None
         point = (T_world @ cut.edge.T_parent)[:3, 3] if center is None else center
         joints = tuple(graph.edges[e].joint.name for e in edges)
-        bodies = tuple(node_name(graph, n) for n in _cut_last(cut, cut.cycle.nodes))
+        ends = [graph.edges[e].joint for e in edges]
+        parts = [parts_of(graph, n, ends) for n in _cut_last(cut, cut.cycle.nodes)]
         if cut.edge.joint in reduction.idle_joints:
-            bodies = (cut.edge.joint.parent, cut.edge.joint.child)
+            parts = [(cut.edge.joint.parent,), (cut.edge.joint.child,)]
         trivial = 0 < cut.constraints - cut.kept == 6 - algebra.dimension
         is_open = not (part.proved or reduction.assembly.closed)
         flat = [", ".join(graph.edges[e].name for e in loop) for loop in part.parallelograms]
@@ -225,7 +227,7 @@ def loop_reports(
             part=part,
             cut=cut,
             joints=joints,
-            bodies=bodies,
+            parts=tuple(parts),
             category="open" if is_open else _category(part, cut, algebra),
             motion=motion,
             point=point,
@@ -273,11 +275,11 @@ def _closure_twists(reduction: Reduction) -> dict[EdgeId, Array]:
     return dict(zip(reduction.loops.chords, errors, strict=True))
 
 
-def node_name(graph: Graph, node: NodeId) -> str:
-    """Name a node by its first body, the ground of a CAD assembly by the one part that is it."""
-    members = graph.members[node]
-    stands = node == graph.ground and len(members) == 2 and designed(graph.mechanism)
-    return members[1] if stands else graph.nodes[node]
+def parts_of(graph: Graph, node: NodeId, joints: Sequence[Joint]) -> tuple[str, ...]:
+    """Return the first body of a node; of a CAD assembly the parts in it that joints join."""
+    ends = [body for joint in joints for body in (joint.parent, joint.child)]
+    parts = [body for body in ends if designed(graph.mechanism) and graph.node_of[body] == node]
+    return tuple(dict.fromkeys(parts)) or (graph.nodes[node],)
 
 
 def _category(part: Block, cut: Cut, algebra: GeneratedAlgebra) -> str:

@@ -46,8 +46,9 @@ def groups(loops: Iterable[LoopReport]) -> list[list[LoopReport]]:
 
 def chain(loop: LoopReport, ground: str) -> list[tuple[str, str]]:
     """Return the loop as pairs (kind, name): bodies and joints in turn, from the ground."""
-    start = loop.bodies.index(ground) if ground in loop.bodies else 0
-    bodies = (*loop.bodies[start:], *loop.bodies[:start])
+    bodies = ["+".join(parts) for parts in loop.parts]
+    start = bodies.index(ground) if ground in bodies else 0
+    bodies = [*bodies[start:], *bodies[:start]]
     joints = (*loop.joints[start:], *loop.joints[:start])
     links: list[tuple[str, str]] = [("body", bodies[0])]
     for joint, body in zip(joints, (*bodies[1:], bodies[0]), strict=True):

@@ -101,8 +101,15 @@ def held_already(reduction: Reduction, joint: Joint) -> Diagnostic:
 
 def reading_findings(reduction: Reduction) -> Iterator[Diagnostic]:
     """Yield what the reader found; no CAD system solves what loops that contradict forbid."""
-    for finding in reduction.mechanism.findings:
-        if finding.code == "REG017" and not reduction.assembly.closed:
+    mechanism = reduction.mechanism
+    closes = reduction.assembly.closed and all(f.code != "REG225" for f in mechanism.findings)
+    for finding in mechanism.findings:
+        if finding.code == "REG017" and not closes:
+            obeyed = any(
+                joint.name not in finding.joints and mechanism.ground != joint.parent
+                for joint in mechanism.joints
+            )
             way = "no placements fit all joints, for loops contradict each other: those saved obey "
-            finding = replace(finding, help=(f"{way}all joints but {names(finding.joints)}",))
+            way += f"all joints but {names(finding.joints)}" if obeyed else "none of them"
+            finding = replace(finding, help=(way,))
         yield finding

@@ -96,7 +96,7 @@ def blocks(report: Analysis, detail: Detail, verbosity: int) -> Iterator[Rendera
     yield Text.assemble((name, "bold"), "  ", (counts, "dim"))
     level, sentence = view.verdict(report)
     yield Text(sentence, COLORS[level])
-    yield from map(Text, (view.counts(report, verbosity), *view.reading(report)))
+    yield from map(Text, filter(None, (view.counts(report, verbosity), *view.reading(report))))
     yield from (Text(f"{platform.words}.") for platform in report.platforms)
     if verbosity >= 0:
         yield Text()

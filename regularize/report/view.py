@@ -49,6 +49,9 @@ def headline(report: Analysis) -> tuple[str, str]:
     model = model_entry(report.reduction)
     nouns = (("bodies", "body"), ("joints", "joint"), ("loops", "loop"))
     counts = [counted(model[key], noun) for key, noun in nouns]
+    parts = len(report.mechanism.bodies) - 1  # all but the assembly itself
+    if designed(report.mechanism) and parts > model["bodies"]:
+        counts[0] += f" of {parts} parts"
     if len(report.components) > 1:
         counts.append(counted(len(report.components), "component"))
     if model["couplings"]:
@@ -189,10 +192,12 @@ def signed(number: int) -> str:
 def moves(report: Analysis) -> list[tuple[list[str], str]]:
     """Return bodies by the words for their motion; those at rest last."""
     alone = sum(body.joint is not None for body in report.moving)
+    graph, cad = report.reduction.graph, designed(report.mechanism)
     by_words: dict[str, list[str]] = {}
     for body in report.moving:
         words = body.words if alone <= LISTED else replace(body, joint=None, point=False).words
-        by_words.setdefault(words, []).append(body.body)
+        parts = graph.members[graph.node_of[body.body]] if cad else [body.body]
+        by_words.setdefault(words, []).extend(parts)
     entries = sorted(by_words.items(), key=lambda entry: entry[0] == "stays at rest")
     return [(bodies, words if len(bodies) == 1 else plural(words)) for words, bodies in entries]
 
@@ -222,7 +227,10 @@ def remedies(report: Analysis) -> list[Way]:
         by = "regularize reduce" if in_file else "regularize.to_pinocchio"
         words = f"drop {_redundant(r.removed)} in the simulation model, by `{by}`"
         return [Way(words)] * bool(r.removed)
-    proved, numerical = report.trials.proved, report.trials.numerical
+    _, proved, numerical, without = report.trials
+    if without.command:
+        words = f"leave {counted(without.dropped, 'joint')} out that others make superfluous"
+        found.append(Way(words, without.command))
     if r.removed:
         words = f"drop {_redundant(proved.dropped or r.removed)} in the simulation model"
         if proved.lost:

@@ -77,16 +77,24 @@ DRAKE_ROBOT = """<robot name="rod" xmlns:drake="http://drake.mit.edu"><link name
 <drake:screw_thread_pitch value="0.5"/></drake:joint></robot>"""
 
 
-@pytest.mark.parametrize("kind", ["universal", "ball", "planar", "screw"])
+DRAKE_PLANE = """<sdf version="1.9"><model name="r"><link name="base"/><link name="rod"><inertial>
+<mass>1</mass></inertial></link><joint name="weld" type="fixed"><parent>world</parent>
+<child>base</child></joint><frame name="f" attached_to="base"><pose>1 0 1 0.3 0 0</pose></frame>
+<drake:joint name="j" type="planar"><drake:parent>f</drake:parent><drake:child>rod</drake:child>
+<drake:damping>1 2 3</drake:damping></drake:joint></model></sdf>"""
+
+
+@pytest.mark.parametrize("kind", ["universal", "ball", "planar", "screw", "sdf"])
 def test_joints_of_drake_move_as_in_drake(kind: str, tmp_path: Path) -> None:
     plants = pytest.importorskip("pydrake.multibody.plant")
     parsing = pytest.importorskip("pydrake.multibody.parsing")
     text = DRAKE_ROBOT.format(kind, "1 2 3" if kind == "planar" else "2")
-    (tmp_path / "rod.urdf").write_text(text)
+    file = tmp_path / ("rod.sdf" if kind == "sdf" else "rod.urdf")
+    file.write_text(DRAKE_PLANE if kind == "sdf" else text)
     plant = plants.MultibodyPlant(0.0)
-    parsing.Parser(plant).AddModelsFromString(text, "urdf")
+    parsing.Parser(plant).AddModels(str(file))
     plant.Finalize()
-    theirs, ours = plant.GetJointByName("j"), read(tmp_path / "rod.urdf").joint("j")
+    theirs, ours = plant.GetJointByName("j"), rg.load(file).joint("j")
     variable = pytest.importorskip("pydrake.multibody.tree").JacobianWrtVariable.kV
     rod, base = plant.GetFrameByName("rod"), plant.GetFrameByName("base")
     context = plant.CreateDefaultContext()

@@ -290,12 +290,14 @@ def test_frames_and_screws_of_the_own_format(tmp_path: Path) -> None:
 
 
 STAGE = 'def Xform "b" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
-ROBOT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+ROBOT = """<robot name="r">{top}<link name="a"/><link name="b">{twice}<inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>{more}
 <limit lower="-1" upper="1" effort="{effort}" velocity="1"/><dynamics damping="{damping}"/></joint>
 </robot>"""
-SOUND = {"izz": "1", "more": "", "effort": "1", "damping": "1"}
+DRIVE = """<transmission name="t"><type>SimpleTransmission</type><joint name="j"/>
+<actuator name="m"><drake:controller_gains p="-1" d="0"/></actuator></transmission>"""
+SOUND = {"top": "", "izz": "1", "twice": "", "more": "", "effort": "1", "damping": "1"}
 
 
 @pytest.mark.parametrize(
@@ -305,6 +307,8 @@ SOUND = {"izz": "1", "more": "", "effort": "1", "damping": "1"}
         ({"izz": "2.01"}, ""),  # as numbers are rounded
         ({"izz": "3"}, "moment of inertia exceeds the sum of the others: `b`"),
         ({"more": '<axis xyz="1 0 0"/>'}, "joint `j` has several `<axis>`: the first counts"),
+        ({"twice": "<inertial/>"}, "link `b` has several `<inertial>`: the first counts"),
+        ({"top": DRIVE}, "motor `m` of joint `j` has a stiffness or damping below zero"),
         ({"effort": "-1"}, "joint `j` has `effort` below zero"),
         ({"damping": "-1"}, "joint `j` has `damping` below zero"),
         ({"damping": "1e300"}, "joint `j` has `damping` below zero or beyond 1e+15"),
@@ -322,6 +326,7 @@ def test_what_no_machine_has_is_found(change: dict[str, str], words: str) -> Non
     [
         (f"#usda 1.0\n(\nmetersPerUnit = -1\n)\n{STAGE}{{\n}}", "metersPerUnit is -1"),
         (f"#usda 1.0\n{STAGE}{{\nquatf xformOp:orient = (0, 0, 0, 0)\n}}", "quaternion is zero"),
+        (f'#usda 1.0\n{STAGE}{{\ntoken axis = "W"\n}}', "`W` is no axis; write X, Y or Z"),
         (
             '<sdf version="1.9"><model name="m"><link name="a"/><frame name="f" attached_to="g"/>'
             '<frame name="g" attached_to="f"/></model></sdf>',

@@ -165,7 +165,7 @@ def edited(change: Any) -> Any:
         ),
         (
             edited(lambda d: d.update(findings=[{"code": "REG014", "severity": "grave"}])),
-            r"findings\[0\]/severity: expected one of .*, found 'grave'",
+            r"findings\[0\]/severity: severity 'grave' is unknown; expected one of",
         ),
         (edited(lambda d: d.update(bodies={})), r"bodies: expected a list"),
     ],

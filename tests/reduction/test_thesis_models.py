@@ -55,29 +55,20 @@ def script(name: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_counts(name: str) -> None:
+    """Sections 5.4.2 and 6.2; in a plane the third row of every ball cut is removed for ever."""
     reduction, answer = reduction_of(name), ANSWERS[name]
-    assert reduction.gruebler == answer["gruebler"]
-    assert reduction.mobility == reduction.finite_mobility == answer["mobility"]
-    assert reduction.redundant == answer["redundant"]
+    counts = {
+        "gruebler": reduction.gruebler,
+        "mobility": reduction.mobility,
+        "redundant": reduction.redundant,
+        "joint_freedoms": reduction.freedoms - sum(c.edge.freedoms for c in reduction.cuts),
+        "cut_constraints": reduction.constraints,
+        "plane_constraints": reduction.kept,
+        "plane_redundant": reduction.remaining,
+    }
+    assert counts == counts | {key: answer[key] for key in counts if key in answer}
+    assert reduction.mobility == reduction.finite_mobility
     assert reduction.certificate.holds
-
-
-@pytest.mark.parametrize("name", ["five_point_suspension", "agile_eye"])
-def test_joint_freedoms_and_cut_constraints(name: str) -> None:
-    """Section 5.4.2: 14 freedoms of the tree, 12 constraints; section 6.2: 15 and 18."""
-    reduction, answer = reduction_of(name), ANSWERS[name]
-    cut = sum(c.edge.freedoms for c in reduction.cuts)
-    assert reduction.freedoms - cut == answer["joint_freedoms"]
-    assert reduction.constraints == answer["cut_constraints"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["three_bar", "redundant_four_bar"])
-def test_plane_mechanisms_keep_the_constraints_that_the_thesis_counts(name: str) -> None:
-    """The third row of every ball cut, across the plane, is removed for ever."""
-    reduction, answer = reduction_of(name), ANSWERS[name]
-    assert reduction.kept == answer["plane_constraints"]
-    assert reduction.remaining == answer["plane_redundant"]
 
 
 def test_the_script_writes_the_files_that_are_here(tmp_path: Path) -> None:

@@ -168,10 +168,25 @@ def test_what_is_said_twice_is_suppressed_in_freecad(case: str, tmp_path: Path) 
         path.write_bytes(document({"a": 0.0, "b": 0.01, "c": 0.02}, ring))
     else:
         mated(case, path)
+    trials = rg.check(path, trials=True).trials
+    assert trials is not None and trials.taken_out.command.endswith("m.FCStd -o fixed/")
     fixed = rg.fix(path)
     after = rg.reduce(fixed.write(tmp_path / "fixed.FCStd"))
     assert (after.redundant, after.mobility) == (0, rg.reduce(path).mobility)
     assert len(fixed.slack.removed) == 1
+
+
+def test_parts_that_are_fixed_together_keep_their_names(tmp_path: Path) -> None:
+    ends = ((("a.Face1", 0.0), ("c.Face1", 0.0)), (("b.Face1", 0.3), ("d.Face1", 0.3)))
+    hinges = [
+        freecad_joint(f"J{k}", "Revolute", [(at, cad.frame((0, 0, z))) for at, z in pair])
+        for k, pair in enumerate(ends, 2)
+    ]
+    joints = [*welds(("a", "b", 0.0), ("c", "d", 0.0)), *hinges]
+    (tmp_path / "m.FCStd").write_bytes(document(dict.fromkeys("abcd", 0.0), joints))
+    text = " ".join(str(report(tmp_path / "m.FCStd")).split())
+    assert "2 bodies of 4 parts" in text and "a+b ─J2─ c+d ═J3═ a+b" in text
+    assert "c and d rotate about J2" in text
 
 
 def test_what_no_mate_alone_says_stays_and_is_named(tmp_path: Path) -> None:

@@ -35,56 +35,8 @@ from regularize.dynamics.tape.backends import warp_source
 from regularize.dynamics.tape.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = "__attribute__((constructor)) void pwned(void){}"
-
-NAMES = (
-    f"*/ static {CODE} /*",
-    f"*\\\n/ {CODE} /*",
-    f"x\n*/ {CODE}",
-    f"*??/\n/ {CODE} /*",
-    f"*???/\n/ {CODE} /*",
-    f"/{CODE}",
-    f"*/{CODE}//",
-    "x\n#include </dev/zero>",
-    "x\n#define int pwned",
-    '"""\nimport pwned\n"""',
-    '""" + pwned() + """',
-    "x\\",
-    'x"',
-    "\\N{BELL}",
-    "{pwned}",
-    "{0.__class__}",
-    "%(pwned)s %s %n",
-    "${pwned}",
-    "</script><script>pwned()</script>",
-    "<img src=x onerror=pwned()>",
-    "\"><svg onload='pwned()'>",
-    "'><script>pwned()</script><!--",
-    "]]><pwned/>",
-    "--><pwned/><!--",
-    "&lt;&pwned;&#0;",
-    "<!ENTITY pwned SYSTEM 'file:///etc/passwd'>",
-    "\x1b[2J\x1b]0;pwned\x07",
-    "\x9b2J\x9d0;pwned\x9c",
-    "abc\u202edenwp\u2066",
-    "x\u2028pwned\u2029\u200b",
-    "x\r\nerror: pwned",
-    "\x00\x01\x08\x7f",
-    "::error file=x::pwned",
-    "x%0A::error::pwned,title=y",
-    "x\n::set-output name=pwned::y",
-    "[bold red]pwned[/bold red][link=x]y[/link]",
-    "holds\nA: 5 of 5 rows are never needed",
-    "../../../pwned",
-    "@../pwned.usda@",
-    "<../pwned>",
-    'x" (\n references = @pwned@\n) "',
-    "=cmd|' /C pwned'!A0",
-    "\ud800pwned",
-    "ä 名 🦾",
-    " ",
-    "pwned" * 400,
-)
+#: Names that would be code in C, Python, pages, XML, terminals, workflow commands and USD.
+NAMES: list[str] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 PLACES = ("robot", "body", "joint", "loop", "file")
 
 

@@ -82,10 +82,11 @@ class Coder:
         from regularize.dynamics.tape import jit  # loaded where wanted
 
         def recorded() -> Routine:
-            longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES else _LONGEST
+            slow = entry in DERIVATIVES and not many  # beyond, tables are quicker
+            longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES and not self.eager else _LONGEST
             programs = self.without_joints if joints is None else self.programs(joints)
             routine = programs.routine(entry)
-            if not self.eager and len(routine.program.lines) > longest:
+            if len(routine.program.lines) > longest and (slow or not self.eager):
                 raise UnsupportedExport("code of this robot takes seconds to compile")
             return routine
 

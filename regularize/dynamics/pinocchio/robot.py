@@ -261,7 +261,7 @@ class Robot(GeneratedTree):
         return self._steppers[key]
 
     def compiled(self, lanes: int | Literal["auto"] = "auto") -> Robot:
-        """The same robot, whose ``step``, ``rollout`` and ``forward_dynamics`` are code at once.
+        """The same robot, whose steps, accelerations and their derivatives are code at once.
 
         Of others they become code where that pays. It is written for this robot alone, for several
         states side by side, and compiled in this process by llvmlite (the extra ``jit``): a second

@@ -214,7 +214,7 @@ class Analysed:
         loops = [
             loop
             for loop in self.report.loops
-            if named & {*loop.joints} or named & {*loop.bodies} or line == self.root
+            if named & {*loop.joints}.union(*loop.parts) or line == self.root
         ]
         if not loops:
             return ""

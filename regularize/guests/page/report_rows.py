@@ -319,7 +319,12 @@ class References:
                     "refs": [
                         *(self.joints[name] for name in loop.joints),
                         # Between parts of joints that are split there is no body of the model's.
-                        *(self.bodies[name] for name in loop.bodies if name in self.bodies),
+                        *(
+                            self.bodies[n]
+                            for parts in loop.parts
+                            for n in parts
+                            if n in self.bodies
+                        ),
                     ],
                 }
                 for loop in report.loops

@@ -121,7 +121,9 @@ class _Closure:
 
         if joint.kind == "universal":
             raise NotMoved(f"the rows of `{joint.name}`, which is universal, turn with both bodies")
-        self.held = complement(joint.screws)
+        self.held, turns = complement(joint.screws), joint.screws[3:].T
+        turns = turns[turns.any(axis=1)]
+        self.axis = turns[0] if len(turns) == 1 else None
         self.ends = []
         for body, T in ((joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)):
             frame = model.frames[model.getBodyId(body)] if model.existBodyName(body) else None
@@ -142,5 +144,7 @@ class _Closure:
             sides.append(np.vstack([jacobian[:3] - arm @ jacobian[3:], jacobian[3:]]))
         between = np.kron(np.eye(2), to_parent) @ (sides[1] - sides[0])
         apart = to_parent @ (second.translation - first.translation)
-        turned = pin.log3(to_parent @ second.rotation)
+        turned = to_parent @ second.rotation
+        # The axis of a hinge, whose logarithm of a wide turn would mix what is held with it.
+        turned = pin.log3(turned) if self.axis is None else np.cross(self.axis, turned @ self.axis)
         return self.held.T @ between, self.held.T @ np.concatenate([apart, turned])

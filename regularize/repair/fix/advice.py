@@ -6,10 +6,12 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regularize.adapters import adapter_named, adapters, read
+from regularize.adapters.common.edits import WantedSlack
 from regularize.adapters.common.input_files import read_bytes
 from regularize.adapters.common.patching import Patcher
 from regularize.adapters.common.write import spanning
@@ -21,7 +23,7 @@ from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.engines.table import PhysicsEngine, engine_for
 from regularize.repair.fix.moved import hold_in
-from regularize.repair.fix.proposals import Advice, proposals, ranked
+from regularize.repair.fix.proposals import Advice, designed, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
@@ -152,6 +154,14 @@ def advise(
         elif trials:  # of those beyond the trials, nobody knows whether the file can hold them
             found.append(in_file(entry))
             trials -= 1
+    if in_file is not None and not free and not any(entry.in_file for entry in found):
+        # What `fix` does by itself, which lets joints with limits be.
+        limited = {j.name for j in reduction.mechanism.joints if j.limits is not None}
+        search = partial(statics.cures, limit=1, kinds=held, tries=statics.TRIES)
+        for cure in search(reduction, keep=limited):
+            entry = Advice(cure.changes, reduction.redundant, 0, cure.mobility, False, reduction)
+            entry = in_file(entry)
+            found = [*[entry] * entry.in_file, *found]
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= most else []
     listed = (*found[: most - len(last)], *last)
@@ -287,6 +297,8 @@ class Trials(NamedTuple):
     proved: TriedReduction
     #: Dropping more on numerical evidence.
     numerical: TriedReduction
+    #: Taking out of the file what other joints of it say.
+    taken_out: TriedReduction
 
 
 def tried_all(
@@ -304,6 +316,7 @@ def tried_all(
         advise(r, verified_cures, by_program=True, engine=engine, fit=fit),
         tried_reduction(r) if small and r.removed else TriedReduction(),
         tried_numerically(r) if small and undecided else TriedReduction(),
+        tried_without(r) if small and r.idle_rows else TriedReduction(),
     )
 
 
@@ -378,6 +391,29 @@ def tried_reduction(reduction: Reduction) -> TriedReduction:
     command = pasted(["regularize", "reduce", *arguments, "-o", "reduced/"])
     dropped = reduction.redundant - after.redundant
     return TriedReduction(f"{command} --fail-on error" if lost else command, lost, dropped)
+
+
+def tried_without(reduction: Reduction) -> TriedReduction:
+    """Take idle joints and superfluous mates out of a copy of the file, as ``fix`` would."""
+    # What edits files is loaded where one is tried.
+    from regularize.repair.fix.changed_files import Placing, read_changed
+    from regularize.repair.fix.superfluous import without_idle
+    from regularize.repair.fix.trial import trial_file
+
+    mechanism = reduction.mechanism
+    arguments, remove = reading_words(mechanism), ["--remove"] * (not designed(mechanism))
+    try:
+        patcher, options = trial_file(mechanism)
+        smaller, out = without_idle(reduction, patcher, welds=not remove)
+        edits = patcher.slack(WantedSlack(removed=out)).edits
+        with read_changed(Placing(patcher, edits), options) as after:
+            left = reduce(after).redundant
+    except RegularizeError as error:
+        return TriedReduction(reason=str(error))
+    if arguments is None or smaller.redundant or left:
+        return TriedReduction(reason="more would change")
+    command = pasted(["regularize", "fix", *arguments, "-o", "fixed/", *remove])
+    return TriedReduction(command, dropped=len(out))
 
 
 def tried_numerically(reduction: Reduction) -> TriedReduction:

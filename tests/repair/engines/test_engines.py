@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import mechanisms
 import mujoco
+import numpy as np
 import pytest
 
 import regularize as rg
@@ -97,3 +100,12 @@ def test_exports_are_moved_and_named_for_their_parser(
     assert "moved in MuJoCo" in capsys.readouterr().err
     assert main(["export", model, "--to", "drake", "-o", str(tmp_path / "bars.urdf")]) == 2
     assert "name the file NAME.xml" in capsys.readouterr().err
+
+
+def test_hinges_that_close_loops_of_a_reduced_file_may_turn_all_around(tmp_path: Path) -> None:
+    file, inertia = tmp_path / "cranks.urdf", rg.Inertia(1.0, np.zeros(3), 1e-3 * np.eye(3))
+    cranks = mechanisms.scaled(mechanisms.three_cranks(), 0.2)
+    bodies = tuple(replace(body, inertia=inertia) for body in cranks.bodies)
+    rg.save(replace(cranks, bodies=bodies), file, format="urdf+")
+    assert main(["reduce", str(file), "-o", str(tmp_path / "reduced")]) in (0, 1)
+    assert (tmp_path / "reduced" / file.name).exists()

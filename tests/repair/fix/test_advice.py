@@ -11,6 +11,7 @@ import pytest
 import regularize as rg
 from regularize.cli import main
 
+ASSETS = Path(__file__).resolve().parents[3] / "assets"
 pytestmark = pytest.mark.slow
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 DOOR = """<robot name="door">
@@ -378,3 +379,15 @@ def test_every_format_s_word_for_a_kind_is_one(kind: str, words: str) -> None:
                 rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word)
         else:
             assert rg.Closure("a", np.eye(4), "b", np.eye(4), kind=word).kind == kind
+
+
+def test_joints_with_limits_are_let_be_where_others_will_do(tmp_path: Path) -> None:
+    path = tmp_path / "bars.sdf"
+    rg.save(ASSETS / "planar_fourbar.urdf", path)
+    head, name, rest = path.read_text().partition('name="D"')
+    limit = "<limit><lower>-2</lower><upper>2</upper></limit></axis>"
+    path.write_text(head + name + rest.replace("</axis>", limit, 1))
+    first = rg.check(path, trials=True).advice[0]
+    assert first.in_file and first.left == 0
+    assert "D" not in [change.joint for change in first.changes]
+    assert rg.fix(path, advice=first.id).reduction.redundant == 0

@@ -137,6 +137,14 @@ def test_only_closure_lines_of_a_urdf_file_change(tmp_path: Path) -> None:
     assert rg.reduce(rg.load(path)).redundant == 0
 
 
+def test_meshes_of_a_json_file_are_found_from_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "bars.json"
+    rg.save(robot(tmp_path), path)
+    path.write_text(path.read_text().replace("ground.stl", "press.FCStd#Shape.brp"))
+    away = rg.fix(path).write(tmp_path / "a" / "b" / "new.json").read_text()
+    assert '"uri": "../../meshes/press.FCStd#Shape.brp"' in away
+
+
 @pytest.mark.parametrize(
     ("loop", "line"),
     [
