@@ -273,9 +273,9 @@ def write_package(m: SubsystemMaps, folder: Path) -> list[Path]:
         )
     passive = passive_names(m)
     ends = [
-        f"  <{tag} name={quoteattr(each)}/>"
+        f'  <{tag} name={quoteattr(each)} role="{tag}{i}"/>'
         for tag, names in (("actuator", m.motor_names), ("joint", m.joint_names))
-        for each in names
+        for i, each in enumerate(names, start=1)
     ]
     words = {
         "name": name,
