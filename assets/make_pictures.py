@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -44,8 +45,10 @@ GALLERY = (
 HANDBOOK = (
     *(("crank_slider.FCStd", 0), ("knee_leg.urdf", 2), ("delta_parallelograms.urdf", 1)),
     *(("sarrus.urdf", 1), ("three_prrr.urdf", 1), ("bricard.urdf", 2)),
-    ("schoenflies_four_legs.urdf", 1),
+    *(("schoenflies_four_legs.urdf", 1), ("robots/humanoid_rods.xml", 0)),
 )
+#: The robot whose torques and speeds are shown.
+PEAKS = "robots/leg_struts.urdf"
 #: Motions of the leg, by the name of their picture: coordinates of its motors at both ends.
 MOTIONS = {
     "leg_swing": {"hip_pitch": (0.0, -1.6), "knee_front": (0.0, 0.8)},
@@ -71,24 +74,32 @@ def save(image: Image.Image, name: str) -> None:
     print(name)
 
 
-def page() -> None:
-    """The page of a mechanism as Chromium shows it."""
+def shot(text: str, size: str, name: str) -> None:
+    """A page as Chromium shows it."""
     found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
     browser = next(filter(None, found), None)
     if browser is None:
-        print("page: there is no Chromium, the picture stays as it is")
+        print(f"{name}: there is no Chromium, the picture stays as it is")
         return
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        text = html.render(rg.check(f"assets/{PAGE}.urdf"))
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         (folder / "page.html").write_text(text, encoding="utf-8")
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader"]
-        options += ["--hide-scrollbars", "--virtual-time-budget=6000", "--window-size=1280,800"]
+        options += ["--hide-scrollbars", "--virtual-time-budget=6000", f"--window-size={size}"]
         options += [f"--user-data-dir={folder / 'profile'}", f"--screenshot={folder / 'page.png'}"]
         command = [browser, *options, (folder / "page.html").as_uri()]
         subprocess.run(command, check=True, capture_output=True)
-        with Image.open(folder / "page.png") as shot:
-            save(shot, "page")
+        with Image.open(folder / "page.png") as taken:
+            save(taken, name)
+
+
+def page() -> None:
+    """The page of a mechanism, and what it shows of torques and speeds at the joints of a leg."""
+    shot(html.render(rg.check(f"assets/{PAGE}.urdf")), "1280,800", "page")
+    text = html.render(rg.check(f"assets/{PEAKS}"))
+    style = "".join(re.findall("<style>.*?</style>", text, re.DOTALL))
+    figures = re.findall('<figure class="map peaks">.*?</figure>', text, re.DOTALL)
+    shot(f'{style}<body style="padding: 0">{figures[-1]}</body>', "760,420", "torques_and_speeds")
 
 
 def workspace() -> None:

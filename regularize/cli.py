@@ -41,7 +41,7 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("reduce", writing, "write the model with independent constraints, for a simulation"),
     ("export", writing, "write a model in another format"),
     ("explain", reference, "what a diagnostic code means and what to do about it"),
-    ("motors", "actuation", "motors that drive joints through loops: map, twin, states"),
+    ("motors", "actuation", "motors that drive joints through loops: map, twin, states, gains"),
     ("simulate", simulate, "let the mechanism move on its reduced constraints"),
     ("solve", "modes", "all ways to assemble the loops for given inputs, and the formulas as code"),
     ("workspace", "design", "map where a mechanism can go, and how far it is from singularities"),
@@ -49,6 +49,7 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("actuate", "actuation", "`motors map`: the map from motors to joints, as code"),
     ("twin", "actuation", "`motors twin`: the model without loops, driven through that map"),
     ("states", "actuation", "`motors states`: configurations with closed loops, for resets"),
+    ("gains", "actuation", "`motors gains`: torques, speeds and gains at the joints"),
     ("metamodel", "design", "interpolate the dynamics in actuator coordinates for a controller"),
     ("lsp", "editor", "serve editors: findings while you type, and the repair as a quick fix"),
     ("formats", reference, "what can be read and written, and what computes dynamics"),
@@ -57,7 +58,7 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
 #: Verbs that the help shows; the others stand under ``--help-all``.
 FRONT = 10
 #: Words of ``regularize motors`` and the verbs that they stand for.
-MOTORS = {"map": "actuate", "twin": "twin", "states": "states"}
+MOTORS = {"map": "actuate", "twin": "twin", "states": "states", "gains": "gains"}
 
 
 def _verbs() -> Iterator[tuple[str, Verb]]:
@@ -239,15 +240,14 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
-        if streams.INTERRUPTED.is_set():
-            sys.stderr.write("regularize: interrupted\n")
-            return 130
         reason = (
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
         if isinstance(error, ModuleNotFoundError) and error.name == "pinocchio":
             reason = str(MissingPinocchio("this command"))
+        if streams.INTERRUPTED.is_set():
+            reason, status = "interrupted", 130
     sys.stderr.write(f"regularize: {displayed(reason)}\n")
     return status
 

@@ -164,10 +164,8 @@ def counts(report: Analysis, verbosity: int = 0) -> str:
     text = f"{true} {mobility_words(report)}"
     if r.finite_mobility is None:
         text += f", {r.mobility} to first order"
-    if r.kinematotropic:
-        text += ", by the branch that is taken (kinematotropic)"
-    if report.passive:
-        text += f" ({len(report.passive)} of it passive)"
+    text += ", by the branch that is taken (kinematotropic)" * r.kinematotropic
+    text += f" ({len(report.passive)} of it passive)" * bool(report.passive)
     text += f", Grübler count {signed(r.gruebler)}."
     if finite < r.mobility:
         more = counted(r.mobility - finite, "more freedom")
@@ -243,11 +241,9 @@ def remedies(report: Analysis) -> list[Way]:
             words += ", by `regularize.to_pinocchio`"
         found.append(Way(words, proved.command))
     if numerical.command:
-        words = (
-            "that the motion of these dimensions makes redundant"
-            if sum(part.rows for part in report.special) == r.remaining
-            else "on numerical evidence, for this assembly mode only"
-        )
+        words = "on numerical evidence, for this assembly mode only"
+        if sum(part.rows for part in report.special) == r.remaining:
+            words = "that the motion of these dimensions makes redundant"
         drop = f"drop {counted(numerical.dropped, 'more equation' if r.removed else 'equation')}"
         found.append(Way(f"{drop} {words}", numerical.command))
     return found

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from drive_linkages import DRIVES
-from mujoco_rows import equalities
 
 import regularize as rg
 from regularize.cli import main
@@ -124,39 +123,6 @@ def test_limits_that_stand_at_motors_reach_twins_and_other_formats(tmp_path: Pat
     assert np.all(box > 0.0) and np.all(np.abs(m.motor_torque(theta, box)) < 60.0)
     main(["export", str(source), "--to", "urdf", "-o", str(tmp_path / "r.urdf")])
     assert rg.load(tmp_path / "r.urdf").joint("Lm1").limits.effort == [60.0]
-
-
-@pytest.mark.slow
-def test_rates_polygons_and_gains_are_those_of_mujocos_own_constraints(tmp_path: Path) -> None:
-    source = humanoid(tmp_path / "robot.xml", TORQUE)
-    m, model = rg.actuation_map(str(source)), loaded(source)
-    data, theta = mujoco.MjData(model), 0.9 * m.samples(250)
-    theta = theta[m.domain.contains(theta)]
-    q, J, K = m.joints(theta), m.jacobian(theta), np.array([300.0, 200.0, 300.0, 200.0])
-    dofs = [
-        [int(model.joint(n).dofadr[0]) for n in side] for side in (m.motor_names, m.joint_names)
-    ]
-    balls = np.flatnonzero(model.jnt_type[model.dof_jntid] == mujoco.mjtJoint.mjJNT_BALL)
-    places = [[int(model.joint(n).qposadr[0]) for n in (*m.motor_names, *m.joint_names)]]
-    rest, off = [*dofs[1], *balls], []
-    for x, y, rates in zip(theta, q, J, strict=True):
-        data.qpos[places[0]] = [*x, *y]
-        for _ in range(30):
-            mujoco.mj_fwdPosition(model, data)
-            rows, error = equalities(model, data)
-            if np.abs(error).max() < 1e-14:
-                break
-            step = np.zeros(model.nv)
-            step[balls] = np.linalg.lstsq(rows[:, balls], -error, rcond=None)[0]
-            mujoco.mj_integratePos(model, data.qpos, step, 1.0)
-        theirs = np.linalg.lstsq(rows[:, rest], -rows[:, dofs[0]], rcond=None)[0][:4]
-        off += [np.abs(error).max(), np.abs(theirs - rates).max() / np.abs(rates).max()]
-        gains = m.motor_gains(x, K, 0.1 * K)
-        off += [np.abs(gains[0] - theirs.T @ np.diag(K) @ theirs).max() / gains[0].max()]
-        off += [np.abs(m.joint_gains(x, *gains)[1] - np.diag(0.1 * K)).max() / 20.0]
-        corners = m.torque_polygon(x) @ theirs
-        off += [np.abs(np.abs(corners) - 60.0).max() / 60.0]
-    assert len(theta) > 200 and max(off) < 1e-9
 
 
 def schema(tag: str) -> set[str]:

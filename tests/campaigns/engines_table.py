@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import regularize as rg
 from regularize.repair.engines.motion import STILL
 from regularize.repair.engines.table import PhysicsEngine, engines
 from regularize.repair.engines.trial import Handed, MotionTrial
 
+ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = {"mjcf": ".xml", "usd": ".usda", "drake": ".xml", "urdf": ".urdf", "sdf": ".sdf"}
 MODELS = (".urdf", ".xml", ".usda", ".usd", ".sdf", ".json")
 
@@ -74,28 +73,9 @@ def _balls(model: Any) -> list[str]:
 
 
 def four_bar(kind: str) -> Any:
-    """Make a four-bar whose rocker is closed by a joint of a kind that leaves it its motion."""
-    made = rg.assembly("four_bar")
-    places = ((0, 0, 0), (0, 0, 1), (2, 0, 1), (2, 0, 0))
-    for i, name in enumerate(("crank", "coupler", "rocker")):
-        com = np.mean([places[i], places[i + 1]], axis=0)
-        made.body(name, mass=1.0, com=com, inertia=0.01 * np.eye(3))
-    bodies = ("ground", "crank", "coupler", "rocker")
-    for i in range(3):
-        made.hinge("ABC"[i], bodies[i], bodies[i + 1], at=places[i], axis=(0, 1, 0))
-    made.hinge("D", "rocker", "ground", at=places[3], axis=(0, 1, 0))
-    model = made.mechanism()
-    if kind == "revolute":
-        return model
-    changes = rg.fix(_json(model), {"D": kind})
-    return changes.mechanism
-
-
-def _json(model: Any) -> Path:
-    """Write a model as it is edited most freely."""
-    path = Path(tempfile.mkdtemp(prefix="engines-")) / "model.json"
-    rg.save(model, path)
-    return path
+    """Return a four-bar whose rocker is closed by a joint of a kind that leaves it its motion."""
+    bars = ROOT / "assets" / "planar_fourbar.urdf"
+    return rg.load(bars) if kind == "revolute" else rg.fix(bars, {"D": kind}).mechanism
 
 
 def kinds() -> int:

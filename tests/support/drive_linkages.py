@@ -95,21 +95,19 @@ def five_bar() -> Drive:
     return Drive(a.mechanism(), ["m1", "m2"], ["m1", "knee"])
 
 
-def rsu_ankle(name: str = "", a: AssemblyBuilder | None = None, shank: str = "ground") -> Drive:
+def rsu_ankle() -> Drive:
     """Two cranks beside the shank, rods with a ball and a universal joint, and the foot."""
-    own, x0 = a or rg.assembly("2-RSU ankle"), 0.0
-    _bodies(own, **{f"{name}cross": (x0, 0, 0), f"{name}foot": (x0 + 0.05, 0, -0.05)})
-    own.hinge(f"{name}pitch", shank, f"{name}cross", at=(x0, 0, 0), axis=Y)
-    own.hinge(f"{name}roll", f"{name}cross", f"{name}foot", at=(x0, 0, 0), axis=X)
+    a = rg.assembly("2-RSU ankle")
+    _bodies(a, cross=(0, 0, 0), foot=(0.05, 0, -0.05))
+    a.hinge("pitch", "ground", "cross", at=(0, 0, 0), axis=Y)
+    a.hinge("roll", "cross", "foot", at=(0, 0, 0), axis=X)
     for k, (y, z) in enumerate(((0.05, 0.25), (-0.05, 0.18)), 1):
-        crank, rod = f"{name}crank{k}", f"{name}rod{k}"
-        _bodies(own, **{crank: (x0 - 0.03, y, z), rod: (x0 - 0.05, y, z / 2)})
-        own.hinge(f"{name}m{k}", shank, crank, at=(x0, y, z), axis=Y, **motor())
-        own.ball(f"{name}ball{k}", crank, rod, at=(x0 - 0.06, y, z + 0.005))
-        own.universal(
-            f"{name}end{k}", rod, f"{name}foot", at=(x0 - 0.06, y * 0.9, 0.01), axes=(X, Y)
-        )
-    return Drive(own.mechanism(), [f"{name}m1", f"{name}m2"], [f"{name}pitch", f"{name}roll"])
+        crank, rod = f"crank{k}", f"rod{k}"
+        _bodies(a, **{crank: (-0.03, y, z), rod: (-0.05, y, z / 2)})
+        a.hinge(f"m{k}", "ground", crank, at=(0, y, z), axis=Y, **motor())
+        a.ball(f"ball{k}", crank, rod, at=(-0.06, y, z + 0.005))
+        a.universal(f"end{k}", rod, "foot", at=(-0.06, y * 0.9, 0.01), axes=(X, Y))
+    return Drive(a.mechanism(), ["m1", "m2"], ["pitch", "roll"])
 
 
 def strut_platform(name: str, first: str, second: str) -> Drive:

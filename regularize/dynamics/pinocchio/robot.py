@@ -54,10 +54,7 @@ if TYPE_CHECKING:
     )
 
 DRIVES = named(NUMBER | ARRAY)  #: coordinates of driven joints by their names
-
-
-#: The usual number of threads, compared by identity.
-_ONE = 1
+_ONE = 1  #: the usual number of threads, compared by identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,8 +275,7 @@ class Robot(GeneratedTree):
         """
         from regularize.dynamics.tape.jit import native_lanes  # loaded where wanted
 
-        if isinstance(lanes, str) and lanes == "auto":
-            lanes = native_lanes()
+        lanes = native_lanes() if isinstance(lanes, str) and lanes == "auto" else lanes
         if not isinstance(lanes, Integral) or int(lanes) not in (1, 2, 4, 8, 16):
             raise ModelError(f"lanes are 1, 2, 4, 8, 16 or 'auto'; got {lanes!r:.60}")
         if self.kernel is None or not self.stepped:

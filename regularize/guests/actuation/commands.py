@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from regularize.commands.options import count, fitted, names, option, some
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.output_files import write_made, write_text
+from regularize.output_files import write_file, write_made
 
 if TYPE_CHECKING:
     from regularize.guests.actuation.map import ActuationMap
@@ -71,14 +71,18 @@ def run_actuate(arguments: argparse.Namespace) -> int:
     elif out is not None:
         written(m, arguments)
     lines = [
-        f"motors: {', '.join(m.motor_names)}",
-        f"joints: {', '.join(m.joint_names)}",
+        *_ways(m),
         f"domain: {100 * m.domain.share:.4g} % of the motors' range, {len(m.domain.lower)} boxes, "
         + ("proved by intervals" if m.domain.proved else "followed numerically, not proved"),
     ]
     lines += [f"wrote {displayed(str(arguments.out))}"] if arguments.out is not None else []
     sys.stdout.write(fitted(lines))
     return 0
+
+
+def _ways(m: ActuationMap) -> list[str]:
+    """Return the lines that name motors and joints."""
+    return [f"motors: {', '.join(m.motor_names)}", f"joints: {', '.join(m.joint_names)}"]
 
 
 def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
@@ -99,7 +103,7 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
             "theta": (theta := m.samples(SHOWN)).tolist(),
             "q": m.joints(theta).tolist(),
         }
-        write_text(arguments.out, json.dumps(told, indent=1) + "\n")
+        write_file(arguments.out, json.dumps(told, indent=1) + "\n")
     else:
         theta = m.samples(STATES)
         values = {"theta": theta, "q": m.joints(theta), "jacobian": m.jacobian(theta)}
@@ -137,8 +141,7 @@ def run_twin(arguments: argparse.Namespace) -> int:
     ]
     status = report_findings(findings, arguments.fail_on)
     lines = [
-        f"motors: {', '.join(twin.map.motor_names)}",
-        f"joints: {', '.join(twin.map.joint_names)}",
+        *_ways(twin.map),
         f"inertia off by at most {100 * twin.error:.3g} % (sampled over the domain)",
         f"wrote {displayed(str(arguments.out))}",
     ]
@@ -152,6 +155,66 @@ def inertia_finding(error: float) -> Iterator[Diagnostic]:
         message = f"the twin's inertia is off by up to {100 * error:.3g} % in its joints, so that "
         message += "it answers torques otherwise than the robot; joints that are driven at a "
         yield Diagnostic("REG342", "warning", message + "constant ratio are met exactly")
+
+
+def add_gains(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``regularize gains``."""
+    add_model(parser)
+    add_joints(parser)
+    words = "of each joint, N m/rad or N/m (default: what the motors' servos come to)"
+    option(parser, "--stiffness VALUES", words, type=values)
+    option(parser, "--damping VALUES", "of each joint, N m s/rad or N s/m", type=values)
+    file = {"action": OutputAction, "endings": (".npz",)}
+    option(parser, "-o FILE.npz", "all figures and whole matrices", **file)
+
+
+def values(text: str) -> list[float]:
+    """Read numbers that commas separate."""
+    return [float(part) for part in text.split(",")]
+
+
+def run_gains(arguments: argparse.Namespace) -> int:
+    """Print which torques and speeds joints can have, and gains of motors and joints."""
+    import numpy as np  # not loaded for the other verbs
+
+    from regularize.guests.actuation.map import SAMPLES, actuation_map
+    from regularize.guests.actuation.subsystems import gains_of_servos
+
+    mechanism = load_model(arguments.file, arguments)
+    m = actuation_map(mechanism, arguments.motors, arguments.joints)
+    k = len(m.joint_names)
+    K, D = map(np.diag, gains_of_servos(mechanism, m.motor_names))
+    asked = arguments.stiffness, arguments.damping
+    if asked != (None, None):
+        full = [np.ravel(0.0 if given is None else given) for given in asked]
+        if wrong := [len(given) for given in full if len(given) not in (1, k)]:
+            raise RegularizeError(f"{wrong[0]} gains for {k} joints: give one, or one for each")
+        K, D = m.motor_gains(m.stored, *(np.broadcast_to(given, k) for given in full))
+    ends = [np.array([x.min(axis=0), x.max(axis=0)]) for x in m.peaks(m.samples(SAMPLES))]
+    keys = ("torque", "speed", "joint_stiffness", "joint_damping")
+    figures = dict(zip(keys, (*ends, *m.gain_bounds(K, D)), strict=True))
+    box, lines = m.torque_box(), _ways(m)
+    lines += ["joints over the domain: torque alone, with all others; speed; stiffness; damping"]
+    for name, x, *rest in zip(m.joint_names, box, *(x.T for x in figures.values()), strict=True):
+        torque, *more = (_between(ends) for ends in rest)
+        lines += [f"  {name}: {torque}, {x:.4g}; {'; '.join(more)}"]
+    where = "" if asked == (None, None) else " at the stored pose"
+    lines += [f"motors: stiffness; damping{where}, by all motors of the drive in order"]
+    for i, name in enumerate(m.motor_names):
+        rows = (" ".join(f"{x:.4g}" for x in X[i][X[i] != 0.0]) or "0" for X in (K, D))
+        lines += [f"  {name}: {'; '.join(rows)}"]
+    if arguments.out is not None:
+        figures |= {"torque_box": box, "theta": m.stored, "stiffness": K, "damping": D}
+        write_table(arguments.out, motors=m.motor_names, joints=m.joint_names, **figures)
+        lines += [f"wrote {displayed(str(arguments.out))}"]
+    sys.stdout.write(fitted(lines))
+    return 0
+
+
+def _between(ends: Sequence[float]) -> str:
+    """Return the least and the most of something in words."""
+    low, high = (f"{x:.4g}" for x in ends)
+    return "no bound" if low == "inf" else low if low == high else f"{low} to {high}"
 
 
 def add_states(parser: argparse.ArgumentParser) -> None:

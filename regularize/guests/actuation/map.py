@@ -125,11 +125,8 @@ class ActuationMap(SubsystemMaps):
 
     def joint_torque(self, theta: ArrayLike, tau_m: ArrayLike, *, strict: bool = True) -> Array:
         """Return joint torques of motor torques, J^-T tau_m, in N m and N, (k,) or (N, k)."""
-        J = self.jacobian(theta, strict=strict)
-        tau = numbers(tau_m, "tau_m")
-        shape = np.broadcast_shapes(J.shape[:-1], tau.shape)
-        right = np.broadcast_to(tau, shape)[..., None]
-        return np.asarray(np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0])
+        inverse, tau = np.linalg.inv(self.jacobian(theta, strict=strict)), numbers(tau_m, "tau_m")
+        return np.asarray(np.einsum("...ji,...j->...i", inverse, tau))
 
     def motor_torque(self, theta: ArrayLike, tau_q: ArrayLike, *, strict: bool = True) -> Array:
         """Return motor torques of joint torques, J^T tau_q, in N m and N, (k,) or (N, k)."""
@@ -164,6 +161,17 @@ class ActuationMap(SubsystemMaps):
         J = self.jacobian(theta, strict=strict)
         A = np.swapaxes(np.linalg.inv(J), -1, -2) if what == "torque" else J
         return np.asarray((signs * bounds) @ np.swapaxes(A, -1, -2))
+
+    def peaks(self, theta: ArrayLike, *, strict: bool = True) -> tuple[Array, Array]:
+        """Return the largest torque and rate that each joint can have, (k,) or (N, k) each."""
+        J = self.jacobian(theta, strict=strict)
+        inverse = np.linalg.inv(np.swapaxes(J, -1, -2))
+        with np.errstate(invalid="ignore"):  # what moves a motor by nothing needs none of it
+            torque, rate = (
+                np.where(A != 0.0, np.abs(A) * most, 0.0).sum(axis=-1)
+                for A, most in ((inverse, self.effort), (J, self.speed))
+            )
+        return torque, rate
 
     def torque_box(self, samples: int = SAMPLES) -> Array:
         """Return joint torques that are allowed all over the domain, whatever their signs, (k,).
@@ -256,6 +264,15 @@ class ActuationMap(SubsystemMaps):
             margins[good] = np.min([values.min(axis=1, initial=np.inf), *ratios], axis=0)
             least = np.minimum(least, margins)
         return least[0] if single else least
+
+    @cached_property
+    def stored(self) -> Array:
+        """Motor values of the stored pose, shape (k,)."""
+        theta = np.empty(len(self.motor_names))
+        for each in self.drives:
+            values = columns(each.chart.values, each.chart.start[None])[0]
+            theta[list(each.motors)] = values[: len(each.motors)]
+        return theta
 
     @cached_property
     def domain(self) -> Domain:
@@ -400,12 +417,12 @@ def actuation_map(
     drives = []
     for part, own in subsystems(graph, *(each.columns for each in given)):
         names = [[each.names[i] for i in places] for each, places in zip(given, own, strict=True)]
-        chart = chart_of(part, names[0], names[1], branch)
+        why = undecided(part, names[0], names[1])
+        chart = None if why else chart_of(part, names[0], names[1], branch)
         if chart is None:
-            raise ModelError(
-                f"no map of {', '.join(names[0])} and {', '.join(names[1])}: "
-                + undecided(part, names[0], names[1], len(names[0]) + MORE)
-            )
+            most = len(names[0]) + MORE
+            why = why or f"no formulas by the same {len(names[0])} to {most} coordinates are found"
+            raise ModelError(f"no map of {', '.join(names[0])} and {', '.join(names[1])}: {why}")
         by_motors = chart.names == tuple(names[0])
         inverse = chart_by(part, names[0], names[1], names[1]) if by_motors else None
         drives.append(subsystem_map(own, chart, inverse, part, names))

@@ -12,9 +12,16 @@ from scipy.ndimage import label
 
 from regularize.dynamics.tape.languages import columns
 from regularize.errors import RegularizeError
+from regularize.guests.actuation.boxes import inverses
 from regularize.guests.actuation.chart import Chart, chart_of
 from regularize.guests.actuation.prover import FoundDomain, found_domain
-from regularize.guests.actuation.subsystems import driven_joints, motor_range, motors_of, subsystems
+from regularize.guests.actuation.subsystems import (
+    driven_joints,
+    limits_of_motors,
+    motor_range,
+    motors_of,
+    subsystems,
+)
 from regularize.guests.modes.inputs import inputs_of, turning_of
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
@@ -29,6 +36,8 @@ MOST, LOOPS = 4, 3
 MESH, POINTS, BEYOND, PLACES = 16, 200, 0.6, 61
 #: How often edges of its grid are halved, and how far beyond the frame they are drawn.
 HALVES, ASIDE = 10, 0.15
+#: Places of the domain at which polygons of torques and speeds are drawn.
+PEAKS = 40
 #: Size of a picture, the place of its origin and of its axes, in pixels.
 WIDTH, HEIGHT, LEFT, RIGHT, UP = 340, 300, (-110.0, 75.0), (150.0, 52.0), 120.0
 #: Colours from the least value to the largest.
@@ -62,6 +71,7 @@ def figures(mechanism: Mechanism) -> Iterator[str]:
             columns = [coordinate_names(part.mechanism).index(n) for each in names for n in each]
             turns = [bool(turning_of(part)[c]) for c in columns]
             yield _figure(found, names, turns)
+            yield from _peaks(found, names, turns, limits_of_motors(mechanism, names[0]))
 
 
 def _figure(found: FoundDomain, names: Sequence[Sequence[str]], turns: Sequence[bool]) -> str:
@@ -84,6 +94,49 @@ def _figure(found: FoundDomain, names: Sequence[Sequence[str]], turns: Sequence[
     told += "Red: singularities." if singular else "No singularity was found about it."
     body = f"<div>{''.join(parts)}</div><figcaption>{told}</figcaption>"
     return f'<figure class="map">{body}</figure>'
+
+
+def _peaks(
+    found: FoundDomain,
+    names: Sequence[Sequence[str]],
+    turns: Sequence[bool],
+    rated: tuple[Array, Array],
+) -> Iterator[str]:
+    """Yield a figure of the torques and speeds at the joints that the motors are rated for."""
+    (motors, joints), chart, k = names, found.prover.chart, len(names[0])
+    theta, z = found.samples(PEAKS if k > 1 else POINTS, np.random.default_rng(0))
+    z = np.vstack([chart.start, z[np.argsort(theta[:, 0])]])
+    rates, parts = chart.rates(z), list[str]()
+    J = rates[1] @ inverses(rates[0])
+    signs = np.array([(1, 1), (1, -1), (-1, -1), (-1, 1)])[:, :k]
+    for what, most, A in (
+        ("torque", rated[0], np.swapaxes(inverses(J), 1, 2)),
+        ("speed", rated[1], J),
+    ):
+        reached = np.einsum("nij,cj->nci", A, signs * most)
+        size = np.abs(reached).max(axis=(0, 1))
+        if not np.isfinite(size).all():
+            continue
+        units = ("N", "N m") if what == "torque" else ("m/s", "rad/s")
+        pairs = zip(joints, size, turns[k:], strict=True)
+        told = [f"{escape(n)} ±{x:.3g} {units[turn]}" for n, x, turn in pairs]
+        if k > 1:
+            lines, along = [*(reached / size * [130.0, -110.0])], told[0]
+            drawn = [_path(line, "beyond", closed=True) for line in lines[1:]]
+            drawn += [_path(lines[0], "joint", closed=True)]
+        else:
+            (low, high), along = found.domain.bounds[0], f"by {escape(motors[0])}"
+            x = 300.0 * ((columns(chart.values, z)[1:, 0] - low) / (high - low) - 0.5)
+            y = 115.0 - 230.0 * np.abs(reached[1:, 0, 0]) / size[0]
+            drawn = [_path(np.stack([x, y], axis=1), "joint")]
+            drawn += [_path(np.array([(-150, 115), (150, 115)]), "frame")]
+        drawn += [f'<text y="-132">{told[-1]}</text>', f'<text y="140">{along}</text>']
+        picture = _svg(f"the most {what} at the joints", drawn)
+        parts.append(f"<div><strong>{what}</strong>{picture}</div>")
+    where = ": thick at the stored pose, thin at others of the domain" if k > 1 else ""
+    words = f"<figcaption>The most that the motors allow at the joints{where}.</figcaption>"
+    if parts:
+        yield f'<figure class="map peaks"><div>{"".join(parts)}</div>{words}</figure>'
 
 
 def _range(bounds: Iterable[float], unit: tuple[float, str]) -> str:

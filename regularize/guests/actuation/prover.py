@@ -40,6 +40,8 @@ from regularize.tolerances import NEGLIGIBLE
 DEPTHS = {1: 11, 2: 7, 3: 5, 4: 3}
 #: How much wider a box of parameters is than its linear image.
 WIDER = (1.1, 1.4, 2.0)
+#: Boxes that are tried in all widths at once, since so few cost as little as one.
+FEW = 64
 #: Most steps of Newton's method, and the length of one after which nothing but rounding is left.
 NEWTON, LAST = 12, 1e-9
 #: Bisections of the finest boxes' size up to which corners may count for a box.
@@ -95,17 +97,19 @@ class Prover:
         z, inverse = self.solved(theta, z)
         theta, radius = self._with_closures(theta), self._with_closures(radius)
         good, low, high = np.zeros(len(z), dtype=bool), np.zeros_like(z), np.zeros_like(z)
-        for wider in WIDER:
-            left = np.flatnonzero(~good & np.isfinite(z).all(axis=1))
+        reach = np.einsum("nij,nj->ni", np.abs(inverse), radius)
+        finite = np.asarray(np.isfinite(z).all(axis=1))
+        for ways in [WIDER] if len(z) <= FEW else [(wider,) for wider in WIDER]:
+            left = np.tile(np.flatnonzero(~good & finite), len(ways))
             if len(left):
-                r = wider * np.einsum("nij,nj->ni", np.abs(inverse[left]), radius[left])
+                r = np.repeat(ways, len(left) // len(ways))[:, None] * reach[left]
                 r += 1e-13 * (1.0 + np.abs(z[left]))
                 inside = self._krawczyk(theta[left], radius[left], z[left], inverse[left], r)
                 if self.sampled:
                     inside &= (r <= WIDEST).all(axis=1)
-                low[left[inside]] = (z[left] - r)[inside]
-                high[left[inside]] = (z[left] + r)[inside]
-                good[left[inside]] = True
+                chosen = np.flatnonzero(inside)[::-1]  # the narrowest stays
+                low[left[chosen]], high[left[chosen]] = (z[left] - r)[chosen], (z[left] + r)[chosen]
+                good[left[chosen]] = True
         nothing = np.zeros((len(z), self.k), dtype=np.intp)
         return good, ProvedBoxes(nothing, nothing[:, 0], z, inverse[:, :, : self.k], low, high)
 
@@ -271,18 +275,14 @@ class Prover:
 
     def _next_to(self, owner: Indices, free: Mask, size: int) -> tuple[Indices, Indices]:
         """Return free cells that share a face with proved boxes, and one such box of each."""
-        donor_of: dict[tuple[int, ...], int] = {}
         candidates = np.argwhere(free)
+        donors = np.full(len(candidates), -1)
         for axis, way in combined(range(self.k), (-1, 1)):
             outer = candidates * size + size // 2
             outer[:, axis] = candidates[:, axis] * size + (-1 if way < 0 else size)
-            inside = (outer[:, axis] >= 0) & (outer[:, axis] < self.n)
-            donors = owner[tuple(outer[inside].T)]
-            for cell, donor in zip(candidates[inside], donors, strict=True):
-                if donor >= 0:
-                    donor_of.setdefault(tuple(cell.tolist()), int(donor))
-        cells = np.array(list(donor_of), dtype=np.intp).reshape(-1, self.k)
-        return cells, np.array(list(donor_of.values()), dtype=np.intp)
+            open_ = (outer[:, axis] >= 0) & (outer[:, axis] < self.n) & (donors < 0)
+            donors[open_] = owner[tuple(outer[open_].T)]
+        return candidates[donors >= 0], donors[donors >= 0]
 
     def _same(self, middle: Array, radius: Array, new: ProvedBoxes, old: ProvedBoxes) -> Mask:
         """Return whether new boxes have the same solution as old ones on their common faces."""

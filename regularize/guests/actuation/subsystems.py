@@ -36,13 +36,15 @@ from regularize.mechanism.graph import (
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import joint_screws
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Actuator, Mechanism
 from regularize.mechanism.motors import effort_of
 from regularize.repair.statics.passive_freedoms import balls_of
 from regularize.tolerances import EXACT, RTOL, UNNOTICED
 
 #: Chains of joints from the base that are looked at.
 CHAINS = 2000
+#: How far from the stored pose freedoms are counted, rad and m.
+NEARBY = 0.03
 BALL = joint_screws("spherical")
 
 
@@ -131,10 +133,12 @@ def motors_of(graph: Graph) -> list[str]:
     """Return coordinates of motors that are part of loops or couplings."""
     names = coordinate_names(graph.mechanism)
     driven = {*actuated_coordinates(graph.mechanism)}
-    found = [names[c] for c in sorted(c for cell in graph.cells for c in graph.columns(cell))]
-    motors = [name for name in found if name in driven]
+    every = [graph.columns(cell) for cell in graph.cells if len(graph.columns(cell)) > 2]
+    # Of two joints at a constant ratio there is nothing to map.
+    motors = [names[c] for c in sorted(c for own in every for c in own) if names[c] in driven]
     if not motors:
-        raise ModelError("the model names no motor within a loop; name them, and their joints")
+        why = "the model names no motor within a loop or a differential"
+        raise ModelError(f"{why}; name them, and their joints")
     return motors
 
 
@@ -147,6 +151,16 @@ def limits_of_motors(mechanism: Mechanism, names: Sequence[str]) -> tuple[Array,
         efforts.append(effort_of(mechanism, joint))
         rates.append(np.full(joint.freedoms, np.inf) if stated is None else stated)
     return np.concatenate(efforts)[places], np.concatenate(rates)[places]
+
+
+def gains_of_servos(mechanism: Mechanism, names: Sequence[str]) -> Array:
+    """Return stiffness and damping of the servos at motors' coordinates, else 0, (2, k)."""
+    gains = np.zeros((2, len(names)))
+    for i, name in enumerate(names):
+        match [a for a in mechanism.actuators if a.joint == name]:
+            case [Actuator(gains=law, gear=gear)] if law and mechanism.joint(name).freedoms == 1:
+                gains[:, i] = np.array([law.position or 0.0, law.velocity or 0.0]) * gear**2
+    return gains
 
 
 def driven_joints(graph: Graph, motors: Sequence[str]) -> list[str]:
@@ -192,27 +206,33 @@ def _chain(graph: Graph, cell: Sequence[EdgeId], motors: set[int]) -> tuple[Edge
     return min(chains, key=rank)[0]
 
 
-def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str], most: int) -> str:
-    """Return why motors and joints of a subsystem do not determine each other."""
+def undecided(part: Graph, motors: Sequence[str], joints: Sequence[str]) -> str:
+    """Return why motors and joints of a subsystem do not determine each other, empty if they do."""
     q, names = stored_configuration(part), coordinate_names(part.mechanism)
     loops = sized_loops(part, q)
     free = null_space(loops.jacobian(loops.state(q))[0], rcond=RTOL)
+    # A little away, since a singular stored pose has more freedoms than those about it.
+    away = q + NEARBY * free @ np.random.default_rng(0).normal(size=free.shape[1])
+    found = project(loops, away[None], damped=True)
+    if found.error[0] <= EXACT.same:
+        free = null_space(loops.jacobian(loops.state(found.q[0]))[0], rcond=RTOL)
     driven, wanted = ([names.index(name) for name in side] for side in (motors, joints))
     if (rank := int(np.linalg.matrix_rank(free[driven], tol=RTOL))) < len(motors):
         return (
-            f"at the stored pose the subsystem has {free.shape[1]} freedoms as it is written, and "
-            f"the motors have {rank} of them; regularize check says what holds them, and fix "
-            "--as-designed takes away what rounded numbers do"
+            f"the subsystem has {free.shape[1]} freedoms as it is written, and the motors have "
+            f"{rank} of them; regularize check says what holds them, and fix --as-designed takes "
+            "away what rounded numbers do"
         )
     left = np.abs(free @ null_space(free[driven], rcond=RTOL)).max(axis=1, initial=0.0)
-    if moved := [names[c] for c in wanted if left[c] > RTOL]:
-        single = [c for e in part.edges if not e.group for c in e.columns]
-        own = names[max(single, key=lambda c: float(left[c]))]
-        return (
-            f"with the motors held {', '.join(moved)} still move{'s' * (len(moved) == 1)}, and "
-            f"{own} most of all: name it among the motors and the joints too, or fix it in the file"
-        )
-    return f"no formulas by the same {len(motors)} to {most} coordinates are found"
+    moved = [names[c] for c in wanted if left[c] > RTOL]
+    if not moved:
+        return ""
+    single = [c for e in part.edges if not e.group for c in e.columns]
+    own = names[max(single, key=lambda c: float(left[c]))]
+    return (
+        f"with the motors held {', '.join(moved)} still move{'s' * (len(moved) == 1)}, and "
+        f"{own} most of all: name it among the motors and the joints too, or fix it in the file"
+    )
 
 
 def base_of(graph: Graph, cell: Sequence[EdgeId]) -> NodeId:

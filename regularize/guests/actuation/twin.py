@@ -10,7 +10,7 @@ import numpy as np
 from regularize.errors import ModelError, RegularizeError
 from regularize.guests.actuation.chart import limits_of, stored_configuration
 from regularize.guests.actuation.map import ActuationMap, actuation_map
-from regularize.guests.actuation.subsystems import base_of
+from regularize.guests.actuation.subsystems import base_of, gains_of_servos
 from regularize.lie.arrays import Array
 from regularize.lie.screw import IDENTITY, inverse
 from regularize.mechanism.body import Body, Inertia
@@ -97,7 +97,7 @@ def serial_twin(
     theta = m.samples(SAMPLES)
     q = m.joints(theta)
     twin = _driven(twin, m, theta, q)
-    twin = _with_servos(twin, m, mechanism, stored_configuration(graph))
+    twin = _with_servos(twin, m, mechanism)
     return _compared(mechanism, twin, m, theta, q)
 
 
@@ -212,10 +212,7 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
 
 def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechanism:
     """Return the twin with limits of its driven joints from those of the motors."""
-    G = m.jacobian(theta)
-    # The most that one joint can have is at least this everywhere.
-    torque = _weighted(np.abs(np.linalg.inv(np.swapaxes(G, 1, 2))), m.effort)
-    rate = _weighted(np.abs(G), m.speed)
+    torque, rate = m.peaks(theta)  # the most that one joint can have is at least this everywhere
     values = {
         name: (q[:, i].min(), q[:, i].max(), rate[:, i].min(), torque[:, i].min())
         for i, name in enumerate(m.joint_names)
@@ -230,25 +227,16 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
         if joint.limits is not None:
             bounds = np.asarray(joint.limits).T
             low, high = np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
-        rated = {"velocity": v if np.isfinite(v).all() else None}
-        rated["effort"] = tau if np.isfinite(tau).all() else None
-        limits = JointLimits(low, high, **rated)
+        v, tau = (x if np.isfinite(x).all() else None for x in (v, tau))
+        limits = JointLimits(low, high, velocity=v, effort=tau)
         joints.append(replace(joint, actuated=True, limits=limits, closure=False))
     return replace(twin, joints=tuple(joints))
 
 
-def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism, q: Array) -> Mechanism:
-    """Return the twin with the motors' springs, damping, friction and servos, at a pose q."""
-    names = coordinate_names(mechanism)
-    theta = q[[names.index(name) for name in m.motor_names]]
+def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism) -> Mechanism:
+    """Return the twin with the motors' damping, friction and servos as of the stored pose."""
+    theta, gains = m.stored, gains_of_servos(mechanism, m.motor_names)
     motors = [mechanism.joint(name.partition("[")[0]) for name in m.motor_names]
-    acting = [[a for a in mechanism.actuators if a.joint == joint.name] for joint in motors]
-    gains = np.zeros((2, len(motors)))
-    for i, servos in enumerate(acting):
-        law = servos[0].gains if len(servos) == 1 and motors[i].freedoms == 1 else None
-        if law is not None:
-            gains[:, i] = law.position or 0.0, law.velocity or 0.0
-            gains[:, i] *= servos[0].gear ** 2
     stated = [joint.dynamics.stated() if joint.freedoms == 1 else {} for joint in motors]
     losses = [[float(d[key][0]) if key in d else 0.0 for d in stated] for key in LOSSES]
     K, D = (np.diag(x) for x in m.joint_gains(theta, *gains, strict=False))
@@ -276,48 +264,36 @@ def _with_servos(twin: Mechanism, m: ActuationMap, mechanism: Mechanism, q: Arra
     return replace(twin, joints=tuple(joints), actuators=tuple(actuators))
 
 
-def _weighted(weights: Array, values: Array) -> Array:
-    """Return weighted sums of values (N, k), in which zero times infinity is zero."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(weights > 0.0, weights * values, 0.0).sum(axis=-1))
-
-
 def _compared(
     mechanism: Mechanism, twin: Mechanism, m: ActuationMap, theta: Array, q: Array
 ) -> SerialTwin:
     """Return the twin with its armature, and the largest error of its inertia."""
     from regularize.guests.design.reduced_dynamics import reduced_model  # a guest of its own
 
-    names = coordinate_names(twin)
-    graph = build(twin)
-    base = {names[c] for e in graph.edges if e.joint.kind == "free" for c in e.columns}
-    moving = [name for name in names if name not in base]
-    rng, limits = np.random.default_rng(0), limits_of(graph)
-    x = np.empty((len(q), len(moving)))
-    for i, name in enumerate(moving):
-        c = names.index(name)
-        low = max(limits[c, 0], graph.position[c] - REACH)
-        high = min(limits[c, 1], graph.position[c] + REACH)
-        x[:, i] = rng.uniform(min(low, high), max(low, high), len(q))
-    driven = [moving.index(name) for name in m.joint_names]
+    graph, names = build(twin), coordinate_names(twin)
+    base = {c for e in graph.edges if e.joint.kind == "free" for c in e.columns}
+    moving = [c for c in range(len(names)) if c not in base]
+    low, high = limits_of(graph)[moving].T
+    stored, size = graph.position[moving], (len(q), len(moving))
+    ends = np.sort([np.maximum(low, stored - REACH), np.minimum(high, stored + REACH)], axis=0)
+    x = ends[0] + (ends[1] - ends[0]) * np.random.default_rng(0).uniform(size=size)
+    driven = [moving.index(names.index(name)) for name in m.joint_names]
     x[:, driven] = q
     fixed = [_without_base(each) for each in (mechanism, twin)]
     try:
         with np.errstate(all="ignore"):
-            wanted, have = (reduced_model(each, moving).H(x) for each in fixed)
+            wanted, have = (reduced_model(each, [names[c] for c in moving]).H(x) for each in fixed)
     except RegularizeError:
         return SerialTwin(twin, m, float("nan"))
-    good = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(have).all(axis=(1, 2))
+    good = np.isfinite(wanted - have).all(axis=(1, 2))
     if not good.any():
         return SerialTwin(twin, m, float("nan"))
-    lacks = (wanted - have)[good]
-    size = np.linalg.norm(wanted[good], 2, axis=(1, 2))
-    armature = [_constant(lacks[:, i, i], size) for i in range(len(moving))]
-    added = {name: armature[moving.index(name)] for name in m.joint_names}
+    lacks, sizes = (wanted - have)[good], np.linalg.norm(wanted[good], 2, axis=(1, 2))
+    armature = [_constant(lacks[:, i, i], sizes) for i in driven]
+    added = dict(zip(m.joint_names, armature, strict=True))
     twin = replace(twin, joints=tuple(_with_armature(joint, added) for joint in twin.joints))
-    for name in m.joint_names:
-        lacks[:, moving.index(name), moving.index(name)] -= added[name]
-    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / size
+    lacks[:, driven, driven] -= armature
+    off = np.linalg.norm(lacks, 2, axis=(1, 2)) / sizes
     return SerialTwin(twin, m, float(WIDER * off.max() + 1e-9))
 
 

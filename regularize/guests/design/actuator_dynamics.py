@@ -342,6 +342,15 @@ class ReducedModel(ShortRepr, EquationOfMotion):
         """Joint accelerations by the products of the rates (eq. 27), shape (..., n, P)."""
         return self._like(theta, self._motion(self.equations.require(self._table(theta))).B)
 
+    def H(self, theta: ArrayLike) -> Array:
+        """Inertia matrix (eq. 18), shape (..., s, s)."""
+
+        def of(part: Array) -> Array:
+            state, _, V = self._velocities(self.equations.require(part))
+            return self._momenta(state, V)[0]
+
+        return self._like(theta, in_parts(of, self._table(theta)))
+
     def coefficients(self, theta: Array) -> Array:
         """H, D, p and C in one row per configuration, shape (N, t); see ``equation_of_motion``.
 
@@ -366,12 +375,31 @@ class ReducedModel(ShortRepr, EquationOfMotion):
             rows[self.equations.clearance(found.q) < clearance] = np.nan
         return rows
 
+    def _velocities(self, q: Coordinates) -> tuple[State, Array, Array]:
+        """Return state, rows and velocities by the inputs' rates at closed configurations."""
+        equations, loops = self.equations, self.equations.loops
+        state = loops.state(q)
+        rows = equations.rows(state)
+        units = np.diag(1.0 / loops.units[equations.inputs])
+        return state, rows, equations.completed(rows, units)
+
+    def _momenta(self, state: State, V: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the inertia matrix, and inertia, twist and momentum of the bodies."""
+        inertia = self.masses.in_world(state.T_world_node)
+        twist = self._of_bodies(state.screws[..., None] * V[:, :, None])
+        momentum = inertia @ twist
+        within = (np.swapaxes(V, 1, 2) * self.passive.armature) @ V
+        return _projected(twist, momentum) + within, inertia, twist, momentum
+
+    def _of_bodies(self, fields: Array) -> Array:
+        """Sum screws of coordinates (N, n, 6, k) to those of bodies, shape (N, b, 6, k)."""
+        N, n, _, k = fields.shape
+        return np.asarray(self.masses.incidence @ fields.reshape(N, n, 6 * k)).reshape(N, -1, 6, k)
+
     def _motion(self, q: Coordinates) -> ReducedMotion:
         """Return velocities and accelerations at closed configurations, shape (N, n)."""
         equations, loops, s = self.equations, self.equations.loops, len(self.inputs)
-        state = loops.state(q)
-        rows = equations.rows(state)
-        V = equations.completed(rows, np.diag(1.0 / loops.units[equations.inputs]))
+        state, rows, V = self._velocities(q)
         N, n = q.shape
         # The rate of a screw is linear in the velocity: one evaluation per input is exact.
         rates = loops.screw_rates(
@@ -385,23 +413,13 @@ class ReducedModel(ShortRepr, EquationOfMotion):
 
     def _coefficients(self, q: Coordinates) -> Array:
         """Return rows of coefficients at closed configurations, shape (N, t)."""
-        motion, incidence, passive = self._motion(q), self.masses.incidence, self.passive
+        motion, passive = self._motion(q), self.passive
         V, screws = motion.q_theta, motion.state.screws[..., None]
-
-        def of_bodies(fields: Array) -> Array:
-            """Sum screws of coordinates (N, n, 6, k) to those of bodies, shape (N, b, 6, k)."""
-            N, n, _, k = fields.shape
-            return (incidence @ fields.reshape(N, n, 6 * k)).reshape(N, -1, 6, k)
-
-        inertia = self.masses.in_world(motion.state.T_world_node)
-        twist = of_bodies(screws * V[:, :, None])
-        drift = of_bodies(motion.rates + screws * motion.B[:, :, None])
-        momentum = inertia @ twist
-        H = _projected(twist, momentum)
+        H, inertia, twist, momentum = self._momenta(motion.state, V)
+        drift = self._of_bodies(motion.rates + screws * motion.B[:, :, None])
         D = _projected(twist, inertia @ drift + _momentum_rates(twist, momentum))
         # What acts within the joints, along their own coordinates.
         turned = np.swapaxes(V, 1, 2)
-        H = H + (turned * passive.armature) @ V
         D = D + (turned * passive.armature) @ motion.B
         p = (turned @ joint_forces(self, motion.state)[..., None])[..., 0]
         C = (turned * passive.damping) @ V

@@ -23,31 +23,25 @@ HELD = {"spherical": slice(3, 6), "fixed": slice(0, 6)}
 
 def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
     """Move a file in Drake; ``drive`` is alone, motors, or loads."""
-    from pydrake.multibody.math import SpatialForce
-    from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.plant import (
-        DiscreteContactApproximation,
-        ExternallyAppliedSpatialForce,
-        MultibodyPlant,
-    )
-    from pydrake.multibody.tree import BodyIndex
+    from pydrake.multibody import math, parsing, tree
+    from pydrake.multibody import plant as plants
     from pydrake.systems.analysis import Simulator
 
-    plant = MultibodyPlant(STEP)
-    plant.set_discrete_contact_approximation(DiscreteContactApproximation.kSap)
+    plant = plants.MultibodyPlant(STEP)
+    plant.set_discrete_contact_approximation(plants.DiscreteContactApproximation.kSap)
     try:
-        Parser(plant).AddModels(Path(source))
+        parsing.Parser(plant).AddModels(Path(source))
         plant.Finalize()
         simulator = Simulator(plant)
         context = simulator.get_mutable_context()
-        bodies = [plant.get_body(BodyIndex(i)) for i in range(1, plant.num_bodies())]
+        bodies = [plant.get_body(tree.BodyIndex(i)) for i in range(1, plant.num_bodies())]
         frames, loads = [], []
         for body in bodies if drive == "loads" else ():
             inertia = body.default_rotational_inertia().CopyToFullMatrix3()
             force = load(body.name(), body.default_mass(), float(np.trace(inertia)))
-            loads.append(ExternallyAppliedSpatialForce())
+            loads.append(plants.ExternallyAppliedSpatialForce())
             loads[-1].body_index = body.index()
-            loads[-1].F_Bq_W = SpatialForce(force[3:], force[:3])
+            loads[-1].F_Bq_W = math.SpatialForce(force[3:], force[:3])
         plant.get_applied_spatial_force_input_port().FixValue(context, loads)
         for moment in range(MOMENTS + 1):
             frames.append([plant.EvalBodyPoseInWorld(context, b).GetAsMatrix4() for b in bodies])

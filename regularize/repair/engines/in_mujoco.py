@@ -11,7 +11,7 @@ import numpy as np
 from regularize.errors import UnsupportedExport
 from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
-from regularize.lie.screw import rotation_of, transform
+from regularize.lie.screw import transform
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, load
 
 #: Parts of the motors' ranges that are tried: strong motors tear soft loops apart.
@@ -26,16 +26,18 @@ def compiled(source: Any) -> Any:
     """Return the MuJoCo model of a file or an ``MjSpec``."""
     import mujoco
 
-    from regularize.adapters.mjcf.compiled import collected, loaded
+    from regularize.adapters.mjcf import compiled as reading
 
-    with collected():
+    with reading.collected():
         try:
             if isinstance(source, str):
                 return mujoco.MjModel.from_xml_path(as_utf8(source))
             return source.compile()
         except (ValueError, mujoco.FatalError) as error:
             if isinstance(source, str) and "plugin" in str(error):
-                return loaded(source).compile()
+                return reading.loaded(source).compile()
+            if isinstance(source, str) and "opening file" in str(error):
+                return reading.compiled(source).model  # without its meshes
             raise UnsupportedExport(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
 
 
@@ -57,34 +59,27 @@ def record_model(
 
     names = {i: name for i, name in enumerate(bodies) if name is not None}
     data, frames = mujoco.MjData(model), []
-    for i, name in names.items() if drive == "loads" else ():
-        data.xfrc_applied[i] = load(name, model.body_mass[i], model.body_inertia[i].sum())
     steps = min(STEPS, max(MOMENTS, round(seconds / model.opt.timestep)))
     efforts = _efforts(model)
     with collected() as warnings:
         if HOME in [model.key(i).name for i in range(model.nkey)]:
             mujoco.mj_resetDataKeyframe(model, data, model.key(HOME).id)
+        for i, name in names.items() if drive == "loads" else ():
+            data.xfrc_applied[i] = load(name, model.body_mass[i], model.body_inertia[i].sum())
         mujoco.mj_forward(model, data)
         for step in range(steps + 1):
             if step % max(1, steps // MOMENTS) == 0:
-                frames.append((np.array(data.xpos), np.array(data.xquat)))
+                frames.append((np.array(data.xmat).reshape(-1, 3, 3), np.array(data.xpos)))
             if drive == "motors":
                 data.ctrl[:] = strength * efforts(2.0 * np.pi * step / steps)
             mujoco.mj_step(model, data)
         unstable = bool(warnings) or not np.isfinite(data.qpos).all()
     if unstable:
         raise UnsupportedExport("MuJoCo: the motion is unstable")
-    poses = {
-        name: np.array([_pose(x[i], q[i]) for x, q in frames]) for i, name in names.items() if i
-    }
-    masses = {name: float(model.body_mass[i]) for i, name in names.items() if i}
+    moving = {i: name for i, name in names.items() if i}
+    poses = {n: np.array([transform(R[i], x[i]) for R, x in frames]) for i, n in moving.items()}
+    masses = {name: float(model.body_mass[i]) for i, name in moving.items()}
     return EngineMotion(freedoms(model, data), int(model.nu), _gains(model), masses, poses)
-
-
-def _pose(point: Array, quaternion: Array) -> Array:
-    """Return a pose of a point and a quaternion w, x, y, z."""
-    w, x, y, z = quaternion
-    return transform(rotation_of((x, y, z, w)), point)
 
 
 def _efforts(model: Any) -> Callable[[float], Array]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from regularize.adapters.common.draft import WORLD
-from regularize.adapters.objects.newton_builder import names_of
+from regularize.adapters.objects.newton_builder import names_of, read
 from regularize.errors import RegularizeError, UnsupportedExport
-from regularize.lie.arrays import Array
 from regularize.lie.screw import rotation_of, transform
+from regularize.reduction.reduce import reduce
 from regularize.repair.engines.in_mujoco import record_model
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, load
 from regularize.repair.verification.writing import captured_errors
@@ -45,11 +45,7 @@ def builder_of(source: Any) -> Any:
 
 
 def record(
-    source: Any,
-    drive: str,
-    strength: float = 1.0,
-    seconds: float = DURATION,
-    solver: str = "newton",
+    source: Any, drive: str, strength: float, seconds: float = DURATION, solver: str = "newton"
 ) -> EngineMotion:
     """Move a model by a solver of Newton; ``drive`` is alone, motors, or loads."""
     with _quiet():
@@ -67,7 +63,10 @@ def record(
             told = " ".join(str(error).split())[:300]
             raise UnsupportedExport(f"Newton's {SOLVERS[solver]} refuses it: {told}") from error
     if solver == "newton":
-        return _in_mujoco(made.mj_model, builder, names, drive, strength, seconds)
+        called = zip(builder.body_label, names, strict=True)
+        labels = {key: name for old, name in called for key in (old, old.replace("/", "_"))}
+        bodies = [labels.get(made.mj_model.body(i).name) for i in range(made.mj_model.nbody)]
+        return record_model(made.mj_model, drive, strength, bodies, seconds)
     inertias = [np.trace(np.reshape(inertia, (3, 3))) for inertia in builder.body_inertia]
     loads = np.array([*map(load, names, builder.body_mass, inertias)]) * (drive != "alone")
     now, then, control = model.state(), model.state(), model.control()
@@ -82,35 +81,12 @@ def record(
                 frames.append(now.body_q.numpy().copy())
     if not np.isfinite(frames[-1]).all():
         raise UnsupportedExport(f"Newton's {SOLVERS[solver]}: the motion is unstable")
-    poses = {name: np.array([_pose(f[i]) for f in frames]) for i, name in enumerate(names)}
+    turned, at = rotation_of(np.array(frames)[:, :, 3:7]), np.array(frames)[:, :, :3]
+    paths = [np.array([*map(transform, turned[:, i], at[:, i])]) for i in range(len(names))]
     masses = {name: float(builder.body_mass[i]) for i, name in enumerate(names)}
     motors = sum(int(mode) != 0 for mode in builder.joint_target_mode)
-    return EngineMotion(_mobility(builder), motors, {}, masses, poses)
-
-
-def _pose(numbers: Array) -> Array:
-    """Return a pose of a point and a quaternion x, y, z, w."""
-    return transform(rotation_of(tuple(numbers[3:7])), numbers[:3])
-
-
-def _mobility(builder: Any) -> int:
-    """Count the freedoms of a builder by its own joints."""
-    from regularize.adapters.objects.newton_builder import read
-    from regularize.reduction.reduce import reduce
-
     try:
-        return reduce(read(builder)).mobility
+        mobility = reduce(read(builder)).mobility
     except RegularizeError as error:
         raise UnsupportedExport(f"Newton's builder is not understood: {error}") from error
-
-
-def _in_mujoco(
-    model: Any, builder: Any, names: list[str], drive: str, strength: float, seconds: float
-) -> EngineMotion:
-    """Move the model that SolverMuJoCo made, whose bodies are called by the builder's labels."""
-    labels = {
-        label.replace("/", "_"): n for label, n in zip(builder.body_label, names, strict=True)
-    }
-    labels |= dict(zip(builder.body_label, names, strict=True))
-    bodies = [labels.get(model.body(i).name) for i in range(model.nbody)]
-    return record_model(model, drive, strength, bodies, seconds)
+    return EngineMotion(mobility, motors, {}, masses, dict(zip(names, paths, strict=True)))

@@ -6,6 +6,7 @@ that its kind leaves, redundant ones included, on Pinocchio's kinematics, masses
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,15 @@ from regularize.escape import as_utf8
 from regularize.lie.arrays import Array
 from regularize.lie.subalgebra import complement
 from regularize.mechanism.joint import Joint
-from regularize.mechanism.mechanism import Mechanism
+from regularize.mechanism.mechanism import Coupling, Mechanism
 from regularize.repair.engines.in_mujoco import SMALL
 from regularize.repair.engines.motion import DURATION, MOMENTS, EngineMotion, NotMoved
 
 STEP = 1e-3  # seconds
 #: Stabilisation of gaps, 1/s, and the change over which rows are differentiated, in seconds.
 RATE, DIFFERENCE = 100.0, 1e-6
-#: Singular values of masses and rows below this part of the largest are none.
-INDEPENDENT = 1e-11
+#: What is added to masses, in parts of the largest, and taken from rows.
+INDEPENDENT = 1e-9
 
 
 def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> EngineMotion:
@@ -40,7 +41,10 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
         model.gravity.linear = 9.81 * np.array([0.48, 0.6, -0.64])
     if model.nv != sum(j.freedoms for j in mechanism.joints if not j.closure):
         raise NotMoved("what stands beside the file makes other joints of those that it reads")
-    loops = [_Closure(model, joint) for joint in mechanism.joints if joint.closure]
+    loops: list[_Closure | _Relation] = [
+        _Closure(model, joint) for joint in mechanism.joints if joint.closure
+    ]
+    loops += [_Relation(model, coupling) for coupling in mechanism.couplings]
     driven = {joint.name for joint in mechanism.joints if joint.actuated}
     driven |= {actuator.joint for actuator in mechanism.actuators}
     motors = [i for i, name in enumerate(model.names) if name in driven]
@@ -74,7 +78,7 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
 
 
 def _acceleration(
-    model: Any, data: Any, loops: list[_Closure], q: Array, v: Array, tau: Array
+    model: Any, data: Any, loops: Sequence[_Closure | _Relation], q: Array, v: Array, tau: Array
 ) -> Array:
     """Return the acceleration under the rows of all closures, gaps being closed on the way."""
     import pinocchio as pin
@@ -88,22 +92,16 @@ def _acceleration(
     mass = pin.crba(model, data, q)
     mass = np.triu(mass) + np.triu(mass, 1).T
     missing = bias + 2.0 * RATE * rows @ v + RATE**2 * gap
-    forces = tau - pin.nle(model, data, q, v)
-    try:
-        inverse = np.linalg.solve(mass, np.column_stack([forces, rows.T]))
-        if np.abs(inverse).max(initial=0.0) * np.abs(mass).max() > 1.0 / INDEPENDENT:
-            raise np.linalg.LinAlgError
-    except np.linalg.LinAlgError:
-        # Ends of loops may have no mass of their own: forces and accelerations go together.
-        system = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
-        right = np.concatenate([forces, -missing])
-        return np.asarray(np.linalg.lstsq(system, right, rcond=INDEPENDENT)[0][: model.nv])
-    free, along = inverse[:, 0], inverse[:, 1:]
-    loads = np.linalg.lstsq(rows @ along, -missing - rows @ free, rcond=INDEPENDENT)[0]
-    return np.asarray(free + along @ loads)
+    # Ends of loops may have no mass of their own, and rows may be redundant.
+    firm = np.repeat([1.0, -1.0], [model.nv, len(rows)]) * INDEPENDENT * np.abs(mass).max()
+    system = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]]) + np.diag(firm)
+    right = np.concatenate([tau - pin.nle(model, data, q, v), -missing])
+    return np.asarray(np.linalg.solve(system, right)[: model.nv])
 
 
-def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array, Array]:
+def _rows(
+    model: Any, data: Any, loops: Sequence[_Closure | _Relation], q: Array
+) -> tuple[Array, Array]:
     """Return the Jacobian of all closures at a configuration, and their gaps."""
     import pinocchio as pin
 
@@ -111,6 +109,19 @@ def _rows(model: Any, data: Any, loops: list[_Closure], q: Array) -> tuple[Array
     parts = [loop.rows(model, data) for loop in loops]
     rows = [np.zeros((0, model.nv)), *(part[0] for part in parts)]
     return np.vstack(rows), np.concatenate([np.zeros(0), *(part[1] for part in parts)])
+
+
+class _Relation:
+    """A mimic, which Pinocchio passes over where it is not asked: a row between coordinates."""
+
+    def __init__(self, model: Any, coupling: Coupling) -> None:
+        self.row = np.zeros((1, model.nv))
+        for name, freedom, factor in coupling.terms:
+            self.row[0, model.idx_vs[model.getJointId(name)] + freedom] = factor
+
+    def rows(self, model: Any, data: Any) -> tuple[Array, Array]:
+        """Return the row, whose gap is left alone."""
+        return self.row, np.zeros(1)
 
 
 class _Closure:

@@ -21,7 +21,7 @@ from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
-from regularize.repair.engines.table import PhysicsEngine, engine_for
+from regularize.repair.engines.table import engine_for
 from regularize.repair.fix.moved import hold_in
 from regularize.repair.fix.proposals import Advice, designed, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
@@ -124,11 +124,7 @@ def advise(
     fit: LackOfFit | None = None,
     most: int = MOST,
 ) -> tuple[Advice, ...]:
-    """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
-
-    Each is tried on the file's text, with ``by_program`` on a file that its own program reads
-    too. What an engine that is named does not hold is not proposed.
-    """
+    """Propose at most so many sets of joint changes, tried on the file's text, the best first."""
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
     held = held_kinds(reduction.mechanism, engine)
@@ -140,9 +136,11 @@ def advise(
     ]
     if not entries:
         entries = ranked(reduction, proposals(reduction, known, held), held, fit)
-    if engine is not None:
-        holder = engine_for(reduction.mechanism.format, engine)
-        entries = [entry for entry in entries if _fits(reduction, holder, entry)]
+    if engine is not None and (holder := engine_for(reduction.mechanism.format, engine)):
+        for entry in tuple(entries):
+            after = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
+            if not all(holder.held(joint, [kind]) for joint, kind in after):
+                entries.remove(entry)
     found: list[Advice] = []
     trials = FILES if _equations(reduction) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
@@ -178,12 +176,6 @@ def unheld_closures(mechanism: Mechanism, engine: str | None) -> Iterator[Diagno
             words = f"{holder.title} holds no {joint.kind} joint that closes a loop: `{joint.name}`"
             help = f"`regularize export MODEL --to usd --for {holder.name}` closes it elsewhere"
             yield Diagnostic("REG348", "note", words, None, (joint.name,), joint.source, (help,))
-
-
-def _fits(reduction: Reduction, engine: PhysicsEngine | None, entry: Advice) -> bool:
-    """Say whether an engine holds all new kinds of an entry where their joints stand."""
-    joints = ((reduction.mechanism.joint(c.joint), c.after) for c in entry.changes)
-    return engine is None or all(engine.held(joint, [kind]) for joint, kind in joints)
 
 
 def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]:
@@ -350,10 +342,7 @@ def write_isostatic(
     engine: str | None = None,
     beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return findings on what the file loses and on the reduction.
-
-    With an engine, ``first`` for that of the format, the file is moved there before it counts.
-    """
+    """Write an isostatic model, moved if an engine is named; return findings on what is lost."""
     from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 

@@ -215,10 +215,7 @@ def _explained(reduction: Reduction) -> tuple[int, int]:
 
 
 def _likely(written: Reduction, loops: LoopKinematics) -> float:
-    """Return the singular value below which rounding of the stored numbers is a likely cause.
-
-    It is above zero if a file rounds its numbers, or loops that can be closed are stored open.
-    """
+    """Return the singular value below which rounding is a likely cause; zero where it is none."""
     off = 0.0
     if written.assembly.closed:
         stored = loops.state(written.graph.position[loops.columns])

@@ -28,7 +28,7 @@ int main()
     }
   }
   Loader loader;
-  auto transmission = loader.load({"drive", ""});
+  auto transmission = loader.load({"drive", "", {}, {}, {}});
   transmission->configure(joint_handles, actuator_handles);
   for (;; ) {
     for (auto & row : motors) {

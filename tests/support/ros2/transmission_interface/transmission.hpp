@@ -3,24 +3,9 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "transmission_interface/handle.hpp"
 namespace transmission_interface
 {
-class Handle
-{
-public:
-  Handle(const std::string & prefix, const std::string & interface, double * value)
-  : prefix_(prefix), interface_(interface), value_(value) {}
-  const std::string & get_prefix_name() const {return prefix_;}
-  const std::string & get_interface_name() const {return interface_;}
-  double get_value() const {return *value_;}
-  void set_value(double value) {*value_ = value;}
-
-private:
-  std::string prefix_, interface_;
-  double * value_;
-};
-class ActuatorHandle : public Handle {public: using Handle::Handle;};
-class JointHandle : public Handle {public: using Handle::Handle;};
 class Transmission
 {
 public:

@@ -1,6 +1,6 @@
 #pragma once
 #include <memory>
-#include "hardware_interface/transmission_info.hpp"
+#include "hardware_interface/hardware_info.hpp"
 #include "transmission_interface/transmission.hpp"
 namespace transmission_interface
 {
