@@ -19,15 +19,13 @@ def run() -> int:
     signal.signal(signal.SIGINT, end)
     from regularize.cli import main  # takes a part of a second
 
+    signal.signal(signal.SIGINT, handler)
     try:
-        signal.signal(signal.SIGINT, handler)
         status = main()
         signal.signal(signal.SIGINT, end)
     except KeyboardInterrupt:
         _end()
-    if status == 130:
-        os._exit(130)
-    return status
+    return os._exit(130) if status == 130 else status
 
 
 if __name__ == "__main__":

@@ -240,15 +240,14 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:
         if "REGULARIZE_DEBUG" in os.environ:
             raise
-        if streams.INTERRUPTED.is_set():
-            sys.stderr.write("regularize: interrupted\n")
-            return 130
         reason = (
             f"internal error, {type(error).__name__}: {' '.join(str(error).split())}; this is a "
             "bug: please report it with the model (REGULARIZE_DEBUG=1 shows where it happened)"
         )
         if isinstance(error, ModuleNotFoundError) and error.name == "pinocchio":
             reason = str(MissingPinocchio("this command"))
+        if streams.INTERRUPTED.is_set():
+            reason, status = "interrupted", 130
     sys.stderr.write(f"regularize: {displayed(reason)}\n")
     return status
 

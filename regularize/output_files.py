@@ -34,12 +34,7 @@ _UNDER_WAY = re.compile(
 )
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in one step; see ``write_all``."""
-    write_all({Path(path): text})
-
-
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_file(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Write a file in one step; see ``write_all``."""
     write_all({Path(path): data})
 
@@ -47,7 +42,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 def write_made(path: str | os.PathLike[str], make: Callable[[io.BytesIO], object]) -> None:
     """Write in one step what another library puts into a stream; see ``write_all``."""
     make(stream := io.BytesIO())
-    write_all({Path(path): stream.getvalue()})
+    write_file(path, stream.getvalue())
 
 
 def write_aside(path: str | os.PathLike[str], data: str | bytes) -> None:

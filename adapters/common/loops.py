@@ -347,11 +347,7 @@ class Attachment:
         second: Iterable[str],
         between: Callable[[str, str], Array],
     ) -> None:
-        """Weld two links: the first name of ``first`` and of ``second`` that the draft has.
-
-        ``between`` gives the pose of the second seen from the first. The weld is a closure where
-        they are connected already. Where a link is missing, that is reported and none is added.
-        """
+        """Weld the first links of two lists that the draft has; report what is missing."""
         one = next((name for name in first if name in draft.bodies), None)
         other = next((name for name in second if name in draft.bodies), None)
         if one is None or other is None:

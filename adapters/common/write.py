@@ -23,7 +23,7 @@ from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph import DisjointSets
 from regularize.mechanism.joint import Joint, relative_pose, reversed_joint
 from regularize.mechanism.mechanism import Mechanism
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 
 
 class WrittenCoordinate(NamedTuple):
@@ -91,7 +91,7 @@ class Writing:
         """Write the file with two spaces per level; return the findings."""
         etree.indent(self.root, space="  ")
         data: bytes = etree.tostring(self.root, encoding="utf-8", xml_declaration=True)
-        write_text(path, data.decode().replace("'", '"', 4) + "\n")
+        write_file(path, data.decode().replace("'", '"', 4) + "\n")
         return tuple(self.findings)
 
 

@@ -142,7 +142,8 @@ class _Reader:
             elif statement.head == "end":
                 block = ""
             elif statement.head == "set":
-                self._set(statement)
+                name, _, text = ", ".join(statement.words).partition("=")
+                statement.values[name.split()[-1]] = statement.value(text.strip())
             elif statement.head == "reference":
                 self._reference(statement)
             elif block == "nodes" and statement.head == "structural":
@@ -161,11 +162,6 @@ class _Reader:
         if self.driven:
             self.draft.note_motions(f"{listed(self.driven)} are driven", None, self.driven)
         return self.draft.finish("mbdyn", self.gravity)
-
-    def _set(self, statement: Statement) -> None:
-        """Set a variable of the file."""
-        name, _, text = ", ".join(statement.words).partition("=")
-        statement.values[name.split()[-1]] = statement.value(text.strip())
 
     def _reference(self, statement: Statement) -> None:
         """Define a reference frame."""

@@ -365,10 +365,7 @@ def check_sizes(root: Node) -> None:
 
 
 def _count_elements(node: Node, times: float) -> float:
-    """Count the elements below a node with the copies of <replicate>; refuse too many copies.
-
-    ``times`` is how often <replicate>s around the node copy it.
-    """
+    """Count the elements below a node, so many ``times``, with copies; refuse too many copies."""
     inside = times * (max(1.0, _size(node, "count")) if node.tag == "replicate" else 1.0)
     total = sum(inside + _count_elements(child, inside) for child in node.children())
     if node.tag == "replicate" and total > MOST_ELEMENTS:

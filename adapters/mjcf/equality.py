@@ -107,12 +107,11 @@ def _report_far_anchor(model: Model, connect: Connect) -> None:
         if len(free) != 1 or off[1] < max(0.25 * size, 4 * off[0]):
             return
         off[1] = float(np.linalg.norm(free[0] - connect.points[1]))
-        sites = [f"{name}_{one}", f"{name}_{other}"]
         points = [numbers(np.round(point, 9)) for point in (connect.points[0], free[0])]
-        lines = [f'<site name="{s}" pos="{p}"/>' for s, p in zip(sites, points, strict=True)]
         way = (
-            f"if the free end of `{other}` is to meet it, write {lines[0]} in `{one}`, {lines[1]} "
-            f'in `{other}`, and <connect name="{name}" site1="{sites[0]}" site2="{sites[1]}"/>'
+            f'if the free end of `{other}` is to meet it, write <site name="{name}_1" '
+            f'pos="{points[0]}"/> in `{one}`, <site name="{name}_2" pos="{points[1]}"/> in '
+            f'`{other}`, and <connect name="{name}" site1="{name}_1" site2="{name}_2"/>'
         )
     model.note(
         "REG015",

@@ -43,7 +43,7 @@ from regularize.mechanism.mechanism import (
     PrescribedMotion,
 )
 from regularize.mechanism.quantity import COLUMNS
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 from regularize.tolerances import NEGLIGIBLE
 from regularize.version import SCHEMAS
 
@@ -67,7 +67,7 @@ ENTRIES = ("kind", "screws", "T_parent_joint", "T_child_joint", "position", "lim
 
 def write(mechanism: Mechanism, path: str) -> tuple[Diagnostic, ...]:
     """Write a mechanism; nothing is lost."""
-    write_text(path, json_text(as_dict(mechanism), indent=1) + "\n")
+    write_file(path, json_text(as_dict(mechanism), indent=1) + "\n")
     return ()
 
 

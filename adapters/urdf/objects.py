@@ -55,9 +55,8 @@ def from_urdf_object(source: Any, *, floating: bool = False) -> Mechanism:
         model = replace(model, findings=(note, *model.findings))
     label = f"<URDF {robot.name or 'robot'}>"
 
-    def inside(source: Source | None) -> Source | None:
-        element = (source and source.element) or ""
-        return source and Source(label, None, FileText(element.removeprefix("robot/")))
+    def inside(at: Source | None) -> Source | None:
+        return at and Source(label, None, FileText((at.element or "").removeprefix("robot/")))
 
     return placed(model, inside)
 

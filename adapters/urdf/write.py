@@ -30,7 +30,7 @@ from regularize.mechanism.body import Body, Geometry, Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.joint import Joint, JointLimits
 from regularize.mechanism.mechanism import Actuator, Mechanism
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -252,7 +252,7 @@ class _UrdfWriter(Writing):
         import yaml  # where a file beside the model is written
 
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
-        write_text(Path(path).with_suffix(".yaml"), text)
+        write_file(Path(path).with_suffix(".yaml"), text)
 
 
 def add_origin(element: Any, T: Transform | None) -> None:

@@ -140,11 +140,7 @@ class JointValues:
         return np.array([default if value is None else value for value in stated])
 
     def _in_si(self, key: str, name: str, attribute: str, degrees: bool) -> float | None:
-        """Return the number of an attribute in SI units; None where it is absent or infinite.
-
-        ``key`` is the quantity, as in ``MEASURES``, and ``name`` the freedom, as ``rotX``;
-        ``degrees`` says whether its angles are written in degrees.
-        """
+        """Return the number of an attribute in SI units; None where it is absent or infinite."""
         written = self.prim.GetAttribute(attribute)
         value = get(written) if written and written.HasAuthoredValue() else None
         if value is None or not math.isfinite(float(value)):

@@ -95,15 +95,13 @@ class UsdPatcher(Patcher):
         for each in wanted:
             patch.edits += self._edits(each, patch)
             if stiffening is not None and each.joint.closure and each.kind == "spherical":
-                patch.edits += self._softness(each.joint, stiffening)
+                # Newton gives a closing ball a softness of its own then.
+                places, place = self._place(self._prim(each.joint))
+                values = zip(("solref", "solimp"), stiffening.stiffer(), strict=True)
+                lines = [f"double[] mjc:{key} = {value}" for key, value in values]
+                patch.edits.append(places.with_schemas(place, ["MjcEqualityConnectAPI"]))
+                patch.edits.append(places.with_lines(place, lines))
         return patch
-
-    def _softness(self, joint: Joint, stiffening: Stiffening) -> Iterator[Edit]:
-        """Yield edits by which Newton gives a closing ball a softness of its own."""
-        places, place = self._place(self._prim(joint))
-        yield places.with_schemas(place, ["MjcEqualityConnectAPI"])
-        values = zip(("solref", "solimp"), stiffening.stiffer(), strict=True)
-        yield places.with_lines(place, [f"double[] mjc:{key} = {value}" for key, value in values])
 
     def _prim(self, joint: Joint) -> Any:
         """Return the prim of a joint; None for a joint without a source."""

@@ -358,7 +358,9 @@ def mesh(prim: Any, reading: Stage) -> None:
         return
     ratio_name, *joint_names = RELATIONS[kind]
     ratio = float(value_of(prim, ratio_name, 1.0))
-    joints = [_geared(prim, relation, reading) for relation in joint_names]
+    named = (reading.joint_names.get(target_of(prim, name) or "", "") for name in joint_names)
+    joints = [reading.joints.get(joint) for joint in named]
+    joints = [joint if joint and joint.freedoms == 1 else None for joint in joints]
     bodies = [target_of(prim, f"physics:body{k}") for k in (0, 1)]
     frames = [reading.frame(prim, k) for k in (0, 1)]
     signs = [
@@ -382,12 +384,6 @@ def mesh(prim: Any, reading: Stage) -> None:
         slope = math.radians(ratio) / reading.unit * _rolling(*frames)
         terms = ((first.name, 0, float(one)), (second.name, 0, -slope * two))
     reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
-
-
-def _geared(prim: Any, name: str, reading: Stage) -> Joint | None:
-    """Return the joint that a relationship names; None unless it has exactly one freedom."""
-    joint = reading.joints.get(reading.joint_names.get(target_of(prim, name) or "", ""))
-    return joint if joint is not None and joint.freedoms == 1 else None
 
 
 def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | None:

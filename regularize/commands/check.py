@@ -10,7 +10,7 @@ from regularize.commands.files import BRANCH, NO_MESHES, add_engine, add_fail_on
 from regularize.commands.options import KINDS, length, option, options, positive
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 
 OUTPUTS = ("text", "concise", "json", "jsonl", "sarif", "github", "html")
 JSON_FORMS = ("json", "jsonl", "sarif")
@@ -149,9 +149,9 @@ def _once(arguments: argparse.Namespace) -> tuple[int, list[str]]:
         if path is None:
             (write_json if arguments.output in JSON_FORMS else sys.stdout.write)(text)
         else:
-            write_text(path, text)
+            write_file(path, text)
     if arguments.write_baseline is not None:
         entries = [entry for outcome in outcomes for entry in outcome.known]
-        write_text(arguments.write_baseline, baseline(entries))
+        write_file(arguments.write_baseline, baseline(entries))
     read = [file for outcome in outcomes for file in outcome.files]
     return max(outcome.status for outcome in outcomes), read

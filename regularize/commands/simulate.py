@@ -26,7 +26,7 @@ from regularize.commands.options import (
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.quantity import SECONDS, value_of
-from regularize.output_files import write_bytes
+from regularize.output_files import write_file
 from regularize.services import guest
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
         folder = Path(tempfile.mkdtemp(prefix="regularize-"))
         page = folder / f"{report.mechanism.name or 'model'}.html".replace("/", "-")
-    write_bytes(page, content(report, suffix, arguments.ghosts, meshes, trajectory))
+    write_file(page, content(report, suffix, arguments.ghosts, meshes, trajectory))
     _say_written(page)
     if out is None:
         import webbrowser

@@ -13,7 +13,7 @@ from regularize.commands.files import add_model_options, load_model, reads_model
 from regularize.commands.options import count, option, positive
 from regularize.errors import ReadError, RegularizeError
 from regularize.escape import displayed
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 
 if TYPE_CHECKING:
     from regularize.reduction.reduce import Reduction
@@ -75,4 +75,4 @@ def write_proof(reduction: Reduction, path: Path) -> None:
     verdict = verify(json.loads(text))
     if not verdict.holds:
         raise RegularizeError(f"{path}: not written, the checker refuses it: {verdict.reason}")
-    write_text(path, text)
+    write_file(path, text)

@@ -20,7 +20,7 @@ from regularize import output_files
 from regularize.adapters.common.console import prepared
 from regularize.adapters.common.worker_processes import WorkerProcesses
 from regularize.cli import main
-from regularize.output_files import write_all, write_bytes
+from regularize.output_files import write_all, write_file
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOURBAR = str(ASSETS / "planar_fourbar.urdf")
@@ -153,7 +153,7 @@ def test_a_fault_at_any_write_leaves_the_old_or_the_new(tmp_path: Path, words: s
 def test_devices_and_folders_are_not_written(tmp_path: Path) -> None:
     for path, what in ((Path("/dev/null"), "device"), (tmp_path, "folder")):
         with pytest.raises(rg.RegularizeError, match=what):
-            write_bytes(path, b"x")
+            write_file(path, b"x")
 
 
 @posix
@@ -162,7 +162,7 @@ def test_links_stay_links(tmp_path: Path) -> None:
     real, link = tmp_path / "elsewhere" / "real.txt", tmp_path / "link.txt"
     real.write_text("old")
     link.symlink_to(real)
-    write_bytes(link, b"new")
+    write_file(link, b"new")
     assert link.is_symlink()
     assert real.read_text() == "new"
 
@@ -214,7 +214,7 @@ def test_what_a_file_has_besides_its_content_stays_or_is_named(
     if sys.platform == "linux":
         os.setxattr(path, "user.note", b"keep me")
     before = path.stat()
-    write_bytes(path, b"2")
+    write_file(path, b"2")
     after = path.stat()
     assert path.read_bytes() == b"2"
     kept = ("st_mode", "st_uid", "st_gid")
@@ -228,18 +228,18 @@ def test_what_a_file_has_besides_its_content_stays_or_is_named(
     if sys.platform == "linux":
         with monkeypatch.context() as patch, pytest.raises(rg.RegularizeError, match=r"user\.note"):
             patch.setattr(os, "setxattr", refused)
-            write_bytes(path, b"3")
+            write_file(path, b"3")
     if os.geteuid() == 0:
         with monkeypatch.context() as patch, pytest.raises(rg.RegularizeError, match="owner 1234"):
             patch.setattr(os, "chown", refused)
-            write_bytes(path, b"3")
+            write_file(path, b"3")
     (tmp_path / "link").hardlink_to(path)
     with pytest.raises(rg.RegularizeError, match="2 hard links"):
-        write_bytes(path, b"3")
+        write_file(path, b"3")
     (tmp_path / "link").unlink()
     path.chmod(0o444)
     with pytest.raises(rg.RegularizeError, match="is read-only; make it writable"):
-        write_bytes(path, b"3")
+        write_file(path, b"3")
     assert path.read_bytes() == b"2"
     assert [*tmp_path.iterdir()] == [path]
 
@@ -260,7 +260,7 @@ def test_what_others_have_written_is_left_alone(
     assert there == {"m": b"theirs", "other": b"other"}
     if sys.platform == "linux":
         with open(path, "r+b") as file, pytest.raises(rg.RegularizeError, match="was changed"):
-            write_bytes(path, b"ours")
+            write_file(path, b"ours")
         assert not file.closed or path.read_bytes() == b"theirs"
 
 
@@ -362,7 +362,7 @@ def test_writers_that_are_killed_leave_whole_files_and_nothing_for_long(tmp_path
         found |= {len([*tmp_path.iterdir()])}
     assert max(found) > 1
     output_files._clear.cache_clear()
-    write_bytes(path, b"next")
+    write_file(path, b"next")
     assert [*tmp_path.iterdir()] == [path]
 
 

@@ -20,7 +20,7 @@ from regularize.mechanism.named_columns import (
     coordinate_columns,
     table_html,
 )
-from regularize.output_files import write_made, write_text
+from regularize.output_files import write_file, write_made
 from regularize.validation import NAMES, PATH, numbers, validated
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Simulation(ShortRepr, NamedColumns):
             header = ["time_s", *self.names, "energy_J", "closure", *forces]
             first = ",".join(f'"{name}"' if "," in name else name for name in header)
             rows = (",".join(f"{x:.17g}" for x in row) for row in np.column_stack(columns))
-            write_text(path, "\n".join([first, *rows, ""]))
+            write_file(path, "\n".join([first, *rows, ""]))
         return path
 
     @validated(path=PATH, joints=NAMES)

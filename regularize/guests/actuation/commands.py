@@ -21,7 +21,7 @@ from regularize.commands.options import count, fitted, names, option, some
 from regularize.errors import RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.output_files import write_made, write_text
+from regularize.output_files import write_file, write_made
 
 if TYPE_CHECKING:
     from regularize.guests.actuation.map import ActuationMap
@@ -103,7 +103,7 @@ def written(m: ActuationMap, arguments: argparse.Namespace) -> None:
             "theta": (theta := m.samples(SHOWN)).tolist(),
             "q": m.joints(theta).tolist(),
         }
-        write_text(arguments.out, json.dumps(told, indent=1) + "\n")
+        write_file(arguments.out, json.dumps(told, indent=1) + "\n")
     else:
         theta = m.samples(STATES)
         values = {"theta": theta, "q": m.joints(theta), "jacobian": m.jacobian(theta)}

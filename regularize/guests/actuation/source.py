@@ -24,7 +24,7 @@ from regularize.escape import in_comment, in_docstring
 from regularize.guests.actuation.conversion import ARRIVED
 from regularize.guests.actuation.subsystems import SubsystemMap, SubsystemMaps
 from regularize.guests.modes.closed_form.codegen import c_name
-from regularize.output_files import write_all, write_text
+from regularize.output_files import write_all, write_file
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: Files of the package by their templates; NAME is that of the package.
@@ -101,7 +101,7 @@ def written(
     """Return generated source; write it to a file where a path is given."""
     text = source(m, name or (Path(path).stem if path is not None else "actuation"))
     if path is not None:
-        write_text(Path(path), text)
+        write_file(Path(path), text)
     return text
 
 

@@ -26,7 +26,7 @@ from regularize.guests.design.tree import BoxTree, basis
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.output_files import write_bytes
+from regularize.output_files import write_file
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS
 
@@ -107,7 +107,7 @@ class Metamodel(Interpolation):
     @validated(path=PATH)
     def save(self, path: str | Path) -> None:
         """Write a NumPy archive that ``Metamodel.load`` reads."""
-        write_bytes(path, to_bytes(self))
+        write_file(path, to_bytes(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Metamodel:

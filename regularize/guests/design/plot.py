@@ -16,7 +16,7 @@ from regularize.guests.design.actuator_dynamics import ReducedModel
 from regularize.guests.design.equation_of_motion import Interpolation, groups, pairs
 from regularize.guests.design.tree import between
 from regularize.lie.arrays import Array
-from regularize.output_files import write_bytes
+from regularize.output_files import write_file, write_made
 
 #: More entries than this are drawn without a legend.
 LEGEND = 6
@@ -132,9 +132,8 @@ def checked(path: Path) -> Path:
 def saved(columns: Mapping[str, NDArray[Any]], figure: Callable[[], Any], path: Path) -> Path:
     """Write columns, or a figure of them, to a file in the format of its ending."""
     kind = checked(path).suffix.lower()
-    data = io.BytesIO()
     if kind == ".npz":
-        np.savez_compressed(data, **columns)  # type: ignore[arg-type]
+        write_made(path, lambda stream: np.savez_compressed(stream, **columns))  # type: ignore[arg-type]
     elif kind == ".csv":
         text = io.StringIO(newline="")
         writer = csv.writer(text)
@@ -142,8 +141,7 @@ def saved(columns: Mapping[str, NDArray[Any]], figure: Callable[[], Any], path: 
         writer.writerows(
             zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
         )
-        data.write(text.getvalue().encode("utf-8"))
+        write_file(path, text.getvalue())
     else:
-        figure().savefig(data, format=kind[1:])
-    write_bytes(path, data.getvalue())
+        write_made(path, lambda stream: figure().savefig(stream, format=kind[1:]))
     return path

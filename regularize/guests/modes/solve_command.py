@@ -20,7 +20,7 @@ from regularize.commands.options import (
     width,
 )
 from regularize.errors import ModelError, RegularizeError
-from regularize.output_files import write_text
+from regularize.output_files import write_all
 
 if TYPE_CHECKING:
     from regularize.guests.modes.body_pose import BodyPose
@@ -86,11 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     solution = closed_form(mechanism, inputs)
     if values:
         _require_all(values, solution.inputs)
-    sources = [
-        (path, to_code(path.stem))
-        for path, to_code in ((arguments.c, solution.to_c), (arguments.python, solution.to_python))
-        if path is not None
-    ]
+    ways = ((arguments.c, solution.to_c), (arguments.python, solution.to_python))
+    sources = {path: to_code(path.stem) for path, to_code in ways if path is not None}
     lines = [*described(solution)]
     if values:
         at = [values[name] for name in solution.inputs]
@@ -100,8 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
             own = bool(body) and not arguments.all
             shown = ways_at(solution, at, every=arguments.all, own=own, width=width())
             lines += ["", *shown]
-    for path, source in sources:
-        write_text(path, source)
+    write_all(sources)
     sys.stdout.write(fitted(lines))
     return 0
 

@@ -19,7 +19,7 @@ from regularize.guests.page.animation import PlayedMotion, motions
 from regularize.guests.page.artist import draw
 from regularize.guests.page.picture import Painter, saved
 from regularize.lie.arrays import Array
-from regularize.output_files import write_bytes
+from regularize.output_files import write_file
 from regularize.reduction.reduce import Reduction
 
 #: Frames of a film of a given motion.
@@ -52,7 +52,7 @@ def movie(
         pushes = [trajectory.pushes(t) for t in times]
     painter = Painter(draw(report, meshes=meshes), within=way[:: max(1, len(way) // 12)])
     figures = (painter.paint(q, pushes=push) for q, push in zip(way, pushes, strict=True))
-    write_bytes(path, _mp4(figures, rate, scale, coder) if coder else _gif(figures, rate, scale))
+    write_file(path, _mp4(figures, rate, scale, coder) if coder else _gif(figures, rate, scale))
     return path
 
 

@@ -25,7 +25,7 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import NodeId
 from regularize.mechanism.mechanism import Model, as_mechanism
-from regularize.output_files import write_bytes
+from regularize.output_files import write_file
 from regularize.reduction.reduce import Reduction
 from regularize.tolerances import TINY, VANISHING
 from regularize.validation import PATH, POSITIVE, validated
@@ -380,7 +380,7 @@ class ShownPage:
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page, or a picture: ``.html``, ``.glb``, ``.svg`` or ``.png``."""
         place = Path(path)
-        write_bytes(place, content(self.report, place.suffix.lower(), 3, True, self.motion))
+        write_file(place, content(self.report, place.suffix.lower(), 3, True, self.motion))
         return place
 
 

@@ -98,11 +98,7 @@ def engines() -> dict[str, PhysicsEngine]:
 
 
 def engine_for(format: str, name: str | None = None) -> PhysicsEngine | None:
-    """Return the engine of a name, else the first installed one of a format, else its first one.
-
-    Raises:
-        RegularizeError: No engine has that name.
-    """
+    """Return the engine of a name, else the first installed one of a format, else its first one."""
     if name not in (None, FIRST):
         if name not in engines():
             raise RegularizeError(f"no engine is called {name!r}; known are {listed([*engines()])}")

@@ -122,11 +122,7 @@ class MotionTrial:
         return self.recorded is not None and self.engine.name in ("mujoco", "mjlab", "newton")
 
     def compare(self, after: Handed, more: range = range(1), wider: float = WIDER) -> EngineTest:
-        """Move a changed model as the first one was moved; gaps may be ``wider`` times as large.
-
-        Raises:
-            ModelError: It does otherwise there: the message names what.
-        """
+        """Move a changed model as the first one; raises ``ModelError`` where it does otherwise."""
         engine = self.engine
         names = engine.name, engine.title, engine.version
         if self.recorded is None:
@@ -153,13 +149,7 @@ def moved_alone(
     mechanism: Mechanism,
     path: Path,
 ) -> Diagnostic:
-    """Move a file that was written of a model in an engine, and say what came of it (REG348).
-
-    Where it was made of an ``old`` one, loops may open twice as wide as in that.
-
-    Raises:
-        UnsupportedExport: It has other freedoms there, motors twice or none, or its loops open.
-    """
+    """Move a file that was written in an engine, and say what came of it (REG348), or raise."""
     from regularize.adapters import read
 
     kind = {"drake": "mjcf", "urdf+": "urdf"}.get(format, format)

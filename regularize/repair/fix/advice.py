@@ -124,11 +124,7 @@ def advise(
     fit: LackOfFit | None = None,
     most: int = MOST,
 ) -> tuple[Advice, ...]:
-    """Propose at most ``most`` sets of joint changes, the best first: by force where ``fit`` is.
-
-    Each is tried on the file's text, with ``by_program`` on a file that its own program reads
-    too. What an engine that is named does not hold is not proposed.
-    """
+    """Propose at most so many sets of joint changes, tried on the file's text, the best first."""
     if not reduction.assembly.closed or not (reduction.redundant or known):
         return ()
     held = held_kinds(reduction.mechanism, engine)
@@ -346,10 +342,7 @@ def write_isostatic(
     engine: str | None = None,
     beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write an isostatic model; return findings on what the file loses and on the reduction.
-
-    With an engine, ``first`` for that of the format, the file is moved there before it counts.
-    """
+    """Write an isostatic model, moved if an engine is named; return findings on what is lost."""
     from regularize.repair.engines.trial import mover
     from regularize.repair.verification.writing import write_verified  # few reports write
 

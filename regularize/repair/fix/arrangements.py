@@ -72,10 +72,7 @@ def driven_joints(reduction: Reduction) -> set[str]:
 
 
 def several(reduction: Reduction) -> Iterator[list[Edge]]:
-    """Find joints of one kind between the same two bodies, the locating one first.
-
-    Bodies that closing welds join are one: formats that close loops by welds alone cut bodies.
-    """
+    """Find joints of one kind between two bodies, welded ones being one; the locating one first."""
     graph, driven = reduction.graph, driven_joints(reduction)
     edges = [graph.edges[e] for cell in reduction.cells for e in cell.edges]
     same = DisjointSets(node for edge in edges for node in (edge.parent, edge.child))

@@ -147,10 +147,7 @@ def designed(mechanism: Mechanism) -> bool:
 def ranked(
     reduction: Reduction, found: Sequence[Advice], held: Kinds, fit: LackOfFit | None = None
 ) -> list[Advice]:
-    """Sort proposals: motors last, then by remaining redundancy, standard and short ones first.
-
-    With ``fit``, and where designers wrote the model, the force that lack of fit causes leads.
-    """
+    """Sort proposals: motors last, those that leave least first; those of designers by force."""
     standard = _standard(reduction)
     closures = {joint.name for joint in reduction.mechanism.joints if joint.closure}
     driven = driven_joints(reduction)
@@ -195,11 +192,7 @@ def few(reduction: Reduction) -> bool:
 def _by_force(
     reduction: Reduction, entries: Sequence[Advice], held: Kinds, fit: LackOfFit | None
 ) -> list[Advice]:
-    """Sort proposals by the share of force that they leave, then by the joints that they change.
-
-    A change that leaves a fifth of it is as good as one that takes all; joints are left loose, and
-    become what is no part to buy, last.
-    """
+    """Sort proposals by the force that they leave, a fifth as none, then by what they change."""
     forces = LackOfFit.nominal(reduction) if fit is None else fit
     before = forces.largest()
     if before is None or not any(before):
@@ -231,10 +224,7 @@ def _by_force(
 def proposals(
     reduction: Reduction, cures: Sequence[Cure], held: Kinds, sources: Sequence[Kinds] | None = None
 ) -> list[Advice]:
-    """Find joint changes that keep the mobility and reduce redundancy; known cures come first.
-
-    Joints become the kinds of each source: by default what textbooks propose, ``held``, and all.
-    """
+    """Find joint changes that keep the mobility and reduce redundancy; known cures come first."""
     mobility = reduction.mobility
     if reduction.finite_mobility != mobility:
         return []  # what is dependent to first order holds it to second

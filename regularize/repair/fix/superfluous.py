@@ -43,10 +43,7 @@ def without_idle(
 def without_implied(
     reduction: Reduction, kinds: Kinds, removable: Callable[[Joint], bool]
 ) -> tuple[Reduction, tuple[Joint, ...]]:
-    """Remove closing joints all of whose equations provably follow from others.
-
-    Of closing joints that do the same, one stays that can become most other kinds.
-    """
+    """Remove closing joints whose equations follow from others, the least changeable first."""
     removed: list[Joint] = []
     q = np.array(reduction.q)
     for cell in reduction.cells:

@@ -35,11 +35,7 @@ def trial_file(mechanism: Mechanism) -> tuple[Patcher, dict[str, Any]]:
 
 
 def tried(patcher: Patcher, options: Mapping[str, Any], entry: Advice, *, by_program: bool) -> None:
-    """Edit a copy of the file as an entry of advice says, read it back, and compare.
-
-    With ``by_program`` the text goes through a temporary file, which the format's own program reads
-    too; without, it stays in memory. Raises ``RegularizeError`` where the file cannot hold it.
-    """
+    """Edit a copy of the file as advised, in memory or not; raise unless it reads as meant."""
     before, reduction, expected = patcher.mechanism, entry.reduction, entry.left
     wanted = wanted_kinds(before, entry.changes)
     moves = reduction.finite_mobility != 0

@@ -95,10 +95,7 @@ class JointPlaces:
     def aligned(
         self, parallel: float, coaxial: float, spread: Array | None = None
     ) -> tuple[Array, list[Tie]]:
-        """Return moves that make nearly parallel axes of a body parallel or one, and the latter.
-
-        Each moves as its spread says, by how much it may be off.
-        """
+        """Return moves that make nearly parallel axes of a body parallel or one, and the latter."""
         sizes = np.ones(12 * len(self.joints)) if spread is None else spread
         away, turned = np.moveaxis(sizes.reshape(-1, 2, 3)[..., 0], 1, 0)
         axes, owners, bodies, points = [], [], [], []

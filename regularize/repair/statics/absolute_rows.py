@@ -23,7 +23,7 @@ from regularize.mechanism.graph import Edge, EdgeId
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.mechanism.mechanism import Model, no_inertia
-from regularize.output_files import write_text
+from regularize.output_files import write_file
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.tolerances import VANISHING
@@ -238,7 +238,7 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
     for joint in mechanism.joints:
         lines.append(_joint(placed, joint))
         findings += _lost(joint)
-    write_text(path, text + "\n".join([*lines, "", "mbs.Assemble()"]) + "\n")
+    write_file(path, text + "\n".join([*lines, "", "mbs.Assemble()"]) + "\n")
     return tuple(findings)
 
 

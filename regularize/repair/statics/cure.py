@@ -100,11 +100,7 @@ def changed(reduction: Reduction, changes: Sequence[JointChange]) -> Mechanism:
 
 
 def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoCure:
-    """Return joint changes as a cure, or the reason why they are none.
-
-    Nothing may be redundant, and nothing but idle freedoms may move that did not move before: on
-    one motion of the highest rank, where several meet at the assembled pose.
-    """
+    """Return joint changes as a cure, or the reason why they are none."""
     order = [joint.name for joint in reduction.mechanism.joints]
     ordered = tuple(sorted(changes, key=lambda change: order.index(change.joint)))
     refused = NoCure(ordered, "")
@@ -119,11 +115,7 @@ def verified(reduction: Reduction, changes: Sequence[JointChange]) -> Cure | NoC
 def _judged(
     reduction: Reduction, ordered: tuple[JointChange, ...], mechanism: Mechanism
 ) -> Cure | NoCure:
-    """Return whether changes cure the reduced mechanism, judged by the changed one at one pose.
-
-    Loops must close, the mobility stay but for bodies that spin idly, and no equation but idle
-    ones be redundant. What fails first is the reason.
-    """
+    """Return whether changes cure the reduced mechanism, judged by the changed one at one pose."""
     if left_here(reduction, mechanism) == reduction.idle_rows:  # then nothing more has to be known
         return Cure(ordered, reduction.mobility, (), reduction)
     after, finite = _analysed(reduction, mechanism), reduction.finite_mobility
@@ -188,13 +180,12 @@ def rank_tolerance(reduction: Reduction) -> float:
     reading = reduction.mechanism.reading
     if reading is None or not reading.levels:
         return reduction.rtol
-    boxes = np.array([*reading.levels.values()]).reshape(-1, 2).max(axis=0)
     sizes = (
         sized_loops(reduction.graph, reduction.q, cell.edges).length for cell in reduction.cells
     )
-    length, times = min(sizes, default=1.0), LITERAL if reading.as_ == "written" else ROUNDED
-    rounding = times * max(float(boxes[0]) / length, float(boxes[1]))
-    return max(reduction.rtol, min(rounding, COARSEST))
+    rounding = reading.rounding(reading.levels, min(sizes, default=1.0))
+    times = LITERAL if reading.as_ == "written" else ROUNDED
+    return max(reduction.rtol, min(times * rounding, COARSEST))
 
 
 def left_after(
@@ -211,12 +202,7 @@ def left_here(
     changes: Sequence[JointChange] = (),
     ranks: Ranks | None = None,
 ) -> int | None:
-    """Count redundant equations of a changed mechanism at its pose; None where its ranks differ.
-
-    Looser joints allow all motions of the mechanism as it was. Where the equations leave no more
-    velocities at the assembled pose than these motions have freedoms, there are no others, and the
-    rank is the same along them. Ranks that are computed are added to those that are known.
-    """
+    """Count redundant equations of a changed mechanism at its pose; None where its ranks differ."""
     graph = build(mechanism)
     q, assembled, rank = graph.position, False, 0
     new = {change.joint: change.argument for change in changes}

@@ -70,10 +70,7 @@ class MechanismStress:
         motors: bool = False,
         arranged: bool = False,
     ) -> list[JointChange]:
-        """List changes to some kinds, of all joints alike or by name; coupled joints have none.
-
-        Some help in an arrangement of several joints alone, and are given for one.
-        """
+        """List changes to some kinds, of all joints alike or by name; coupled joints have none."""
         changes = []
         for e in edges:
             joint = self.reduction.graph.edges[e].joint
@@ -211,10 +208,7 @@ def independent_changes(stress: CellStress, options: Iterable[JointChange]) -> l
 def complete_sets(
     stress: CellStress, options: Sequence[JointChange], idle: bool, enough: int
 ) -> list[tuple[JointChange, ...]]:
-    """Find the smallest sets of changes that release all states, the best first.
-
-    Larger ones are left out once there are enough; one idle freedom may take no state away.
-    """
+    """Find the smallest sets of changes that release all states, the best first."""
     every = StatesLeft(stress.count, stress.tolerances.rank, np.zeros((stress.count, 0)))
     work, by_joint = {}, dict[str, list[JointChange]]()
     for option in options:
