@@ -51,6 +51,21 @@ def replacement(path: str | os.PathLike[str]) -> bytes | None:
     return _REPLACED.get().get(os.path.realpath(path)) if _REPLACED.get() else None
 
 
+def expanded_name(path: str) -> str:
+    """Return the name under which the text lies that a program makes of a file."""
+    return f"{path} (expanded)"
+
+
+def expanded_text(path: str, expand: Callable[[], str]) -> str:
+    """Return what a program makes of a file, or what is put in the place of that."""
+    name, opened = expanded_name(path), _OPENED.get()
+    data = replacement(name)
+    data = expand().encode() if data is None else data
+    if opened is not None:
+        opened[name] = data
+    return data.decode()
+
+
 def read_bytes(path: str, count: int = -1) -> bytes:
     """Return the content of a file, or its first bytes; raises ``ReadError`` if unreadable."""
     data, opened = replacement(path), _OPENED.get()

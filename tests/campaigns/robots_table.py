@@ -140,18 +140,14 @@ def measured(robot: Path, named: list[str], folder: Path, count: int) -> tuple[f
     return off_mujoco(twin.map, models[0], count), strayed(twin.map, *models)
 
 
-def run(count: int) -> None:
-    """Print the table."""
+if __name__ == "__main__":
+    states = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     every = {ROBOTS / n: x for n, x in OWN.items()} | {CORPUS / n: x for n, x in OTHERS.items()}
     for robot, named in every.items():
-        print(f"{robot.parent.name}/{robot.name}", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            for what, (seconds, code, told) in commanded(robot, named, Path(folder)).items():
+        print(f"{robot.parent.name}/{robot.name}")
+        with tempfile.TemporaryDirectory() as place:
+            for what, (seconds, code, told) in commanded(robot, named, Path(place)).items():
                 print(f"  {what:7}{seconds:5.1f} s  {told[:300] * (code > 1)}", flush=True)
             if robot.parent == ROBOTS:
-                off, away = measured(robot, named, Path(folder), count)
-                print(f"  off by {off:.1g} at {count} states, twin by {100 * away:.2g} %")
-
-
-if __name__ == "__main__":
-    run(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+                off, away = measured(robot, named, Path(place), states)
+                print(f"  off by {off:.1g} at {states} states, twin by {100 * away:.2g} %")

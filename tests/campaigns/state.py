@@ -47,6 +47,7 @@ CAMPAIGNS = {
     "engines on the corpus": PYTHON + "engines_table.py {corpus}",
     "peers' counts": PYTHON + "peers_table.py {corpus}",
     "writing": PYTHON + "writing_table.py {corpus}",
+    "robots": PYTHON + "robots_table.py",
     "verbs": PYTHON + "speed_table.py {corpus} 36000",
     "freecad": "{tox} -e freecad",
 }

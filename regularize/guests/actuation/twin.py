@@ -227,9 +227,8 @@ def _driven(twin: Mechanism, m: ActuationMap, theta: Array, q: Array) -> Mechani
         if joint.limits is not None:
             bounds = np.asarray(joint.limits).T
             low, high = np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
-        rated = {"velocity": v if np.isfinite(v).all() else None}
-        rated["effort"] = tau if np.isfinite(tau).all() else None
-        limits = JointLimits(low, high, **rated)
+        v, tau = (x if np.isfinite(x).all() else None for x in (v, tau))
+        limits = JointLimits(low, high, velocity=v, effort=tau)
         joints.append(replace(joint, actuated=True, limits=limits, closure=False))
     return replace(twin, joints=tuple(joints))
 
