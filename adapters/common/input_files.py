@@ -1,7 +1,4 @@
-"""Files as readers take them: regular ones, whole, up to a size; packages around them; watching.
-
-ROS packages and Gazebo models are found by the names that they state themselves.
-"""
+"""Files as readers take them: regular ones, whole, up to a size; packages around them; watching."""
 
 from __future__ import annotations
 
@@ -49,6 +46,21 @@ def opened_once() -> Iterator[None]:
 def replacement(path: str | os.PathLike[str]) -> bytes | None:
     """Return the bytes that `replaced_content` puts in the place of a file, if any."""
     return _REPLACED.get().get(os.path.realpath(path)) if _REPLACED.get() else None
+
+
+def expanded_name(path: str) -> str:
+    """Return the name under which the text lies that a program makes of a file."""
+    return f"{path} (expanded)"
+
+
+def expanded_text(path: str, expand: Callable[[], str]) -> str:
+    """Return what a program makes of a file, or what is put in the place of that."""
+    name, opened = expanded_name(path), _OPENED.get()
+    data = replacement(name)
+    data = expand().encode() if data is None else data
+    if opened is not None:
+        opened[name] = data
+    return data.decode()
 
 
 def read_bytes(path: str, count: int = -1) -> bytes:

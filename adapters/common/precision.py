@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from regularize.adapters.common.input_files import read_bytes, replaced_content
+from regularize.adapters.common.input_files import expanded_name, read_bytes, replaced_content
 from regularize.errors import ReadError, RegularizeError
 from regularize.lie.arrays import Array
 from regularize.lie.screw import inverse, log
@@ -102,15 +102,18 @@ class _Written:
 
 
 class FileNumbers:
-    """The numbers of geometry in one text file."""
+    """The numbers of geometry in one text file; those that a program computed are exact."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, computed: bool = False, exact: str = "") -> None:
         self.text = text
-        self.written = sorted(_numbers_of(text), key=lambda each: each.start)
+        found = (n for n in _numbers_of(text) if not (computed and n.digits[1] >= FULL))
+        self.written = sorted(found, key=lambda each: each.start)
         groups: dict[str, list[_Written]] = {}
         for each in self.written:
             groups.setdefault(each.group, []).append(each)
         self.habits = {name: _habit(name, numbers) for name, numbers in groups.items()}
+        if exact:
+            self.habits[exact] = NumberFormat(exact, "exact", None, 0.0)
         known = [habit for habit in self.habits.values() if habit.digits is not None]
         for name, numbers in groups.items():
             # A few numbers tell no habit of their own, but may have that of the others.
@@ -240,7 +243,8 @@ def _habit(group: str, numbers: Sequence[_Written]) -> NumberFormat:
     full = float(np.mean(significant[nonzero] == longest)) if nonzero.any() else 0.0
     shorter = bool((decimals[nonzero][significant[nonzero] == longest] < most).any())
     if longest >= FEWEST and full > 0.5 and shorter and padded < 0.7:
-        return _rounded(group, telling, "significant", longest)
+        digits = SINGLE if longest in (8, 9) else longest  # with which single precision is printed
+        return _rounded(group, telling, "significant", digits)
     if padded >= 0.5 and most >= LEAST:
         return _rounded(group, telling, "decimals", most)
     # As single precision is printed, and no less than that.
@@ -294,7 +298,13 @@ def _numbers_in(path: str) -> FileNumbers | None:
         data = read_bytes(path)
     except ReadError:
         return None
-    return None if data.startswith(_BINARY) else FileNumbers(data.decode("latin-1"))
+    if data.startswith(_BINARY[1]):
+        from pxr import Sdf  # which is there where such files are read
+
+        data = Sdf.Layer.OpenAsAnonymous(path).ExportToString().encode()
+    if data.startswith(_BINARY[0]):  # FreeCAD writes 16 decimals
+        return FileNumbers("", exact="placement") if b"Document.xml" in data[:64] else None
+    return FileNumbers(data.decode("latin-1"), computed=path.endswith(expanded_name("")))
 
 
 def with_levels(mechanism: Mechanism, path: str, again: Callable[[], Mechanism]) -> Mechanism:
@@ -302,7 +312,11 @@ def with_levels(mechanism: Mechanism, path: str, again: Callable[[], Mechanism])
     ends = [(joint.parent, joint.child) for joint in mechanism.joints]
     if len(ends) == sum(len(group) - 1 for group in joined(ends)):
         return replace(mechanism, reading=Reading())
-    names = dict.fromkeys([path, *mechanism.files])
+    # What xacro makes of its files is what counts.
+    files = [path, *mechanism.files]
+    if mechanism.format == "xacro":
+        files = [expanded_name(path), *(f for f in files if not f.endswith(".xacro"))]
+    names = dict.fromkeys(files)
     found = {name: numbers for name in names if (numbers := _numbers_in(name)) is not None}
     reading = Reading(precision=merged(found))
     rounded = {name: numbers for name, numbers in found.items() if numbers.rounded}

@@ -1,10 +1,4 @@
-"""xacro files, expanded by xacro with ``xacrodoc``'s search for packages, and read as URDF.
-
-A xacro file is a program: it is run in a process of its own, with limits, and its expressions are
-looked at before they are evaluated (``xacro_process``).
-
-What a xacro file says before it is expanded: what it includes, names, defines and calls.
-"""
+"""xacro files, which are programs: expanded in a process of their own with limits, read as URDF."""
 
 from __future__ import annotations
 
@@ -20,7 +14,7 @@ from pathlib import Path
 import xacrodoc
 
 from regularize.adapters.common.edits import EditedText
-from regularize.adapters.common.input_files import Packages, folders_below
+from regularize.adapters.common.input_files import Packages, expanded_text, folders_below
 from regularize.adapters.common.validation import with_external_files
 from regularize.adapters.common.xml import Node, XmlDocument, parse
 from regularize.adapters.urdf.loop_files import Loops
@@ -143,7 +137,14 @@ def read(
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Mechanism:
     """Expand a xacro file and read the result as URDF; lines are those of the expanded text."""
-    text, included = _expanded(path, dict(arguments or {}), packages or {})
+    included: list[str] = []
+
+    def expand() -> str:
+        text, files = _expanded(path, dict(arguments or {}), packages or {})
+        included.extend(files)
+        return text
+
+    text = expanded_text(path, expand)
     root = XmlDocument(EditedText(path, text, "utf-8")).root
     empty = root.tag == "robot" and not root.children("link")
     if empty and (source := source_of(Path(path))).macros:

@@ -220,8 +220,7 @@ class BranchPoint:
         """Keep groups that are certainly different branches; join all others of equal rank."""
         # Curves have one tangent each. Where more moves, tangents differ all over a curved branch:
         # those tell branches apart that are followed from the branch point in all directions.
-        apart: list[list[BranchTangent]] = []
-        curved: dict[tuple[int, int], list[BranchTangent]] = {}
+        apart, curved = list[list[BranchTangent]](), dict[tuple[int, int], list[BranchTangent]]()
         for group in groups:
             first = group[0]
             if first.freedoms == 1 or follows(self.loops, self.q, first.tangent, self.rng):

@@ -236,10 +236,8 @@ def _merge_fixed(
     for joint in fixed:
         rigid[joint.parent].setdefault(joint.child, joint)
         rigid[joint.child].setdefault(joint.parent, joint)
-    T_node_body: dict[str, Array] = {}
-    node_of: dict[str, NodeId] = {}
-    groups: list[tuple[str, ...]] = []
-    used: set[str] = set()
+    T_node_body, node_of = dict[str, Array](), dict[str, NodeId]()
+    groups, used = list[tuple[str, ...]](), set[str]()
     for start in rigid:
         if start in node_of:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -110,6 +110,11 @@ class Reading:
             f"read within the rounding of {self.digits}, joints moved by at most "
             f"{_sizes(self.moved)}; by the letter: {says} (--as-written)"
         )
+
+    def rounding(self, joints: Iterable[str], length: float) -> float:
+        """By how much rounding can move some joints, in sizes or radians."""
+        sizes = [self.levels[name] for name in joints if name in self.levels]
+        return float((np.reshape(sizes, (-1, 2)) / [length, 1.0]).max(initial=0.0))
 
     def boxes(self, joints: Sequence[Joint]) -> dict[str, list[float]]:
         """Within what joints lie that were read so; none where they are those of the file.

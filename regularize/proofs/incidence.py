@@ -47,11 +47,9 @@ def simple_vector(values: Iterable[float], within: float) -> tuple[Fraction, ...
     numbers = [float(x) for x in values]
     single = tuple(simplest(x, within) for x in numbers)
     size = math.ceil(0.5 / within)
-    return (
-        single
-        if common_denominator(single) <= size
-        else tuple(Fraction(round(x * size), size) for x in numbers)
-    )
+    if common_denominator(single) <= size:
+        return single
+    return tuple(Fraction(round(x * size), size) for x in numbers)
 
 
 def common_denominator(values: Iterable[Fraction]) -> int:
@@ -211,8 +209,7 @@ class Incidences:
             [i for i, (d, p) in enumerate(self.lines) if self._off(d, c - p) <= self.within]
             for c in self.centres
         ]
-        anchors: dict[int, Rational] = {}
-        centres: dict[int, Rational] = {}
+        anchors, centres = dict[int, Rational](), dict[int, Rational]()
         while len(centres) < len(self.centres):
             waiting = [k for k in range(len(self.centres)) if k not in centres]
             k = max(waiting, key=lambda k: (sum(i in anchors for i in through[k]), -k))

@@ -223,8 +223,7 @@ def rounding_of(loops: LoopKinematics) -> float:
     if reading is None or reading.as_ == "meant":
         return 0.0
     names = (loops.graph.edges[e].joint.name for e in loops.edges)
-    boxes = [reading.levels[name] for name in names if name in reading.levels]
-    level = float((np.reshape(boxes, (-1, 2)) / [loops.length, 1.0]).max(initial=0.0))
+    level = reading.rounding(names, loops.length)
     return level if level < RTOL else 0.0  # what is coarser was looked for when the file was read
 
 
@@ -235,10 +234,8 @@ def noise_of(loops: LoopKinematics, q: Coordinates) -> float:
     farthest = float(np.abs(frames[:, :3, 3]).max()) / loops.length
     rounding = np.finfo(np.float64).eps * farthest
     # A tenth of what rounding does to a joint: the errors of many are seldom all alike. Loops close
-    # no better than that; ranks keep the tolerance that was asked for, and could not where
-    # configurations were further off.
-    by_file = rounding_of(loops)
-    written = min(0.1 * by_file, RTOL / MARGIN) if by_file <= RTOL else 0.0
+    # no better than that; ranks keep the tolerance that was asked for.
+    written = min(0.1 * rounding_of(loops), RTOL / MARGIN)
     # A tenth of what Newton's method leaves open here: elsewhere it leaves something else.
     remaining = largest_error(loops, q)
     opening = 0.1 * remaining if remaining <= 2 * CLOSED else 0.0

@@ -63,8 +63,7 @@ def generic_rank(
         ends = [{welded[each.parent], welded[each.child]} for each in (a, b)]
         if len(ends[0] & ends[1]) == 1 and _one_pin(a, b, screws, rtol):
             together.union(a.joint.name, b.joint.name)
-    placements: dict[str, Remainders] = {}
-    columns: dict[EdgeId, Remainders] = {}
+    placements, columns = dict[str, Remainders](), dict[EdgeId, Remainders]()
     for edge in edges:
         place = together[edge.joint.name]
         if place not in placements:

@@ -276,8 +276,7 @@ class Propagation:
     def steps(self, cycle: Cycle) -> tuple[list[NodeId], list[Fact]]:
         """Return bodies of the cycle and the fact from each to the next; parallelograms are one."""
         m, nodes, edges = cycle.length, cycle.nodes, cycle.edges
-        over: dict[int, Fact] = {}
-        inside: set[int] = set()
+        over, inside = dict[int, Fact](), set[int]()
         for x in range(m if self.arcs else 0):
             y, z = (x + 1) % m, (x + 2) % m
             arc = self.arcs.get(frozenset((nodes[x], nodes[z])))

@@ -1,9 +1,4 @@
-"""Misfit: what manufacturing errors leave open in redundant directions, and the forces to close it.
-
-Redundant directions are those that the report removes at the closing joints, and for redundancy
-that no axes prove, directions at closing joints that hold whatever the others hold. Closing all
-other equations, which the joints' coordinates can, leaves the misfit open in these.
-"""
+"""Misfit: what manufacturing errors leave open in redundant directions, and what closes it."""
 
 from __future__ import annotations
 

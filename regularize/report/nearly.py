@@ -1,10 +1,4 @@
-"""What is nearly special: loops that would be if an axis were moved by very little.
-
-A four-bar whose axes are parallel to half a milliradian locks up although it looks planar. For
-every short loop the closest smaller motion algebra is looked for: first the one that all joints but
-one generate, then the one that all joints generate with a coarse tolerance. And whole mechanisms
-that the numbers of a file were meant to be, with the joints that bind if it is built as written.
-"""
+"""What is nearly special: loops and mechanisms that would be if axes were moved by very little."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Findings that somebody has looked at and accepts, with the reason that was given.
-
-They are accepted where they stand, by a comment ``regularize: ignore CODE why`` on that line or the
-one before, or ``ignore-file`` for all of the file; in the configuration of a project, which is
-``regularize.toml`` or the section ``tool.regularize`` of ``pyproject.toml``, in entries
-``[[suppress]]``; or by a baseline of what was known before.
-"""
+"""Findings that somebody accepts with a reason: by comments, a configuration, or a baseline."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-r"""The equations of motion of a tree with its rows by dense algebra: what the compiled step does.
-
-Vectors are in ground axes about one point, the origin of the first link, so that robots far from
-the ground's lose no digits. The row of a covector W that the first link carries is
-:math:`W \cdot (V_2 - V_1)`.
-"""
+"""The equations of motion of a tree with its rows by dense algebra, about its first link."""
 
 from __future__ import annotations
 
@@ -18,11 +13,10 @@ from regularize.lie.arrays import Array
 
 
 class DenseTree:
-    """Parts of a tree's equations that do not depend on the state.
+    """Parts of a tree's equations that do not depend on the state; columns are all freedoms.
 
-    Columns are the freedoms of all links, one after the other; ``carried`` says by 1 and 0 which
-    links a column moves, ``owner`` whose freedom it is, and ``sense`` whether it moves the second
-    link of a row's loop alone, 1, or the first one, -1.
+    ``carried`` says which links a column moves, ``owner`` whose freedom it is, and ``sense``
+    whether it moves the second link of a row's loop alone, 1, or the first one, -1.
     """
 
     def __init__(self, multibody: MultibodyTree) -> None:

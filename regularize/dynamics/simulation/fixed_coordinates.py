@@ -1,11 +1,7 @@
 """Coordinates that a simulation fixes, because no force in the joints determines them.
 
-Rigid coordinates: where a self-stress forbids velocities that the closure equations allow, no
-finite force in the joints stops them, and no simulation of rigid bodies can tell. Coordinates that
-never move are held in their place, which changes no motion.
-
-Passive freedoms: a rod between two spherical joints spins about its own line whatever the actuators
-do. With a universal joint at one end it follows the other bodies; nothing else changes its motion.
+Rigid ones, whose velocities a self-stress forbids, are held in their place. A rod between two balls
+spins about its own line, so one of them becomes a universal joint.
 """
 
 from __future__ import annotations

@@ -22,10 +22,7 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 
 def mujoco_model(robot: Robot, step: float) -> Any:
-    """Return a ``mujoco.MjModel`` with the robot's joints in order, and a weld for every cut.
-
-    The welds are soft, with a time constant of two steps, and do not mind redundant rows.
-    """
+    """Return a ``mujoco.MjModel`` with the joints in order, and a soft weld for every cut."""
     try:
         import mujoco
     except ImportError as error:

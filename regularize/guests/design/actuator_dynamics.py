@@ -13,7 +13,7 @@ make dependent are consistent, so least squares solve them exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,13 +31,12 @@ from regularize.guests.design.equation_of_motion import (
     pack,
     symmetric_products,
 )
+from regularize.guests.design.moving_masses import MovingMasses
 from regularize.guests.modes.sampling import ClosedBranch, closed_branch
-from regularize.lie import screw
-from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, Transform, read_only
+from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, read_only
 from regularize.loops.continuation import Arrived, Continuation, Stepped, drive
 from regularize.loops.kinematics import LoopKinematics, State
 from regularize.loops.projection import in_parts, least_norm
-from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.mechanism import no_inertia
@@ -174,38 +173,6 @@ class ActuatedLoops(Continuation):
             for constraints in (self.reduced, self.loops)
         )
         return np.asarray((kept <= self.tolerances.closed) & (every <= self.tolerances.same))
-
-
-@dataclass(frozen=True, eq=False)
-class MovingMasses:
-    """Mass properties of the b nodes of the graph that move and have some."""
-
-    rows: tuple[int, ...]  # positions of the nodes in ``State.T_world_node``
-    spatial: Array  # spatial inertias about the nodes' origins, nodes' axes, shape (b, 6, 6)
-    incidence: Array  # sign with which each coordinate moves each node, shape (b, n)
-    missing: tuple[str, ...]  # names of moving nodes without stated mass properties
-
-    @classmethod
-    def of(cls, loops: LoopKinematics, payloads: Mapping[str, Inertia]) -> MovingMasses:
-        """Collect the inertias of the nodes that the loops' tree moves, payloads by body added."""
-        graph = loops.graph
-        loaded = {graph.node_of[graph.mechanism.body(name).name] for name in payloads}
-        moving = [n for n in loops.nodes if n != graph.ground]
-        nodes = [n for n in moving if graph.inertia_known(n) or n in loaded]
-        spatial = np.zeros((len(nodes), 6, 6))
-        for matrix, node in zip(spatial, nodes, strict=True):
-            for name in graph.members[node]:
-                for inertia in (graph.mechanism.body(name).inertia, payloads.get(name)):
-                    if inertia is not None:
-                        matrix += inertia.transformed(graph.T_node_body[name]).spatial
-        rows = tuple(loops.row(n) for n in nodes)
-        missing = tuple(graph.nodes[n] for n in moving if graph.members[n] and n not in nodes)
-        return cls(rows, read_only(spatial), read_only(node_incidence(loops)[list(rows)]), missing)
-
-    def in_world(self, T_world_node: Transform) -> Array:
-        """Return the spatial inertias about the world's origin in its axes, (N, b, 6, 6)."""
-        X = screw.adjoint(screw.inverse(T_world_node[:, list(self.rows)]))
-        return np.asarray(np.swapaxes(X, -1, -2) @ self.spatial @ X)
 
 
 #: Length of the last step of a path, radians or lengths, where its exact end does not matter.

@@ -24,13 +24,13 @@ from regularize.dynamics.simulation.loads import BodyLoad
 from regularize.errors import ModelError, NotClosed, SingularInputs
 from regularize.guests.design.actuator_dynamics import (
     ActuatedLoops,
-    MovingMasses,
     ReachedConfigurations,
     ReducedModel,
     ReducedMotion,
     joint_forces,
 )
 from regularize.guests.design.equation_of_motion import mirror, pairs, symmetric_products
+from regularize.guests.design.moving_masses import MovingMasses
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, read_only
 from regularize.loops.assembly import assemble

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -90,7 +90,7 @@ class Idealised(ShortRepr):
     @property
     def distance(self) -> tuple[float, float]:
         """Largest move of a joint's place in metres and turn of its frame in radians."""
-        return _largest(self.moves)
+        return largest(self.moves.values())
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -157,7 +157,7 @@ def idealise(model: Model, *, near: float = SLIGHT, rtol: float = RTOL, seed: in
             continue
         change, after, _ = every.pop(chosen)
         others = (
-            OtherIdeal(o.after.mobility, o.after.redundant, _largest(o.change.by_joint()))
+            OtherIdeal(o.after.mobility, o.after.redundant, largest(o.change.by_joint().values()))
             for o in every.values()
         )
         found = replace(
@@ -203,9 +203,9 @@ def _in_units(sizes: tuple[float, float]) -> dict[str, Any]:
     return dict(zip(("translation_m", "rotation_rad"), sizes, strict=True))
 
 
-def _largest(moves: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+def largest(moves: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Return the largest move in metres and turn in radians, each of any joint."""
-    both = np.array([*moves.values(), (0.0, 0.0)]).max(axis=0)
+    both = np.array([*moves, (0.0, 0.0)]).max(axis=0)
     return float(both[0]), float(both[1])
 
 
@@ -221,7 +221,7 @@ def _likely(written: Reduction, loops: LoopKinematics) -> float:
         stored = loops.state(written.graph.position[loops.columns])
         off = float(np.abs(loops.residual(stored)).max(initial=0.0))
     unseen = UNSEEN if off > EXACT.closed or not written.assembly.closed else 0.0
-    return max(unseen, off, min(MARGIN * rounding_of(loops), UNSEEN))
+    return max(unseen, off, MARGIN * rounding_of(loops))
 
 
 def _nearby(

@@ -8,13 +8,14 @@ and may be meant up to all of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from regularize.lie.arrays import Array, Coordinates
+from regularize.lie.screw import inverse, log
 from regularize.loops.assembly import CLOSED, assemble, largest_error
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.loops.projection import project
@@ -27,7 +28,7 @@ from regularize.mechanism.reading import FLOOR, Letter, Level, Move, Reading
 from regularize.proofs.special import special_lengths
 from regularize.reduction.mobility import CellMobility, cell_mobility, generic_configurations
 from regularize.reduction.reduce import reduce
-from regularize.repair.nominal.idealise import closure_values, off_line, places_of
+from regularize.repair.nominal.idealise import closure_values, largest, off_line, places_of
 from regularize.repair.nominal.nearest import (
     SHOWN,
     JointPlaces,
@@ -71,7 +72,8 @@ def meant(mechanism: Mechanism) -> Mechanism:
     best, likely, moves, shares = base, base, list[dict[str, Move]](), [0.0]
     graph = build(base, as_placed=True)
     for edges in graph.cells:
-        level = _level(graph, edges, reading.levels)
+        length = sized_loops(graph, graph.position, edges).length
+        level = 2.0 * reading.rounding((graph.edges[e].joint.name for e in edges), length)
         found = _nearest(best, edges, level, reading.levels) if level else None
         if found is None:
             continue
@@ -81,7 +83,8 @@ def meant(mechanism: Mechanism) -> Mechanism:
         # What is undecided stays as it is, but for gaps that rounding explains.
         change = found.change if found.share <= MEANT else found.closed
         best = best if change is None else change.mechanism
-    moved = _largest([*moves, _snapped(mechanism, base)])
+    every = (sizes for each in moves for sizes in each.values())
+    moved = largest([*every, *_snapped(mechanism, base)])
     if not any(moved):
         return mechanism
     undecided, letter = max(shares) > MEANT, _letter(mechanism)
@@ -126,16 +129,6 @@ def read_alike(mechanism: Mechanism, other: Mechanism) -> Mechanism:
     """Return a mechanism as it is meant, unless another one was taken by the letter."""
     literal = other.reading is None or not other.reading.levels
     return as_written(mechanism) if literal else meant(mechanism)
-
-
-def _level(graph: Graph, edges: tuple[EdgeId, ...], levels: Mapping[str, Level]) -> float:
-    """Return by how much rounding can move joints of a component, in its size or radians."""
-    length = sized_loops(graph, graph.position, edges).length
-    boxes = [levels[n] for n in {graph.edges[e].joint.name for e in edges} if n in levels]
-    if not boxes:
-        return 0.0
-    moved, turned = np.array(boxes).reshape(-1, 2).max(axis=0)
-    return 2.0 * max(float(moved) / length, float(turned))
 
 
 def _weights(places: JointPlaces, levels: Mapping[str, Level]) -> Array:
@@ -317,23 +310,9 @@ def _letter(mechanism: Mechanism) -> Letter:
     return Letter(closed, graph.freedoms - rank, equations - rank)
 
 
-def _snapped(mechanism: Mechanism, base: Mechanism) -> dict[str, Move]:
-    """Return by how much constants in few digits are off from what they mean, by joint."""
-    moved = {}
+def _snapped(mechanism: Mechanism, base: Mechanism) -> Iterator[Move]:
+    """Yield by how much constants in few digits are off from what they mean."""
     for old, new in zip(mechanism.joints, base.joints, strict=True):
-        sizes = [0.0, 0.0]
-        for T, other in (
-            (old.T_parent_joint, new.T_parent_joint),
-            (old.T_child_joint, new.T_child_joint),
-        ):
-            R = T[:3, :3].T @ other[:3, :3]
-            sizes[0] = max(sizes[0], float(np.linalg.norm(T[:3, 3] - other[:3, 3])))
-            sizes[1] = max(sizes[1], float(np.linalg.norm(R - R.T) / np.sqrt(8.0)))
-        moved[new.name] = (sizes[0], sizes[1])
-    return moved
-
-
-def _largest(moves: list[dict[str, Move]]) -> Move:
-    """Return the largest move in metres and turn in radians."""
-    every = np.array([(0.0, 0.0), *(sizes for each in moves for sizes in each.values())])
-    return float(every[:, 0].max()), float(every[:, 1].max())
+        for key in ("T_parent_joint", "T_child_joint"):
+            v, w = log(inverse(getattr(old, key)) @ getattr(new, key)).reshape(2, 3)
+            yield float(np.linalg.norm(v)), float(np.linalg.norm(w))

@@ -180,13 +180,12 @@ def rank_tolerance(reduction: Reduction) -> float:
     reading = reduction.mechanism.reading
     if reading is None or not reading.levels:
         return reduction.rtol
-    boxes = np.array([*reading.levels.values()]).reshape(-1, 2).max(axis=0)
     sizes = (
         sized_loops(reduction.graph, reduction.q, cell.edges).length for cell in reduction.cells
     )
-    length, times = min(sizes, default=1.0), LITERAL if reading.as_ == "written" else ROUNDED
-    rounding = times * max(float(boxes[0]) / length, float(boxes[1]))
-    return max(reduction.rtol, min(rounding, COARSEST))
+    rounding = reading.rounding(reading.levels, min(sizes, default=1.0))
+    times = LITERAL if reading.as_ == "written" else ROUNDED
+    return max(reduction.rtol, min(times * rounding, COARSEST))
 
 
 def left_after(

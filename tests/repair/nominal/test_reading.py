@@ -132,6 +132,27 @@ def test_the_undecided_is_said_with_the_digits_that_would_tell(tmp_path: Path) -
     assert "REG205" not in {d.code for d in report.diagnostics}
 
 
+@pytest.mark.parametrize("program", ["xacro", "usdc"])
+def test_what_programs_make_of_numbers_keeps_their_places(program: str, tmp_path: Path) -> None:
+    path = model(tmp_path, 0, "usd" if program == "usdc" else "urdf+", "4f")
+    if program == "usdc":
+        pytest.importorskip("pxr.Usd").Stage.Open(str(path)).Export(f"{tmp_path}/binary.usdc")
+        path = tmp_path / "binary.usdc"
+    else:
+        text = path.read_text("utf-8").replace(
+            "<robot", '<robot xmlns:xacro="http://ros.org/wiki/xacro"'
+        )
+        text = re.sub(r'(xyz|rpy)="(\S+) (\S+) (\S+)"', r'\1="${\2} ${\3} ${\4/3*3}"', text)
+        path = tmp_path / "model.urdf.xacro"
+        path.write_text(text, "utf-8")
+    reading = rg.load(path).reading
+    assert reading is not None and reading.as_ == "meant"
+    assert (rg.reduce(path).mobility, rg.reduce(rg.load(path, reading="written")).mobility) == (
+        1,
+        0,
+    )
+
+
 def loop_of(first: str, second: str) -> str:
     """A URDF of two links that a joint and a closure join, their origins as told."""
     text = '<robot name="m"><link name="a"/><link name="b"/><joint name="J" type="continuous">'

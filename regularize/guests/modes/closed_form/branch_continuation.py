@@ -197,8 +197,7 @@ class BranchContinuation:
         self, branch: Branch, margin: Array, low: int, last: float
     ) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
         """Return the first discriminants that touch zero at one place, and slivers before."""
-        found: list[tuple[float, int]] = []
-        slivers: list[tuple[float, int]] = []
+        found, slivers = list[tuple[float, int]](), list[tuple[float, int]]()
         end = len(self._path) - 1.0
         borders = low == 0, low + len(margin) == len(self._path)
         with np.errstate(invalid="ignore"):

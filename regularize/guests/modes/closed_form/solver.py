@@ -291,8 +291,7 @@ def solved_loops(
 ) -> tuple[LoopSolution, ...]:
     """Return how each independent loop is solved, or why not."""
     basis, _ = loops_of(graph)
-    solutions: list[LoopSolution] = []
-    used: set[int] = set()
+    solutions, used = list[LoopSolution](), set[int]()
     for cycle in basis:
         columns = [c for e in cycle.edges for c in graph.edges[e].columns]
         missing = [names[c] for c in columns if c not in plan.known.coordinates]
