@@ -272,8 +272,13 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
     place_ground(w);
     move_ground(w, against);
     for (int b = 1; b < t->size[links_size]; ++b) {
-        place_link(t, w, b, in[0]);
-        carry_link(t, w, b, in[1]);
+        if (t->hinge[b]) {
+            place_hinge(t, w, b, in[0]);
+            carry_hinge(t, w, b, in[1]);
+        } else {
+            place_link(t, w, b, in[0]);
+            carry_link(t, w, b, in[1]);
+        }
         load_link(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
