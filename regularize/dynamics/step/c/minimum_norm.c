@@ -83,10 +83,13 @@ static int factor_rows(const Tables *t, Workspace *w) {
     Factors pattern = {t->factor_start, t->factor_below, t->factor_block, t->factor_update};
     double *G = w->row_factor, weight = 0.0, least = INFINITY, most = 0.0;
     for (int u = 0; u < rows; ++u) weight += G[t->factor_start[u]];
-    for (int u = 0; u < rows; ++u) {
-        const double pivot = eliminate_unknown(&pattern, G, u);
-        if (!(pivot * rows > singular_square * weight)) return 1;
-        least = fmin(least, pivot), most = fmax(most, pivot);
+    for (int u = 0; u < rows;) {
+        double pivot[WIDEST];
+        const int count = eliminate_unknowns(&pattern, G, u, pivot);
+        for (int s = 0; s < count; ++s, ++u) {
+            if (!(pivot[s] * rows > singular_square * weight)) return 1;
+            least = fmin(least, pivot[s]), most = fmax(most, pivot[s]);
+        }
     }
     if (rows) w->clearness[0] = fmin(w->clearness[0], least / most);
     return 0;

@@ -143,8 +143,7 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     if (parent) {
         for (int u = begin; u < end; ++u) w->solution[u] -= work(w->border + 6 * u, A);
     }
-    const Factors pattern = {t->start, t->below, t->block, NULL};
-    solve_back(&pattern, w->entry, w->solution, begin, end);
+    solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_link[c + 1] - 1; i >= t->cluster_link[c]; --i) {
         const int b = t->link_list[i], p = t->parent[b];
         if (!t->dense[b]) continue;

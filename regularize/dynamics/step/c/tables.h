@@ -66,8 +66,9 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
  *   ones), in the order of elimination; is_row: 1 where an unknown is a row
  *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
- *   unknown of each entry; block: 1 where the entries that a pivot changes are the first ones of
- *   the unknowns below it; 0 where update has a list of them, pair by pair
+ *   unknown of each entry; block: n > 0 where the entries that a pivot changes are the first ones of
+ *   the unknowns below it, and it changes them with n - 1 before it; -n where the next n do so later;
+ *   0 where update has a list of them, pair by pair
  *   h_place, j_place: entries of inertia and rows in the order in which they are found
  *   early: 1 where rows of a cluster come before some of their columns
  *   direct: 1 where rows are independent and the tree's mass matrix is regular; else there is no step by
