@@ -15,7 +15,8 @@ static inline int is_far(const Tables *t, int r) { return t->entry[r] == t->entr
 static void load_rows_of_velocities(const Tables *t, Workspace *w) {
     const int loops = t->size[loop_rows_size];
     fill(0.0, t->size[row_entries_size], w->row_entry);
-    for (int i = 0; i < t->size[closures_size]; ++i) {
+    if (t->flat[1]) load_flat_rows(t, w);
+    for (int i = 0; i < t->size[closures_size] && !t->flat[1]; ++i) {
         double x[3];
         if (t->row[i] == t->row[i + 1] || is_far(t, t->row[i])) continue;
         row_point(t, w, i, x);

@@ -312,7 +312,7 @@ static int accelerate_under(const Tables *t, Workspace *w, const double *const *
                             double *a) {
     int failed = 1;
     w->doubt[0] = LOST;
-    if (t->direct[0]) failed = solve_step(t, w, in);
+    if (t->direct[0]) failed = t->flat[0] ? solve_flat_step(t, w, in) : solve_step(t, w, in);
     if (w->doubt[0] != NONE && !eliminated_dynamics(t, w, in, chosen && !t->direct[0], a)) {
         w->doubt[0] = REPLACED;
         return 0;
