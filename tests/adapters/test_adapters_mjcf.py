@@ -552,23 +552,17 @@ def test_two_equal_welds_are_two_closures() -> None:
     assert rg.reduce(found).redundant == 11
 
 
-BARS = """<mujoco><worldbody><body name="crank"><joint axis="0 1 0"/><geom type="capsule"
-size="0.01" fromto="0 0 0 0.15 0 0"/>{0}</body><body name="upper" pos="-0.38 0 0.08">
-<joint axis="0 1 0"/><geom
-type="capsule" fromto="0 0 0 0 0 0.4" size="0.01"/><body name="long" pos="0 0 0.4"><joint
-axis="0 1 0"/>{1}<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.01"/></body></body></worldbody>
-<equality>{2}</equality></mujoco>"""
-
-
 def test_anchors_far_off_meet_by_the_line_that_is_said(tmp_path: Path) -> None:
-    far = '<connect name="pin" body1="crank" body2="long" anchor="0.15 0 0"/>'
-    (tmp_path / "bars.xml").write_text(BARS.format("", "", far))
-    (finding,) = (f for f in rg.load(tmp_path / "bars.xml").findings if f.code == "REG015")
-    assert "lies 0 mm from `crank` and 481 mm from `long` as they are drawn" in finding.message
-    m = mujoco.MjModel.from_xml_string(BARS.format(*re.findall("<[^>]*>", finding.help[0])))
-    d = mujoco.MjData(m)
-    mujoco.mj_step(m, d, 4000)
-    assert np.linalg.norm(d.site_xpos[0] - d.site_xpos[1]) < 0.02
+    bar = '<joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 {} 0 0" size="0.01"/>{}</body>'
+    bars = f'<body name="crank">{bar}<body name="long" pos="-0.3 0 0.5">{bar}'
+    far = '<equality><connect name="pin" body1="crank" body2="long" anchor="0.15 0 0"/></equality>'
+    (finding,) = read(model(tmp_path, bars.format(0.15, "", 0.5, ""), far)).findings
+    assert "lies 0 mm from `crank` and 502 mm from `long` as they are drawn" in finding.message
+    one, two, line = re.findall("<[^>]*>", finding.help[0])
+    met = model(tmp_path, bars.format(0.15, one, 0.5, two), f"<equality>{line}</equality>")
+    data = mujoco.MjData(m := mujoco.MjModel.from_xml_path(str(met)))
+    mujoco.mj_step(m, data, 4000)
+    assert np.linalg.norm(data.site_xpos[0] - data.site_xpos[1]) < 0.02
     body = "".join(f'<body name="{n}" pos="0 1 0"><joint/>{BALL}</body>' for n in "ab")
     connect = '<equality><connect body1="a" body2="b" anchor="0 1 0"/></equality>'
     (finding,) = read(model(tmp_path, body, connect)).findings
