@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product as pairs
 
+import numpy as np
+
 from regularize.dynamics.step.multibody import way_up
 from regularize.dynamics.tape.kinematics import PlacedLinks
 from regularize.dynamics.tape.motion_equations import MotionEquations
@@ -79,7 +81,7 @@ class StateChanges:
         self.S: list[Vector] = []
         self.swept: list[Vector] = []
         for b in range(1, tables.links):
-            p, V, A = self.parent[b], self.V[self.parent[b]], self.A[self.parent[b]]
+            V, A = self.V[self.parent[b]], self.A[self.parent[b]]
             before, arm = V, minus(place[b], self.origin)
             for k in self.columns[b]:
                 own, rate = placed.motion[k], tables.rate[k]
@@ -144,9 +146,9 @@ class StateChanges:
         """Return D of a body, as of ``spatial.h``, row by row."""
         h, second, v, o = rigid[1:4], rigid[4:], V[:3], V[3:]
         trace, twice = second[0] + second[3] + second[5], dot(h, v) * 2.0
-        unit = [[self.tables.one if i == j else self.tables.zero for i in range(3)] for j in range(3)]
         columns = []
-        for j, e in enumerate(unit):
+        for j, axis in enumerate(np.eye(3)):
+            e = self.tables.numbers(axis)
             turned = minus(cross(o, spin(second, e)), times(h[j], v))
             column = minus(times(2.0, turned), times(trace, cross(o, e)))
             column[j] = column[j] + twice
@@ -165,7 +167,7 @@ class StateChanges:
         return [[*w[:3], *plus(w[3:], cross(arm, w[:3]))] for w in self.placed.covectors(i)]
 
     def _senses(self, i: int) -> dict[int, float]:
-        """Return columns that move one link of a closure alone: 1 of the second, -1 of the first."""
+        """Return columns that move one link of a closure alone: 1 the second, -1 the first."""
         tree, loop = self.tables.tree, self.tables.tree.loops[i]
         first, second = ({*way_up(tree, b, 0)} for b in (loop.first, loop.second))
         return {
