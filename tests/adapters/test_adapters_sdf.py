@@ -454,23 +454,14 @@ def test_included_models_may_be_merged_and_placed_by_who_includes_them(tmp_path:
     including = (
         "<include {}><uri>model://arm</uri><name>left</name><pose>5 0 0 0 0 0</pose>{}</include>"
     )
-    merged = model(
-        tmp_path,
-        link("a"),
-        including.format('merge="true"', ""),
-        joint("j", "a", "b"),
-        version="1.9",
-    )
-    assert merged.joint("j").child == "b"
-    np.testing.assert_allclose(merged.joint("j").T_parent_joint[:3, 3], [5, 0, 1])
-    placed = model(
-        tmp_path,
-        link("a"),
-        including.format("", "<placement_frame>b</placement_frame>"),
-        joint("j", "a", "left::b"),
-        version="1.9",
-    )
-    np.testing.assert_allclose(placed.joint("j").T_parent_joint[:3, 3], [5, 0, 0])
+    for more, child, place in (
+        (('merge="true"', ""), "b", [5, 0, 1]),
+        (("", "<placement_frame>b</placement_frame>"), "left::b", [5, 0, 0]),
+    ):
+        parts = link("a"), including.format(*more), joint("j", "a", child)
+        found = model(tmp_path, *parts, version="1.9").joint("j")
+        assert found.child == child
+        np.testing.assert_allclose(found.T_parent_joint[:3, 3], place)
     (tmp_path / "arm/model.sdf").write_text('<sdf version="1.9"/>')
     with pytest.raises(rg.ReadError, match="has no <model>; include another one"):
         model(tmp_path, link("a"), including.format("", ""), version="1.9")
