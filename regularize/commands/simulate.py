@@ -147,10 +147,8 @@ def run(arguments: argparse.Namespace) -> int:
     driven = drives(arguments.drive, mechanism)
     for name in torques:
         if name in driven:
-            raise RegularizeError(
-                f"--actuate {name}: the joint is driven, with whatever force that takes; leave one "
-                "of the two out"
-            )
+            words = "the joint is driven, with whatever force that takes; leave one of the two out"
+            raise RegularizeError(f"--actuate {name}: {words}")
     options = stepped(arguments)
     options["drive"] = driven
     options["slip"] = None if arguments.slip is None else positive(arguments.slip, "--slip")
@@ -204,9 +202,8 @@ def figures(motion: Simulation, rtol: float) -> str:
         f"energy drift  {values['energy_drift_J']:.2e} J{corrected if motion.correction else ''}",
         f"closure drift {values['closure_drift']:.2e} (lengths relative to the size of the loop)",
     ]
-    moved = float(
-        (motion.coordinates.max(axis=0) - motion.coordinates.min(axis=0)).max(initial=0.0)
-    )
+    x = motion.coordinates
+    moved = float((x.max(axis=0) - x.min(axis=0)).max(initial=0.0))
     if not motion.h and rtol * SMALL > moved > 0.0:
         share = f"an error of {rtol:g} in each step is {rtol / moved:.0e} of that: lower --rtol"
         lines.append(f"small motion  no joint moves more than {moved:.1e} rad or m; {share}")

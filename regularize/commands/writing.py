@@ -208,21 +208,17 @@ def run_reduce(arguments: argparse.Namespace) -> int:
     engine = arguments.engine or "first"
     findings = write_isostatic(report, path, target, engine, {document: text})
     before, after = report.reduction, report.result
+    finite = [reduction.finite_mobility for reduction in (before, after)]
+    known = ["unknown" if mobility is None else str(mobility) for mobility in finite]
     lines = [
         f"redundant constraint equations: {before.redundant} before, {after.redundant} after",
-        f"mobility: {_known_mobility(before)} before, {_known_mobility(after)} after",
+        f"mobility: {known[0]} before, {known[1]} after",
         *(f"  {line}" for line in gathered(map(str, report.changes))),
         f"wrote {displayed(str(path))}  ({target})",
         f"wrote {displayed(str(document))}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return report_findings(findings, arguments.fail_on)
-
-
-def _known_mobility(reduction: Reduction) -> str:
-    """Return the finite mobility in words."""
-    finite = reduction.finite_mobility
-    return "unknown" if finite is None else str(finite)
 
 
 def reduction_document(report: Isostatic, reduced: str) -> dict[str, Any]:

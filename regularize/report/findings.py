@@ -252,16 +252,14 @@ def _part_findings(
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"
         if special.distance > UNSEEN * special.angle * part.length:
             amount += f" and {millimetres(special.distance)}"
-        yield Diagnostic(
-            "REG204",
-            "warning",
-            f"the loop of {names([graph.edges[e].joint.name for e in special.cycle.edges])} is "
-            f"nearly {motion_words(family)}: joint `{special.joint}` is off by {amount}; exactly "
-            f"so, {counted(6 - family.dimension, 'equation')} would be redundant",
-            joints=(special.joint,),
-            source=graph.mechanism.joint(special.joint).source,
-            help=(f"correct the axis of `{special.joint}`",),
-        )
+        around = names([graph.edges[e].joint.name for e in special.cycle.edges])
+        text = f"the loop of {around} is nearly {motion_words(family)}: joint `{special.joint}` is "
+        text += f"off by {amount}; exactly so, {counted(6 - family.dimension, 'equation')} would "
+        text += "be redundant"
+        place = graph.mechanism.joint(special.joint).source
+        help = (f"correct the axis of `{special.joint}`",)
+        about = (special.joint,)
+        yield Diagnostic("REG204", "warning", text, joints=about, source=place, help=help)
 
 
 def _locked_joints(graph: Graph, part: Block) -> list[str]:

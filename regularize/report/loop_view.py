@@ -138,12 +138,7 @@ def choices(loop: LoopReport) -> str | None:
     others = [joint for joint in loop.interchangeable if joint != loop.closing]
     if not others:
         return None
-    where = (
-        listed(others, last="or")
-        if len(others) <= FEW
-        else f"any of the other {len(others)} joints"
-    )
-    return (
-        f"{loop.closing} is one choice: closed at {where} instead, "
-        f"{loop.redundant} would be redundant just as well"
-    )
+    where = f"any of the other {len(others)} joints"
+    where = listed(others, last="or") if len(others) <= FEW else where
+    choice = f"{loop.closing} is one choice: closed at {where} instead"
+    return f"{choice}, {loop.redundant} would be redundant just as well"

@@ -111,10 +111,8 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
         if max(decide_rank(s, cell.tolerances.rtol).rank for s in values) == cell.generic.rank:
             edges = [e for e in cell.edges if set(graph.edges[e].columns) & set(coupling.columns)]
             joints = joint_names(graph, edges)
-            text = (
-                f"coupling `{coupling.name}` of {names(joints)} says what the loops say already at "
-                f"all {len(visited)} configurations visited: its equation is redundant"
-            )
+            text = f"coupling `{coupling.name}` of {names(joints)} says what the loops say already "
+            text += f"at all {len(visited)} configurations visited: its equation is redundant"
             help = ("leave it out where it need not carry loads",)
             yield Diagnostic("REG202", "warning", text, joints=joints, help=help)
 
@@ -141,20 +139,12 @@ def _branches_finding(
     if cell.touching:
         room = f", which touch (terms of order {cell.touching} part them, and leave no other)"
     room = room if cell.complete else ""
-    text = (
-        f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
-        f"mobility {entries}: {names(joints)}{noise_words(cell.tolerances)}"
-    )
-    return Diagnostic(
-        "REG221" if cell.kinematotropic else "REG213",
-        "note",
-        text,
-        joints=joints,
-        help=(
-            f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}; "
-            "`check` with it says what is redundant and what to change there",
-        ),
-    )
+    text = f"{kind}{least} {len(found)} motions meet at the assembled pose{room}, of "
+    text += f"mobility {entries}: {names(joints)}{noise_words(cell.tolerances)}"
+    way = f"begin on one of them, in this order: --branch {' or '.join(map(str, words))}; "
+    way += "`check` with it says what is redundant and what to change there"
+    code = "REG221" if cell.kinematotropic else "REG213"
+    return Diagnostic(code, "note", text, joints=joints, help=(way,))
 
 
 def _numbered_branches(
@@ -229,15 +219,14 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
     }
     for part in reduction.parts:
         if part.ungrouped is not None and part.surplus > 0:
-            yield Diagnostic(
-                "REG234",
-                "note",
-                f"{counted(part.surplus, 'dependent equation')} may be owed to legs that hold a "
+            text = f"{counted(part.surplus, 'dependent equation')} may be owed to legs that hold a "
+            text += (
                 "body in a group of motions together, or to parallelograms: that was not tried, "
-                f"for {reasons[part.ungrouped]}",
-                joints=joint_names(reduction.graph, part.edges),
-                help=("assemble it at another pose",) * (part.ungrouped == "singular"),
             )
+            text += f"for {reasons[part.ungrouped]}"
+            joints = joint_names(reduction.graph, part.edges)
+            help = ("assemble it at another pose",) * (part.ungrouped == "singular")
+            yield Diagnostic("REG234", "note", text, joints=joints, help=help)
 
 
 def _held_words(graph: Graph, part: Block, held: VirtualJointConstraint) -> str:

@@ -68,15 +68,9 @@ def nearly_special(
         basis = np.linalg.qr(_rescaled(family.basis, point, 1.0))[0]
         offsets = [_distance_outside(_rescaled(s, point, 1.0), basis) for s in screws]
         k = int(np.argmax([angle + distance for angle, distance in offsets]))
-        result.append(
-            NearlySpecial(
-                cycle,
-                in_world(named, center, length),
-                graph.edges[cycle.edges[k]].joint.name,
-                offsets[k][0],
-                offsets[k][1] * length * part.length,
-            )
-        )
+        joint, (angle, distance) = graph.edges[cycle.edges[k]].joint.name, offsets[k]
+        place = in_world(named, center, length)
+        result.append(NearlySpecial(cycle, place, joint, angle, distance * length * part.length))
     return result
 
 

@@ -104,13 +104,8 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
     if len(loops.chords) == 1:
         around = _normalized(lines[loops.edges[0]], small)
         words = f"{_wrench_words(around, loops.length, small)} that goes round the loop"
-        return Reason(
-            "locked",
-            joints,
-            f"{text}; {words} forbids it at second order: "
-            f"{_met_words(around, loops.length, small)}",
-            np.roll(around, 3),
-        )
+        text += f"; {words} forbids it at second order: {_met_words(around, loops.length, small)}"
+        return Reason("locked", joints, text, np.roll(around, 3))
     places = root @ state.T_world_node[0]
     rods = _rods(graph, loops, places, lines, small)
     parts = [
@@ -192,10 +187,8 @@ def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Rea
         inside = [state for state in across if set(state.joints) <= set(joints)]
         for state in inside[: 1 if count > 1 else count]:
             first, *counterparts = state.joints
-            text = (
-                f"at every configuration a {state.direction.words('force', 'moment')} in `{first}` "
-                f"is balanced through {names(counterparts)}, without any load"
-            )
+            text = f"at every configuration a {state.direction.words('force', 'moment')} in "
+            text += f"`{first}` is balanced through {names(counterparts)}, without any load"
             yield Reason("moves", state.joints, text)
         return
     screws = np.hstack([part.screws[e] for e in part.edges])
@@ -204,20 +197,18 @@ def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Rea
     if 6 - rank > 1:
         text = (
             f"at every configuration the axes of its {counted(len(joints), 'joint')} belong to a "
-            f"{rank}-system of screws: {6 - rank} wrenches go round the loop without any load"
         )
+        text += f"{rank}-system of screws: {6 - rank} wrenches go round the loop without any load"
         yield Reason("moves", joints, text)
         return
     force, small = u[:3, 5] / part.length, reduction.tolerances.alike
     around = np.concatenate([u[3:, 5] + np.cross(part.center, force), force])
     around = _normalized(around, small)
-    yield Reason(
-        "moves",
-        joints,
+    text = (
         f"{_wrench_words(around, part.length, small)} goes round the loop without any load, here "
-        f"and at every configuration: {_met_words(around, part.length, small)}",
-        np.roll(around, 3),
     )
+    text += f"and at every configuration: {_met_words(around, part.length, small)}"
+    yield Reason("moves", joints, text, np.roll(around, 3))
 
 
 def _normalized(line: Array, small: float) -> Array:
@@ -248,10 +239,8 @@ def _wrench_words(line: Array, length: float, small: float) -> str:
         return f"a couple about {axis_words(axis)}"
     if pitch == 0.0:
         return f"a force along {axis_words(axis)} on the line through {point_words(point)}"
-    return (
-        f"a wrench along {axis_words(axis)} through {point_words(point)} of pitch "
-        f"{1e3 * pitch:.3g} mm"
-    )
+    where = f"{axis_words(axis)} through {point_words(point)}"
+    return f"a wrench along {where} of pitch {1e3 * pitch:.3g} mm"
 
 
 def _met_words(line: Array, length: float, small: float) -> str:

@@ -64,11 +64,8 @@ class Suppressed:
 
     def as_dict(self) -> dict[str, object]:
         """Return the entry of ``suppressed`` in the JSON report."""
-        return {
-            **self.finding.as_dict(),
-            "by": self.suppression.by,
-            "reason": self.suppression.reason,
-        }
+        said = {"by": self.suppression.by, "reason": self.suppression.reason}
+        return {**self.finding.as_dict(), **said}
 
 
 def divided(

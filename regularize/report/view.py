@@ -93,10 +93,8 @@ def _verdict_on_read(report: Analysis) -> tuple[str, str]:
     if twice and sum(entry.count for entry in report.repeated) == r.redundant:
         sentence, twice = f"{twice}, consistent: ", ""
     where = "in every configuration" + _limit_words(report, "up to")
-    held = (
-        f"{counted(needed, 'equation')} dependent at first order, and needed, for at second order"
-    )
-    held += " the mechanism is held by them."
+    held = f"{counted(needed, 'equation')} dependent at first order, and needed, for at second "
+    held += "order the mechanism is held by them."
     if redundant == 0:
         sentence = f"No redundant constraints: {held}"
     elif r.removed >= redundant and not report.seen:

@@ -180,13 +180,9 @@ def left_out(joints: Sequence[Joint], cut: Sequence[Joint]) -> list[Diagnostic]:
     counted = "the robot's passive_forces and simulations count them"
     elsewhere = "choose other cuts: reduce(mechanism, cuts=[...]), or the style 'anchors'"
     closing = "not in the Pinocchio model: they close loops, and have no coordinate there"
+    without = "springs of {} are not in the Pinocchio model, which has none"
     kinds = (
-        (
-            "REG325",
-            "springs of {} are not in the Pinocchio model, which has none",
-            springs,
-            counted,
-        ),
+        ("REG325", without, springs, counted),
         ("REG325", f"damping, friction and armature of {{}} are {closing}", held, elsewhere),
         ("REG324", f"limits of {{}} are {closing}", bounded, elsewhere),
     )

@@ -42,8 +42,7 @@ class DenseTree:
         self.first = np.array([loop.first for loop in multibody.loops], dtype=int)
         self.second = np.array([loop.second for loop in multibody.loops], dtype=int)
         self.leading = {link.rate: link for link in links if not link.follows}
-        self.sense_of_loop = self.carried[self.second] - self.carried[self.first]
-        self.sense = self.sense_of_loop[self.loop_of]
+        self.sense = (self.carried[self.second] - self.carried[self.first])[self.loop_of]
 
     def at(self, q: Array, v: Array | None = None) -> DenseState:
         """Return the equations at a configuration (nq,) and a velocity (nv,), zero by default."""

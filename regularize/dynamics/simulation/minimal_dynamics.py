@@ -154,15 +154,11 @@ class MinimalDynamics(ShortRepr):
         if motors <= {*chosen} or {*chosen} <= motors:
             return ()
         cut = sorted(motors.difference(self.names))
-        reason = (
-            f"at {_quoted(cut)} loops are cut, so that no coordinate is there"
-            if cut
-            else "at the start these do not determine the others well"
-        )
-        message = (
-            f"the independent coordinates are {_quoted(chosen)} and not those of the motors "
-            f"{_quoted(sorted(motors))}: {reason}"
-        )
+        reason = "at the start these do not determine the others well"
+        if cut:
+            reason = f"at {_quoted(cut)} loops are cut, so that no coordinate is there"
+        message = f"the independent coordinates are {_quoted(chosen)} and not those of the motors "
+        message += f"{_quoted(sorted(motors))}: {reason}"
         return (Diagnostic("REG331", "note", message, joints=chosen),)
 
     def chosen(self, q: Configuration, locked: tuple[str, ...]) -> MinimalDynamics:

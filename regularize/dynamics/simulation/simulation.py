@@ -114,14 +114,8 @@ class Simulation(ShortRepr, NamedColumns):
         for body in dict.fromkeys(self.contacts):
             of_body = [column == body for column in self.contacts]
             forces[f"ground on {body}"] = self.contact_forces[:, of_body, 2].sum(axis=1)
-        joint_columns = coordinate_columns(self.names, self.coordinates)
-        return {
-            "time": self.time,
-            **joint_columns,
-            "energy": self.energy,
-            "closure": self.closure,
-            **forces,
-        }
+        motion = {"time": self.time, **coordinate_columns(self.names, self.coordinates)}
+        return {**motion, "energy": self.energy, "closure": self.closure, **forces}
 
     @property
     def axes(self) -> Sequence[str]:
