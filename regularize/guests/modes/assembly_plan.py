@@ -135,13 +135,9 @@ def from_eigenvalues(
     kept = np.flatnonzero(loop.closes(found.x))
     rows = found.rows[kept]
     values = loop.coordinates(found.x[kept], q[rows])
-    return replace(
-        PartialSolutions.among(q, rows, np.arange(q.shape[1]), values),
-        complete=found.complete,
-        certain=found.complete,
-        regularity=found.regularity,
-        certificate=found.h[kept],
-    )
+    result = PartialSolutions.among(q, rows, np.arange(q.shape[1]), values)
+    result = replace(result, regularity=found.regularity, certificate=found.h[kept])
+    return replace(result, complete=found.complete, certain=found.complete)
 
 
 def from_iteration(

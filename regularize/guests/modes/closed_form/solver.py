@@ -106,12 +106,8 @@ class ClosedForm:
         found = self._evaluation.many(x.reshape(math.prod(shape), len(self.inputs)), chosen)
         if x.ndim == 2:
             return found
-        return Solutions(
-            self.graph,
-            spread(found.q, shape),
-            spread(found.assembled, shape),
-            spread(found.margin, shape),
-        )
+        q, assembled = spread(found.q, shape), spread(found.assembled, shape)
+        return Solutions(self.graph, q, assembled, spread(found.margin, shape))
 
     @cached_property
     def stored_branch(self) -> int | None:
