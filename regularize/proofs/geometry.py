@@ -207,10 +207,7 @@ def upright(row: Sequence[int]) -> list[Fraction]:
 
 
 def _unit_hinge(row: Sequence[int]) -> Array:
-    """Return the screw of a hinge with a unit direction, the same for hinges that point oppositely.
-
-    Differences of such screws can be compared with a tolerance, whatever way the machine is turned.
-    """
+    """Return a hinge's screw with a unit direction, the same for hinges that point oppositely."""
     numbers = np.array([float(x) for x in upright(row)])
     return np.asarray(numbers / np.linalg.norm(numbers[3:]))
 

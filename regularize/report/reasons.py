@@ -14,7 +14,7 @@ enough, the other loops of the component take part in the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -55,11 +55,6 @@ class Reason:
         }
 
 
-def joint_names(graph: Graph, edges: Iterable[EdgeId]) -> tuple[str, ...]:
-    """Return the names of the joints of some edges without repetition."""
-    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
-
-
 def reasons(reduction: Reduction) -> tuple[Reason, ...]:
     """Return the reasons of all shaky cells, and of all parts that move by their dimensions."""
     if not reduction.assembly.closed:
@@ -96,7 +91,7 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
         for node in loops.nodes
         if graph.members[node] and node != graph.ground
     }
-    joints = joint_names(graph, loops.edges)
+    joints = graph.joint_names(loops.edges)
     small = cell.tolerances.alike
     text = _velocity_words(graph, loops, twists, small)
     if local.stress is None:
@@ -183,7 +178,7 @@ def _rods(
 def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Reason]:
     """Yield self-stresses that a moving part bears at every configuration."""
     graph = reduction.graph
-    joints = joint_names(graph, part.edges)
+    joints = graph.joint_names(part.edges)
     if part.parallel:
         groups = [names(group) for group in part.parallel]
         rows = counted(count, "closure equation")
@@ -287,7 +282,7 @@ def causes(
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
-                FixingChain(joint_names(graph, chain), algebra.type)
+                FixingChain(graph.joint_names(chain), algebra.type)
                 for chain, algebra in zip(chains, algebras, strict=True)
             )
     return ()

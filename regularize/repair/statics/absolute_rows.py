@@ -206,10 +206,7 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write an EXUDYN script of the global ``mbs``, assembled, not solved; return its losses.
-
-    Rows that a reduction leaves redundant are left out on numerical evidence.
-    """
+    """Write an EXUDYN script of the global ``mbs``, assembled, not solved; return its losses."""
     given = as_reduction(model)
     reduction = with_cuts_alone(given)
     findings = []

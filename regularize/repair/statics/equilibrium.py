@@ -254,7 +254,7 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
     if not space.shape[1]:
         return
     point = _common_point(equilibrium, cycle)
-    names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
+    names = graph.joint_names(cycle.edges)
     for direction in directions(equilibrium.about(space, point)):
         wrench = direction.covector.copy()
         wrench[3:] += np.cross((point - loops.center) / loops.length, wrench[:3])
@@ -286,7 +286,7 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
     first = taking[0]
     origin = equilibrium.origin(loops.edges[first])[:3, 3]
     wrench = equilibrium.about(field[first][:, None], origin)
-    names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
+    names = graph.joint_names(loops.edges[i] for i in taking)
     wrench /= np.linalg.norm(wrench)
     return SelfStress(names, directions(wrench)[0], read_only(origin), False)
 

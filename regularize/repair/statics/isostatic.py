@@ -142,7 +142,9 @@ def isostatic(
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
     for coupling in mechanism.couplings if result.redundant else ():
-        if not any(_redundantly_coupled(result, name) for name, _, _ in coupling.terms):
+        edges = {e for cell in result.cells if cell.redundant for e in cell.edges}
+        tied = {result.graph.edges[e].joint.name for e in edges}
+        if tied.isdisjoint(name for name, _, _ in coupling.terms):
             continue
         rest = tuple(each for each in changed.couplings if each is not coupling)
         without = again(replace(changed, couplings=rest))
@@ -168,12 +170,6 @@ def isostatic(
             )
         findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
-
-
-def _redundantly_coupled(reduction: Reduction, joint: str) -> bool:
-    """Return whether a joint is in a coupled component with redundant equations."""
-    edges = {e for cell in reduction.cells if cell.redundant for e in cell.edges}
-    return any(reduction.graph.edges[e].joint.name == joint for e in edges)
 
 
 def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:

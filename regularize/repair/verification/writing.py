@@ -59,13 +59,7 @@ def write_verified(
     moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
     beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a model beside its place, read it back, compare, move, and only then put it there.
-
-    With it come texts that belong ``beside`` it: all files are written, or none.
-
-    Returns what the file does not hold and what the format forces; where it is another machine, or
-    its own program refuses it, ``UnsupportedExport`` is raised and the file before stays.
-    """
+    """Write a model aside, read it back, compare, move; put it in place or raise; return losses."""
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
     else:
