@@ -32,7 +32,7 @@ from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.repair.statics.equilibrium import node_incidence, self_stress
+from regularize.repair.statics.equilibrium import self_stress
 from regularize.words import axis_words, counted, names, point_words
 
 
@@ -85,7 +85,7 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
     to_world = screw.adjoint(root)
     rates = local.cut * loops.units[:, None]
     columns = to_world @ state.screws[0].T
-    signs = node_incidence(loops)
+    signs = loops.movers
     twists = {
         node: (columns * signs[loops.row(node)]) @ rates
         for node in loops.nodes

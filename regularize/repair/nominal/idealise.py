@@ -270,16 +270,12 @@ def _accepted(
     off = SHOWN * found.change.distance
     # Axes as nearly parallel, or one, as joints had to be moved are so in a mechanism hardly
     # further away: a planar linkage, not a spherical one about a far centre.
-    if off_line(_places(found.after, edges), off, off):
+    if off_line(places_of(found.after.graph, edges, found.after.q), off, off):
         tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
         if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
     return found
-
-
-def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
-    return places_of(reduction.graph, edges, reduction.q)
 
 
 def places_of(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
@@ -296,7 +292,7 @@ def off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
 def _relations(
     loops: LoopKinematics, q: Array, after: Reduction, near: float
 ) -> list[AxisRelation]:
-    places = _places(after, loops.edges)
+    places = places_of(after.graph, loops.edges, after.q)
     written = Axes.of(loops, loops.state(q))
     meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)

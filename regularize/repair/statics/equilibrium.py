@@ -33,7 +33,7 @@ from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, 
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.body import Inertia
-from regularize.mechanism.cycles import Cycle, LoopTree
+from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
@@ -42,15 +42,6 @@ from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
 from regularize.words import Direction, directions
-
-
-def node_incidence(loops: LoopTree) -> Array:
-    """Return the sign with which each coordinate of the tree moves each node, shape (nodes, n)."""
-    signs = np.zeros((len(loops.nodes), loops.freedoms))
-    for row, node in enumerate(loops.nodes):
-        for edge, sign in loops.path_to_root(node):
-            signs[row, loops.local(edge)] = sign
-    return signs
 
 
 class Equilibrium:
@@ -93,7 +84,7 @@ class Equilibrium:
         """Return twist and acceleration of every node about the origin, shapes (nodes, 6)."""
         screws = self.state.screws
         rates = self.loops.screw_rates(screws, v[None])[0]
-        signs = node_incidence(self.loops)
+        signs = self.loops.movers
         carried = a[:, None] * screws[0] + v[:, None] * rates
         return signs @ (v[:, None] * screws[0]), signs @ carried
 

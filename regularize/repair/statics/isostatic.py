@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -207,14 +208,9 @@ def _lowered(
     for joint in mechanism.joints:
         if not joint.closure or reduction.redundant < removed.get(joint.kind, np.inf):
             continue
-        ball = replace(
-            joint,
-            kind="spherical",
-            screws=joint_screws("spherical"),
-            position=np.zeros(3),
-            limits=None,
-            dynamics=JointDynamics(),
-        )
+        plain: dict[str, Any] = {"limits": None, "dynamics": JointDynamics()}
+        screws, zero = joint_screws("spherical"), np.zeros(3)
+        ball = replace(joint, kind="spherical", screws=screws, position=zero, **plain)
         candidate = with_joints(mechanism, [ball])
         found = again(candidate)
         if found.assembly.closed and same_motion(found, reduction):

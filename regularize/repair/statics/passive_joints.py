@@ -63,10 +63,7 @@ class PassiveJoints:
     def of(cls, graph: Graph) -> PassiveJoints:
         """Collect springs, dampers and friction within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
-        damping, friction, stiffness, rest, armature = (
-            dynamics_of(graph.mechanism, key) for key in keys
-        )
-        return cls(graph, damping, friction, stiffness, rest, armature)
+        return cls(graph, *(dynamics_of(graph.mechanism, key) for key in keys))
 
     @cached_property
     def dissipates(self) -> bool:
