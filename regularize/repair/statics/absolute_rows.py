@@ -222,9 +222,7 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
     name = mechanism.name.replace("\\", " ").replace('"', "'").encode("ascii", "replace").decode()
     text = HEAD.format(name=name, gravity=_list(mechanism.gravity), ground=ascii(mechanism.ground))
     lines = []
-    for body in mechanism.bodies:
-        if body.name == mechanism.ground:
-            continue
+    for body in (each for each in mechanism.bodies if each.name != mechanism.ground):
         inertia, T = body.inertia, placed.body(body.name)
         if inertia is None:
             raise no_inertia(mechanism, ())

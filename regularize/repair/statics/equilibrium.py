@@ -227,9 +227,8 @@ def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
                 found.append(state)
                 explained = np.column_stack([explained, field])
     u, _, _ = np.linalg.svd(total - _project(explained, total), full_matrices=False)
-    for column in u.T[: max(total.shape[1] - len(found), 0)]:
-        found.append(_across(equilibrium, column.reshape(-1, 6)))
-    return tuple(found)
+    rest = u.T[: max(total.shape[1] - len(found), 0)]
+    return (*found, *(_across(equilibrium, column.reshape(-1, 6)) for column in rest))
 
 
 def _project(columns: Array, onto: Array) -> Array:
