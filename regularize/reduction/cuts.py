@@ -253,9 +253,9 @@ def without_rows(
         rows_of_cut = [r for r in free if owner[r][0] == i]
         keep = [owner[r][1] for r in rows_of_cut if r in picked]
         drop = [owner[r][1] for r in rows_of_cut if r not in picked]
-        dropped = np.hstack([getattr(cuts[i], kind), cuts[i].rows[:, drop]])
-        kept: dict[str, Any] = {"rows": read_only(cuts[i].rows[:, keep])}
-        result[i] = replace(cuts[i], **kept, **{kind: read_only(dropped)})
+        gone = np.hstack([getattr(cuts[i], kind), cuts[i].rows[:, drop]])
+        changed: dict[str, Any] = {"rows": read_only(cuts[i].rows[:, keep]), kind: read_only(gone)}
+        result[i] = replace(cuts[i], **changed)
     return result
 
 
