@@ -1,15 +1,4 @@
-"""Readers and writers of model formats, one folder per format, found through one registry.
-
-To add a format, write a module with a function ``read(path, **options) -> Mechanism`` and add one
-entry to ``formats.json``. A package outside this one names its record as an entry
-point of the group ``regularize.adapters``. Importing this package imports no parser.
-
-What readers share lies in ``common``: values that know where they stand (``values``, ``xml``), the
-model while it is being read (``draft``), joints between marked frames (``pairs``), loops in words
-of several formats (``loops``), what every model passes (``validation``). What writers share:
-``write`` (elements, coordinates by name, losses, spanning trees); what patchers share: ``edits``,
-``patching``; what all three share: kinds of joints and joints in a row (``serial``).
-"""
+"""Readers and writers of model formats, one folder per format, found through one registry."""
 
 from __future__ import annotations
 

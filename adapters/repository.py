@@ -1,9 +1,4 @@
-"""A folder as people have it: a clone, a workspace; which of its files are models of their own.
-
-A file that another one includes is a fragment of that one, and so is one that makes nothing by
-itself: macros that are only defined, settings, parts of an assembly. What is found is what the
-files say; none is expanded, compiled or composed.
-"""
+"""A folder as people have it: a clone, a workspace; which of its files are models of their own."""
 
 from __future__ import annotations
 

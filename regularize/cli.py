@@ -1,8 +1,4 @@
-"""The command line.
-
-Exit status: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage or unreadable input,
-130 and 143 where it was interrupted or terminated.
-"""
+"""The command line; it ends with 0, 1 on findings, 2 on wrong usage, 130 or 143 where stopped."""
 
 from __future__ import annotations
 

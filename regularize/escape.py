@@ -1,7 +1,4 @@
-"""Words of strangers, made safe to show on one line of any terminal, log or page.
-
-Lists of their names, near misses, and new names.
-"""
+"""Words of strangers, made safe to show on one line, and their lists, near misses and new names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The one door for writing: files that are there whole or not at all, where the user named them.
-
-Nothing is lost that others write meanwhile: what a file takes the place of is looked at just before
-and, on Linux, where both change places at once, when it is out of reach.
-"""
+"""The one door for writing: files that are there whole or not at all, where the user named them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Parts that are looked up at run time: the reader of models, and guests, which may be deleted.
 
-Nothing imports a guest's modules: without one, what it offers is missing and all else works. It is
-asked for by the name of a module, or of a service: one of those below, or an entry point in the
-group ``regularize.guests`` of another distribution (``name = "module:function"``).
+Each is asked for by a module's name or a service: one below, or an entry point of another
+distribution in the group ``regularize.guests`` (``name = "module:function"``).
 """
 
 from __future__ import annotations

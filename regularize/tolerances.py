@@ -1,11 +1,7 @@
 r"""What counts as closed, the same, singular or dependent: decided once, from how exact a model is.
 
-Let :math:`\epsilon` be the noise of the closure equations, lengths scaled (``context.noise_of``):
-rounding of the arithmetic for exact geometry, and what the numbers of a file are off by where this
-is more.
-Where two solutions meet, an error :math:`\epsilon` of the equations moves them by
-:math:`\sqrt\epsilon`, and a singular value there is no more certain than that. Rounding is asked to
-be no more than that anywhere; of numbers that are off, singular values are as uncertain as they.
+Where solutions meet, noise :math:`\epsilon` of the closure equations (``context.noise_of``) moves
+them by :math:`\sqrt\epsilon`, and singular values there are no more certain.
 """
 
 from __future__ import annotations

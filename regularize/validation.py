@@ -1,8 +1,4 @@
-"""Checks of arguments, which public functions and methods make before they compute.
-
-A ``Kind`` says what the values of an argument are like; `validated` refuses all others in one line.
-Types that a type checker sees are checked here once more, since most callers have none.
-"""
+"""Checks of arguments by their ``Kind``, which public functions make before they compute."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Numbers, names, directions and motions in words, the same in every finding and format.
-
-A space of covectors is seen from a point with the axes of the ground and split into directions that
-are purely linear, purely angular, and the rest. Axes of the ground are used where they fit.
-"""
+"""Numbers, names, directions and motions in words, the same in every finding and format."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""ASMT: the assemblies of the solver inside FreeCAD, as FreeCAD exports them.
-
-A text file, indented by tabs: parts with marked frames, joints between two markers, motions,
-limits, gravity; a saved simulation may follow and is not read. The frames of the assembly itself
-belong to the ground. Numbers are SI in hand-written files, and millimetres in FreeCAD's exports.
-"""
+"""ASMT: the assemblies of the solver inside FreeCAD, as FreeCAD exports them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Mates and relations of two bodies in CAD systems, made joints and couplings.
-
-A mate is a joint too: coincident planes leave a planar joint, concentric axes a cylindrical one.
-Where all freedoms of a mate form a group, the mates together leave the intersection of the
-groups, and its algebra is the intersection of their algebras. Mates that form no group (a point in
-a plane, a distance, a tangent) stay joints of their own beside the merged one.
-
-Gears, racks and screws relate two *bodies*: a relation becomes a coupling where it is linear in the
-coordinates of the joints between them at all configurations.
-"""
+"""Mates of two bodies merged by the algebras of their freedoms; gears and the like as couplings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Standard streams made fit for whatever reads them, and a line on what a command does.
-
-The line is shown from two seconds on, on a terminal, with how far the command is.
-"""
+"""Standard streams made fit for whatever reads them, and a line on what a slow command does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A model while it is being read: bodies and joints by name, couplings, and what was noticed.
-
-Every reader fills one draft and ends with ``draft.mechanism("format")``. Formats that know more of
-a model on the way derive from it: CAD assemblies its saved placements, MJCF what MuJoCo compiled.
-"""
+"""A model while it is being read: bodies and joints by name, couplings, and what was noticed."""
 
 from __future__ import annotations
 

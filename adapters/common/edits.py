@@ -1,11 +1,4 @@
-"""Texts of the user's files and their changes: what to put where, and nothing else.
-
-A patcher of a format turns wanted kinds of joints into edits. Text keeps its encoding, its byte
-order mark and its line ends; whatever no edit touches stays as it is, byte for byte.
-
-Robot tools write XML that strict parsers refuse: ``--`` inside comments, a comment before the XML
-declaration, control characters in names. It is mended before it is parsed, and no character moves.
-"""
+"""Texts of the user's files and their changes; whatever no edit touches stays, byte for byte."""
 
 from __future__ import annotations
 
@@ -202,6 +195,7 @@ class LineIndex:
         return self.starts[line - 1], end
 
 
+#: Robot tools write what strict parsers refuse: ``--`` inside comments, control characters.
 _ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>", re.S)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")

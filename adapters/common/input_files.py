@@ -1,7 +1,4 @@
-"""Files as readers take them: regular ones, whole, up to a size; packages around them; watching.
-
-ROS packages and Gazebo models are found by the names that they state themselves.
-"""
+"""Files as readers take them: regular ones, whole, up to a size; packages around them; watching."""
 
 from __future__ import annotations
 

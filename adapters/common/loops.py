@@ -1,14 +1,4 @@
-"""Loops in words of several formats: Drake's constraints, Gazebo's plugins, frames that mark them.
-
-Drake writes its constraints into URDF as attributes and into SDF as text. Gazebo lets no link have
-two parents, so loops are closed by plugins: ``DetachableJoint``, which comes with it, and
-``AttachLinks`` of the package gz_attach_links. Both hold the links together rigidly as they stand
-when the simulation starts.
-
-Exporters of formats that hold trees only mark where a loop was by two frames, at one place or
-nearly so, and by their names: ``leg_1`` and ``leg_2``. Such loops are offered as findings, or
-closed where it is asked for.
-"""
+"""Loops in words of several formats: Drake's constraints, Gazebo's plugins, frames as marks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The base of the patchers of all formats: texts, bytes, and references to other files.
-
-A patcher belongs to one model that was read. It says which kinds its format can hold where, turns
-wanted kinds into edits, and names the references to other files, so that they can be rewritten
-where the model is written elsewhere. Slack links are put into URDF and SDF alike.
-"""
+"""The base of the patchers of all formats: texts, bytes, slack links, references to other files."""
 
 from __future__ import annotations
 

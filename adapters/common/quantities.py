@@ -1,7 +1,4 @@
-"""Rotations and inertia matrices as files write them.
-
-Roll, pitch and yaw, quaternions, from one axis to another; moments and products of inertia.
-"""
+"""Rotations and inertia matrices as files write them."""
 
 from __future__ import annotations
 

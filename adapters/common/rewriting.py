@@ -1,8 +1,4 @@
-"""The owner's XML file with other elements in it: all that is not changed stays as it is written.
-
-Unlike edits of a text, whole elements can move into others here, and included files come inside, so
-that one file stands for all of them.
-"""
+"""The owner's XML file with elements changed, moved or added: all else stays as it is written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Joints as formats have them: their kinds in a table, and hinges, slides and screws in a row.
-
-A new kind of a format is one more row of the table that its reader, writer and patcher share.
-"""
+"""Joints as formats have them: their kinds in a table, and hinges, slides and screws in a row."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Checks that every model passes on its way in, whatever its format.
-
-Numbers are sound and names can be shown; findings tell of doubtful masses, of bounds that leave one
-value, and of files from elsewhere.
-"""
+"""Checks that every model passes on its way in, whatever its format."""
 
 from __future__ import annotations
 

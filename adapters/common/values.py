@@ -1,16 +1,4 @@
-"""Things that know where they stand in the user's files, so that every fault names the place.
-
-Elements of XML, values of JSON and YAML, lines of ASMT and objects of CAD systems are all
-``Located``: readers raise ``thing.error("what is wrong; what to do")`` and hand ``thing.source``
-on to the bodies, joints and findings that they make.
-
-JSON and YAML are trees of mappings, lists and words, and read alike::
-
-    root = read_json(path)  # or read_yaml(path)
-    for joint in root["joints"].items():
-        name, axis = joint["name"].text(), joint["axis"].numbers(3)
-        limit = joint.maybe("limit", Value.number)
-"""
+"""Things that know where they stand in the user's files, so that every fault names the place."""
 
 from __future__ import annotations
 

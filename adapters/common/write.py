@@ -1,9 +1,4 @@
-"""The base of writers: elements, numbers, couplings, spanning trees, what a format cannot hold.
-
-A writer derives from ``Writing``, adds elements with ``add``, notes under which name it wrote each
-coordinate, and says what it makes of things that the format has otherwise. What is lost need not be
-said here: ``regularize.repair.verification`` reads the file back and finds it.
-"""
+"""The base of writers: elements, numbers, couplings, spanning trees, what a format cannot hold."""
 
 from __future__ import annotations
 

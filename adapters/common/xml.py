@@ -1,8 +1,4 @@
-"""XML for all formats: a tree whose elements know their lines, to the character, and can be edited.
-
-Readers ask an element for what it holds, and faults name file, line and element; patchers ask it
-for the edits of its text. Nothing is fetched or expanded.
-"""
+"""XML as a tree whose elements know their places, to the character, and can be edited."""
 
 from __future__ import annotations
 

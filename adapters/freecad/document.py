@@ -1,8 +1,4 @@
-"""FreeCAD documents: the objects of an ``.FCStd`` file and their properties.
-
-The file is a zip archive whose member ``Document.xml`` lists the objects; shapes lie in further
-members, which are opened only where a joint depends on what its elements are.
-"""
+"""FreeCAD documents: the objects of an ``.FCStd`` archive and their properties."""
 
 from __future__ import annotations
 

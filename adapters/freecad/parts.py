@@ -1,8 +1,4 @@
-"""Parts of a FreeCAD assembly: which of them move, what joints refer to, and their shapes.
-
-A document holds the properties of a material object itself; of the material of a shape it holds
-only the number of the card. Cards lie beside the document, or in FreeCAD's own folders.
-"""
+"""Parts of a FreeCAD assembly: which of them move, what joints refer to, shapes and materials."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""FreeCAD assemblies (``.FCStd`` of FreeCAD 1.0 and later): parts, joints, ground, links.
-
-The frames of the joints are stored with them; shapes are opened only to tell what the elements of
-distance joints are, and named as the shapes of the bodies, with the density of their material. The
-assembly itself is the ground. Lengths are millimetres in the file.
-
-What a joint of type Distance fixes depends on the curves and surfaces that the picked elements are;
-radii add to the distance. Where no shape tells, the first reading that the saved placements fulfil
-is taken, and distances that involve a radius are measured.
-"""
+"""FreeCAD assemblies (``.FCStd`` of FreeCAD 1.0 and later): parts, joints, ground, links."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Closures of MJCF changed, places of bodies, sites and anchors, and the softness of loops.
-
-One connect stands in the place of two or of a weld, or two in that of a weld. A connect names
-bodies and an anchor, which MuJoCo and Drake both read; Drake knows no sites.
-"""
+"""Closures of MJCF changed, places of bodies, sites and anchors, and the softness of loops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""MJCF compiled by MuJoCo; meshes are opened only where they make up the mass of a body.
-
-A few words can ask MuJoCo for more than a machine holds: such files are refused. Plugins that are
-not installed are left out.
-"""
+"""MJCF compiled by MuJoCo; meshes are opened only where they make up the mass of a body."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Kinds of joints changed in MJCF files: further joints in a body, and one connect per closure.
-
-A joint that gains a freedom gets a joint element beside it, in the same body. A hinge that is
-closed by two connects becomes a ball joint by leaving one connect, which names bodies and an
-anchor, as MuJoCo and Drake both read it.
-"""
+"""Kinds of joints changed in MJCF files: further joints in a body, and one connect per closure."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""MJCF files, compiled by MuJoCo; meshes are never opened.
-
-A body of MJCF hangs on its parent by any number of joints that move one after another. Each of
-them becomes a joint of its own, under its own name; the bodies between them are called
-``<body>/<joint>`` and have no mass. A body without a joint is fixed to its parent.
-
-Coordinates are MuJoCo's: a hinge at its ``ref`` stands as the file places it. Free and ball joints
-count from the pose in the file.
-"""
+"""MJCF files, compiled by MuJoCo: several joints of one body get massless bodies between them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The owner's MJCF made into another mechanism: a twin, a reduced model, a copy somewhere else.
-
-What the mechanism changes is taken from a file that is written anew; everything else stays as its
-owner wrote it: floors and terrain, names of geoms, contact bits, solver options, comments. What
-bodies hold that go stands in those that they become a part of.
-"""
+"""The owner's MJCF made into another mechanism: a twin, a reduced model, a copy somewhere else."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The sections of the owner's MJCF made into another mechanism: all but its bodies.
-
-Equalities, motors and keyframes change with the joints. What names a body, joint or motor that is
-gone goes as well, and is reported.
-"""
+"""The sections of the owner's MJCF made into another mechanism: all but its bodies."""
 
 from __future__ import annotations
 

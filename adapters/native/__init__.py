@@ -1,8 +1,4 @@
-"""Reader, writer and patcher of the project's own JSON, which keeps every number bit for bit.
-
-``regularize/schema/mechanism-1.json`` describes it. Lengths are metres, angles radians, matrices
-lists of rows; an infinite bound is null.
-"""
+"""Reader, writer and patcher of the project's own JSON, which keeps every number bit for bit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""An object in memory as a file of its own format: how it is read and changed.
-
-Where the object's library writes and reads a format that is known here, the object goes through
-it: the names are the same, and the edits are those of files.
-"""
+"""An object in memory as a file of its own format: how it is read and changed."""
 
 from __future__ import annotations
 

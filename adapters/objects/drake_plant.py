@@ -1,9 +1,4 @@
-"""Reader of Drake's ``MultibodyPlant``: bodies, joints and constraints.
-
-pydrake gives access to distance constraints. Of balls, welds and couplers it gives the number only,
-so the user passes their arguments again in ``constraints``; a plant with more constraints than were
-passed is refused.
-"""
+"""Reader of Drake's ``MultibodyPlant``; what pydrake does not tell is passed in again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reader and patcher of Newton's ``ModelBuilder``, from its lists of bodies and joints.
-
-Joints outside of articulations close loops. Of labels that are paths, as those from USD and MJCF,
-the last part is the name where that is unambiguous.
-"""
+"""Reader and patcher of Newton's ``ModelBuilder``; joints outside of articulations close loops."""
 
 from __future__ import annotations
 

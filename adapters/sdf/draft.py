@@ -1,8 +1,4 @@
-"""An SDF file while it is being read: frames beside bodies and joints.
-
-Names are resolved in the model in which they are used; ``a::b`` looks into nested models. Inside
-this module every frame has one full name, from the root of the file.
-"""
+"""An SDF file while it is being read: frames beside bodies and joints, each by one full name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Kinds and places of joints changed in SDF files, kinds also in the SDF joints inside URDF.
-
-A joint between links has one frame, so that the file's pose is always assembled. Only where it
-names a frame on either side, and has no pose of its own, can it be open.
-
-A file made into another mechanism keeps floors, sensors, materials and plugins. Links that go leave
-what they hold to those that they become a part of.
-"""
+"""Kinds and places of joints changed in SDF files, and files made into another mechanism."""
 
 from __future__ import annotations
 

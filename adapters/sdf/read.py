@@ -1,9 +1,4 @@
-"""SDF files, versions 1.0 to 1.12, with loops as links that are the child of several joints.
-
-The pose in the file is the reference pose: all coordinates are zero there and every loop is
-closed. The ground is ``world``; models that nothing joins to it move freely. Models are written
-out, nested, or included from files.
-"""
+"""SDF files, versions 1.0 to 1.12, with loops as links that are the child of several joints."""
 
 from __future__ import annotations
 

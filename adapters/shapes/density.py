@@ -1,8 +1,4 @@
-"""Mass properties from shapes, for bodies that state none.
-
-The density is that of the material that the file gives a shape, or else one that the user gives.
-Parts of CAD assemblies alone get a usual one where neither is there, and that is said.
-"""
+"""Mass properties from shapes, by their materials or a given density, where bodies state none."""
 
 from __future__ import annotations
 

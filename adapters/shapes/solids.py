@@ -1,8 +1,4 @@
-"""Solid shapes of CAD systems, by OpenCASCADE, and parts drawn with build123d or CadQuery.
-
-OpenCASCADE has lengths in millimetres; results of this module are in metres. The package
-``cadquery-ocp-novtk`` is imported only where a shape is opened.
-"""
+"""Solid shapes of CAD systems, by OpenCASCADE, and parts drawn with build123d or CadQuery."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Kinds and places of joints changed in URDF and xacro files, and slack links put in.
-
-Each joint is changed in the dialect that it is written in. Frames are the origins of joints, and of
-both ends of closing elements.
-"""
+"""Kinds and places of joints changed in URDF and xacro files, and slack links put in."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""xacro files, expanded by xacro with ``xacrodoc``'s search for packages, and read as URDF.
-
-A xacro file is a program: it is run in a process of its own, with limits, and its expressions are
-looked at before they are evaluated (``xacro_process``).
-
-What a xacro file says before it is expanded: what it includes, names, defines and calls.
-"""
+"""xacro files, which are programs: expanded in a process of their own with limits, read as URDF."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Reader and writer of limits, dynamics and drives of USD joints, in several schemas.
-
-USD Physics itself has position limits and drives. Damping, friction, armature and springs have
-attributes in the schemas of PhysX (angles in degrees), of MuJoCo and of Newton (in radians).
-
-Motors on a USD stage are drives of USD Physics, which mark their joints as driven, and prims of
-MuJoCo's type ``MjcActuator``, which have gears and ranges of controls. They never act by
-themselves.
-"""
+"""Reader and writer of limits, dynamics, drives and motors of USD joints, in several schemas."""
 
 from __future__ import annotations
 

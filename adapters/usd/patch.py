@@ -1,7 +1,4 @@
-"""Patcher of USD stages: edits the type of a joint prim, or the freedoms that it locks.
-
-Prims are located in the text of a layer to the character, so that they are edited in place.
-"""
+"""Patcher of USD stages: edits the type of a joint prim, or the freedoms that it locks."""
 
 from __future__ import annotations
 

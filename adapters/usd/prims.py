@@ -1,9 +1,4 @@
-"""Writing and reading of prims: numbers in double precision, joints, shapes with triangles.
-
-The schemas of USD Physics have single precision, and engines read the attribute, which is rounded.
-The exact number is kept in the attribute's custom data as ``exact``. It counts only while it rounds
-to the attribute, so that an edited attribute is read as edited.
-"""
+"""Writing and reading of prims: numbers in double precision, joints, shapes with triangles."""
 
 from __future__ import annotations
 
@@ -38,6 +33,7 @@ def put(attribute: Any, value: Any) -> None:
 def get(attribute: Any) -> Any:
     """Return the value of an attribute in double precision; None without one."""
     value = attribute.Get() if attribute else None
+    # It counts while it rounds to the attribute, so that an edited one is read as edited.
     exact = attribute.GetCustomDataByKey(EXACT) if value is not None else None
     if exact is not None and np.array_equal(numbers(_rounded(exact)), numbers(value)):
         return exact

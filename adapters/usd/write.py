@@ -1,10 +1,4 @@
-"""Writer of USD stages: an articulation, and joints outside of it that close the loops.
-
-Bodies stand side by side at their poses, as rigid bodies must not lie below one another. The joints
-of a spanning tree form the articulation; the others have ``physics:excludeFromArticulation``, which
-is how Isaac Sim and Newton keep loops. Damping, friction, springs, armature and motors, for which
-USD Physics has no schema, are written with the attributes of MuJoCo's and Newton's schemas.
-"""
+"""Writer of USD stages: an articulation, and joints outside of it that close the loops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Files that the verbs share: the model that the user names, and what is written in one go.
-
-What is written takes neither the place of what is read nor that of another file.
-"""
+"""Files that the verbs share; what is written takes the place of nothing that is read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Options of the command line, each told by what its help shows, and their values.
-
-Values come with or without units, alone, by name, as ranges. How wide the output may be, and text
-laid out in it.
-"""
+"""Options of the command line, each told by what its help shows, and their values with units."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ def option(parser: argparse._ActionsContainer, shown: str, words: str, **more: A
 
 
 def options(parser: argparse._ActionsContainer, table: str) -> None:
-    """Add a table of options as the help shows them, two spaces before their words.
-
-    Longer words go on in indented lines. What a value is stands behind a colon: one of ``KINDS``,
-    or choices between bars, and its default.
-    """
+    """Add a table of options as the help shows them: words, kind of value or choices, default."""
     for entry in re.split(r"\n(?=\S)", table.strip()):
         shown, words = re.split(r"\s{2,}", entry, maxsplit=1)
         shown, _, value = shown.partition(":")

@@ -1,8 +1,4 @@
-"""`regularize fix`, `reduce` and `export`: the verbs that write models.
-
-The first changes your own file, the second writes the model with independent constraints and
-``reduction.json`` beside it, the third writes it in another format.
-"""
+"""The verbs that write models: `regularize fix`, `reduce` and `export`."""
 
 from __future__ import annotations
 
@@ -290,10 +286,7 @@ def reduction_document(report: Isostatic, reduced: str) -> dict[str, Any]:
 
 
 def _guarantee_statement(report: Isostatic, special: Sequence[SpecialLengths]) -> str:
-    """Say why the rows left out depend on the others, and in which configurations they do.
-
-    ``special`` are parts whose dimensions are of a known family, which explains their rows.
-    """
+    """Say why the rows left out depend on the others; ``special`` parts are of known families."""
     where = "on the connected set of configurations that contains the assembled one"
     if any(part.held or part.parallelograms for part in report.reduction.parts):
         where += ", as long as the loops keep the rank of their equations, no parallelogram flat"

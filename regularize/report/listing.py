@@ -1,9 +1,4 @@
-"""Findings for other programs, beside the lines that they are about.
-
-One line each for grep and editors, workflow commands of GitHub, which shows them in pull requests,
-and the Static Analysis Results Interchange Format, version 2.1.0 (OASIS 2020). Of several models a
-table says counts and worst findings, a line each.
-"""
+"""Findings for other programs: lines, commands of GitHub, SARIF 2.1.0, and a table of models."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Findings about mobility: what is singular, shaky, kinematotropic, idle or immobile.
-
-Components of the set of configurations that meet at the pose, and the equations of each. Where a
-reduction ends that rests on groups and parallelograms.
-"""
+"""Findings about mobility: what is singular, shaky, kinematotropic, idle or immobile."""
 
 from __future__ import annotations
 

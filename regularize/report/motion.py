@@ -1,8 +1,6 @@
 """What moves: the bodies that can move, and the kind of motion that each of them makes.
 
-The twists that a body can have are collected at several generic configurations, in the ground
-frame. The smallest motion algebra that holds them all names the motion: the crank of a four-bar
-stays on one revolute screw, its coupler fills the planar algebra.
+The smallest motion algebra that holds a body's twists at several configurations names its motion.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Platforms: bodies that several legs hold, and what robotics calls their motions.
 
-A platform's motion has the name that robotics has for it, 3T, 2R1T or 3T1R (Kong and Gosselin, Type
-Synthesis of Parallel Mechanisms, 2007). A platform is the body, of those with several freedoms,
-that most separate legs hold, three at least. Its independent angular velocities at a generic
-configuration are its rotations, R, and its other freedoms translations, T; what moves along with
-them by the mechanism's lengths (parasitic motion) is not counted. Where the groups of motions that
-the legs generate leave it as many freedoms as it has, it moves in their common group wherever the
-mechanism goes; else the name is what was seen, on each component that meets at the assembled pose
-for itself, at configurations off that pose.
+Names are 3T, 2R1T or 3T1R (Kong and Gosselin, Type Synthesis of Parallel Mechanisms, 2007); motions
+that go along with others (parasitic ones) do not count. Where the group in common of the legs is as
+free as the platform the name holds everywhere; else it is what was seen off the assembled pose.
 """
 
 from __future__ import annotations

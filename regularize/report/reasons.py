@@ -1,15 +1,8 @@
-"""Why a mechanism is locked or moves against the count: the stress behind it, with its geometry.
+"""Why it is locked or moves against the count, and why a constraint equation can never matter.
 
-What velocity seems to allow and no motion follows is forbidden by a self-stress (Connelly and
-Whiteley 1996); what moves although counting says no has one at every configuration. Either way the
-line of its force says which axes or rods have to meet what.
-
-Why a constraint equation can never matter: the joints that fulfil it already.
-
-A direction of the closing joint is redundant when no relative twist of its two bodies has a
-component along it. The shortest proof is looked for: the motion algebra of all other joints of the
-loop, then the algebras of two chains into which a body of the loop splits them. Where neither is
-enough, the other loops of the component take part in the proof.
+What velocity allows and no motion follows is forbidden by a self-stress (Connelly and Whiteley
+1996); what moves against the count has one everywhere. A closing direction is redundant where no
+relative twist has a component along it: by the other joints of the loop, two chains, or all loops.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Findings that somebody has looked at and accepts, with the reason that was given.
-
-They are accepted where they stand, by a comment ``regularize: ignore CODE why`` on that line or the
-one before, or ``ignore-file`` for all of the file; in the configuration of a project, which is
-``regularize.toml`` or the section ``tool.regularize`` of ``pyproject.toml``, in entries
-``[[suppress]]``; or by a baseline of what was known before.
-"""
+"""Findings that somebody accepts with a reason: by comments, a configuration, or a baseline."""
 
 from __future__ import annotations
 
@@ -97,13 +91,11 @@ def unexplained(suppressions: Sequence[Suppression]) -> Iterator[Diagnostic]:
     """Yield a warning for every comment that gives no reason."""
     for suppression in suppressions:
         if not suppression.reason:
-            yield Diagnostic(
-                "REG020",
-                "warning",
-                f"{', '.join(suppression.codes)} is to be ignored here without a reason; it is not",
-                source=suppression.source,
-                help=("write why behind the code",),
+            text = (
+                f"{', '.join(suppression.codes)} is to be ignored here without a reason; it is not"
             )
+            source, help = suppression.source, ("write why behind the code",)
+            yield Diagnostic("REG020", "warning", text, source=source, help=help)
 
 
 def _comments(path: str) -> Iterator[Suppression]:

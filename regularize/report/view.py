@@ -1,7 +1,4 @@
-"""What the reports for people say about a whole model, as plain values.
-
-The terminal and the HTML page lay them out.
-"""
+"""What the reports for people say about a whole model, as plain values."""
 
 from __future__ import annotations
 

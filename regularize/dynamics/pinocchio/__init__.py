@@ -1,7 +1,4 @@
-"""Pinocchio itself, loaded when something of it is first used.
-
-Trees, their rows, and what the compiled kernel computes of them do without it.
-"""
+"""Pinocchio itself, loaded when something of it is first used; trees and rows do without it."""
 
 from __future__ import annotations
 

@@ -57,10 +57,7 @@ GREY = (0.9, 0.9, 0.9, 1.0)
 def geometry_model(
     mechanism: Mechanism, model: Any, package_dirs: Sequence[str], *, collision: bool
 ) -> tuple[Any, list[Diagnostic]]:
-    """Return a ``pinocchio.GeometryModel`` of all bodies, and a finding for each shape left out.
-
-    Shapes are named and placed as by Pinocchio's reader of URDF.
-    """
+    """Return the shapes of all bodies, named as by Pinocchio, and findings for those left out."""
     result, findings = pin.GeometryModel(), []
     for body in mechanism.bodies:
         frame = body_frame(model, body.name)

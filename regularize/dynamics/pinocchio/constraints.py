@@ -1,17 +1,9 @@
 r"""The rows of a Pinocchio model as a constraint set, and joints that are led to values.
 
-Projection closes loops, and continuation leads joints: all others follow on the branch of the last
-configuration.
-
-A short way that is clear of singularities is one step: along the tangent, and back by the compiled
-projection. It is taken where the equations of the dependent velocities :math:`D` differ between its
-ends by
-
-.. math:: \lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2
-
-and the projection goes back by no more than a part of the step. What is between the ends is not
-bounded: that the branch is the same is as sure as steps of continuation, and no proof. Everything
-else is followed by continuation.
+A short way that is clear of singularities is one step along the tangent, and back by the compiled
+projection: taken where equations of the dependent velocities :math:`D` differ between its ends by
+:math:`\lVert D_0^{-1} D_1 - 1 \rVert_\infty \le 1/2` and the projection goes back by a part of the
+step, which is no proof that the branch is the same. All else is followed by continuation.
 """
 
 from __future__ import annotations
@@ -42,10 +34,9 @@ OPTIONS = np.array([*STEPS, 0.5, 0.1, CHANGED])
 
 
 class RobotConstraints:
-    """The rows of a robot, on its configurations or on displacements from a reference.
+    """The rows of a robot on its configurations, or on tangent steps from a reference.
 
-    Displacements are tangent steps with one number per velocity, whatever the joints, so that
-    single ones can be held or driven. ``combined`` are combinations that stand for all rows.
+    ``combined`` are combinations that stand for all rows.
     """
 
     def __init__(
@@ -112,10 +103,7 @@ class RobotConstraints:
 
 
 def close_loops(robot: ConstrainedTree, q: Array, *, hold: Sequence[str] = ()) -> Array:
-    """Return the configuration with closed loops that Newton steps reach, joints being held.
-
-    Of several configurations the kernel closes all; where it does not, an error is raised.
-    """
+    """Return the configurations with closed loops that Newton steps reach, joints being held."""
     held = np.zeros(robot.nv, dtype=bool)
     held[robot.velocity_indices(hold)] = True
     if robot.kernel is not None:

@@ -19,13 +19,9 @@ from regularize.repair.statics.passive_joints import dynamics_of, limits_of
 class ModelCoordinates:
     """Where the coordinates of a mechanism are in the model of its spanning tree.
 
-    In exponential coordinates about the neutral configuration, as of ``pinocchio.integrate``, the
-    model's joints are a linear map of the mechanism's: a joint that the tree passes backwards has
-    its freedoms in the opposite order, and a group joint then the opposite twist. ``velocities``,
-    shape (nv, n), takes rates of the mechanism's coordinates to velocities of the model, ``rates``,
-    (n, nv), velocities to rates, zero at the cuts. ``columns`` are the mechanism's coordinates by
-    velocities of the model, -1 for slack joints; ``backwards`` the ball and free joints that the
-    tree passes backwards, with their coordinates.
+    ``velocities``, shape (nv, n), takes rates of the mechanism's coordinates to velocities of the
+    model, ``rates``, (n, nv), velocities to rates, zero at the cuts. ``columns`` are coordinates by
+    velocities, -1 for slack joints; ``backwards`` the ball and free joints passed backwards.
     """
 
     def __init__(

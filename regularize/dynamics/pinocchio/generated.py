@@ -32,11 +32,7 @@ ACCELERATIONS = ("forward_dynamics", "decaying_dynamics")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coder:
-    """Makes code for a tree by LLVM, for so many states side by side.
-
-    ``eager`` code is made at once, however long that takes; else where it pays, and is quick to
-    compile. Orders of elimination are chosen near a ``reference`` configuration.
-    """
+    """Makes code for states side by side by LLVM: ``eager`` at once, else where it pays."""
 
     tree: MultibodyTree
     tables: Tables
@@ -75,10 +71,7 @@ class Coder:
         return code.address, code.lanes, code
 
     def code(self, entry: str, many: bool, joints: Array | None = None) -> Code:
-        """Return code of an entry for one state or many; raise where it takes long unasked.
-
-        What is kept of an earlier process is not recorded again.
-        """
+        """Return code of an entry for one state or many; raise where it takes long unasked."""
         from regularize.dynamics.tape import jit  # loaded where wanted
 
         def recorded() -> Routine:

@@ -1,9 +1,4 @@
-"""Closed-loop mechanisms in Pinocchio, with independent loop constraints.
-
-The spanning tree that is left when the cuts are open becomes a ``pinocchio.Model`` where one is
-asked for; the kept rows of the cuts become constraints. The compiled step computes, and dense
-algebra where it cannot.
-"""
+"""Closed-loop mechanisms as robots: a spanning tree with independent constraints of its loops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A spanning tree with the rows that close its loops, its accelerations and its energies.
-
-The compiled step computes them, and dense algebra where there is none or where a state is too much
-for it; the style ``legacy`` is Pinocchio's own.
-"""
+"""A spanning tree with the rows that close its loops, its accelerations and its energies."""
 
 from __future__ import annotations
 
@@ -166,10 +162,7 @@ class ConstrainedTree:
 
     @validated(velocities=several(WHOLE))
     def driven_kernel(self, velocities: Sequence[int]) -> Any:
-        """Return the compiled step with a row for each of some velocities behind the others.
-
-        A row's multiplier is the force that makes the velocity what it is.
-        """
+        """Return the compiled step with a row, and so a force, for each of some velocities."""
         kernels, rows = self._driven_kernels, tuple(velocities)
         if self.kernel is None or not rows:
             return self.kernel

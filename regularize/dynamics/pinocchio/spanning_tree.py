@@ -1,8 +1,4 @@
-"""The spanning tree of a mechanism: joints of elementary motions, bodies, frames, joint values.
-
-Joints are added depth-first. The kernel's multibody and the ``pinocchio.Model`` are made from the
-tree; names of attributes, and the order of joints, coordinates and frames, are those of the model.
-"""
+"""The spanning tree of a mechanism, its joints added depth-first, named as in Pinocchio."""
 
 from __future__ import annotations
 
@@ -36,12 +32,10 @@ Motion: TypeAlias = tuple[str, Transform, Direction, float]
 
 @dataclass(eq=False, repr=False)
 class SpanningTree:
-    """A tree of joints, the first of which is the ground.
+    """A tree of joints, the first of which is the ground, by Pinocchio's names.
 
-    ``idx_qs``, ``nqs``, ``idx_vs`` and ``nvs`` are the first coordinate and velocity of each joint
-    and how many it has; ``link_of`` is the link that carries its body. ``links`` are the elementary
-    motions of all joints without inertia, ``bodies`` the masses that were put on joints. ``frames``
-    have a name, a kind (``JOINT``, ``BODY`` or ``OP_FRAME``), and a place on a joint.
+    ``link_of`` is the link that carries a joint's body, ``links`` the elementary motions of all
+    joints, ``bodies`` the masses on joints, ``frames`` have a name, a kind, and a place on a joint.
     """
 
     name: str
@@ -209,11 +203,7 @@ _NOTHING = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 class TreeBuilder:
-    """Builds the tree of a mechanism, in which some bodies may be cut in two.
-
-    Behind the cut joint of each of the ``welds`` comes a second copy of the body, to be welded to
-    the body itself; if ``slack``, over joints for the rows that the weld's others imply.
-    """
+    """Builds the tree of a mechanism; ``welds`` cut bodies in two, ``slack`` by slack joints."""
 
     def __init__(
         self,
@@ -401,8 +391,7 @@ class TreeBuilder:
 def alphabetical(mechanism: Mechanism) -> dict[str, int]:
     """Return the rank of every URDF joint in the order in which Pinocchio's reader adds them.
 
-    It goes down from the root, at every link in the alphabetical order of the joints there; models
-    of other formats keep the order of their files, and have no ranks.
+    It goes down from the root, alphabetically at every link; other formats have no ranks.
     """
     if mechanism.format not in ("urdf", "xacro"):
         return {}

@@ -1,26 +1,12 @@
 """How the cuts of a reduction are closed in each export style, and closures of a model as it is.
 
-``rows``
-    The cut joints are left out of the tree; the kept rows are a Jacobian of their own. Exact for
-    every reduction.
-``anchors``
-    The cut joint stays in the tree and one of its two bodies is cut in two instead, each half with
-    half of the inertia; a frame anchor welds the halves (a spherical joint is closed by a point
-    anchor and needs no halves). Rows that the others imply carry a compliance: their multiplier is
-    zero, so the accelerations are exact while the decomposition is regular without damping.
-``slack``
-    As ``anchors``, with a slack joint for every implied row instead of the compliance. The slack
-    joints never move, and every row of the weld is independent.
-``legacy``
-    As ``anchors``, with ``RigidConstraintModel`` and all of its rows; what is redundant is left to
-    the proximal settings, which are iterated until the accelerations settle. Frames are closed at
-    the reference configuration, and accelerations there compared with those of ``rows``.
+``rows`` leave the cut joints out of the tree, and are exact for every reduction. ``anchors`` keep
+them, and a frame anchor welds two halves of one of their bodies; rows that the others imply carry a
+compliance, so that their multiplier is zero. ``slack`` has a slack joint for each of these instead.
+``legacy`` has all rows as ``RigidConstraintModel`` entries, which proximal settings let settle.
 
-``anchors_of`` holds a closure of the caller's own model. Forces through points of a hinge's axis do
-no work on it, so one or two points hold a hinge; other joints are held by a frame whose axes are
-those of the joint. On the loops a few of these rows imply the others: they take a compliance, and
-as what they say holds anyway their multiplier is zero. Rows along the joint's own freedoms take a
-compliance so large that their multiplier is zero to rounding.
+``anchors_of`` holds closures of the caller's own model: a hinge by one or two points of its axis,
+other joints by a frame along their axes, with compliant rows where these are implied or free.
 """
 
 from __future__ import annotations

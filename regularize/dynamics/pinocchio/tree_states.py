@@ -1,8 +1,4 @@
-"""What is known of a tree with its rows at states, by the compiled step or by dense algebra.
-
-Joints that close loops have no coordinate in the tree: what acts in them reaches its joints by the
-transposed map of velocities, as all forces do.
-"""
+"""What is known of a tree with its rows at states, by the compiled step or by dense algebra."""
 
 from __future__ import annotations
 

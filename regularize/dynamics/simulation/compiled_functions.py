@@ -1,8 +1,4 @@
-"""Compiled functions of joint forces, called by their addresses, and Python functions called by C.
-
-What ``scipy.LowLevelCallable`` holds: a function of ctypes or cffi, one that numba has compiled, or
-a capsule of Cython, with data of its own. These are called without Python in between.
-"""
+"""Joint forces: functions of ``scipy.LowLevelCallable``, and Python functions called by C."""
 
 from __future__ import annotations
 
@@ -96,10 +92,7 @@ class CompiledForces(_Compiled):
 
 
 class CompiledMotion(_Compiled):
-    """A compiled motion over time, ``int motion(double t, double *motion, void *data)``.
-
-    The function writes position, rate and acceleration and returns 0; else the motion ends.
-    """
+    """A compiled motion over time, ``int motion(double t, double *motion, void *data)``."""
 
     _signature = MOTION
 

@@ -1,9 +1,7 @@
-"""Steps of the 8(5,3) pair of Dormand and Prince in the compiled kernel.
+"""Steps of the 8(5,3) pair of Dormand and Prince (DOP853) in the compiled kernel.
 
-Coefficients are those of DOP853 (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations
-I, II.5 and II.6). They are not read from SciPy, which takes longer to load than most motions take
-to compute. The kernel makes whole steps as ``Integrator`` does, of robots whose joint forces it
-knows, and leaves to it what it cannot do: singular configurations.
+Coefficients (Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I, II.5 and II.6) are
+not read from SciPy, which takes longer to load than most motions take to compute.
 """
 
 from __future__ import annotations
@@ -74,11 +72,9 @@ class LastStep:
 
 
 class CompiledSteps:
-    """Steps of a robot's motion by the compiled kernel.
+    """Steps of a robot's motion by the compiled kernel; ``options`` are as in ``motion.c``.
 
-    ``options`` are as ``motion.c`` lists them up to those of the joint forces; the first two, which
-    say where to stop, are set anew at each call. ``careful`` is 0 where the rows are far from
-    dependence; ``stuck`` says that the next step has to be made in Python.
+    ``careful`` is 0 where rows are far from dependence, ``stuck`` where Python makes the next step.
     """
 
     def __init__(

@@ -1,17 +1,9 @@
 r"""Equations of motion under the rows that close the loops, in all coordinates or independent ones.
 
-In all coordinates of the tree, those whose motion is prescribed are given; with d for them and r
-for the others,
-
-.. math::
-    M_{rr} a_r = \tau_r - n_r - M_{rd} a_d + J_r^T \lambda, \qquad
-    J_r a_r = -\gamma - J_d a_d,
-
-and what they need beyond the joint forces is :math:`(M a + n - \tau - J^T \lambda)_d`.
-
-In independent coordinates the others close the loops, so nothing drifts. Where they become badly
-conditioned another choice is made (Paul 2020, step 8); where no choice is good, two motions cross
-or come near to each other, and all coordinates are integrated until one is.
+Of prescribed coordinates d the others, r, follow by :math:`M_{rr} a_r = \tau_r - n_r - M_{rd} a_d +
+J_r^T \lambda` and :math:`J_r a_r = -\gamma - J_d a_d`; d need :math:`(M a + n - \tau - J^T
+\lambda)_d`. Where independent coordinates become badly conditioned others are chosen (Paul 2020,
+step 8); where none are good, two motions come near, and all coordinates are integrated.
 """
 
 from __future__ import annotations
@@ -44,8 +36,7 @@ DEGRADATION, BETTER = 10.0, 0.7
 class AllCoordinates:
     """Equations of motion of a robot in all coordinates of its tree.
 
-    ``careful`` says that every state has to be projected, whether or not it looks closed;
-    ``compiled`` that the kernel may integrate them by itself.
+    ``careful`` says that every state has to be projected, ``compiled`` that C may integrate.
     """
 
     compiled = True
@@ -176,11 +167,7 @@ class AllCoordinates:
         return a, np.asarray(needed[driven] - jacobian[:, driven].T @ multipliers)
 
     def balanced(self, q: Array, v: Array, total: float, most: float) -> tuple[Array, float]:
-        """Return the velocity scaled to a total energy in J, and the energy that this adds.
-
-        It stays where that would take more than the part ``most`` of the kinetic energy, as next to
-        standstill, and where motions are prescribed.
-        """
+        """Return the velocity scaled to a total energy in J, and what that adds, where little."""
         kinetic, potential = self.robot.energies(q, v)
         missing = total - kinetic - potential
         small = abs(missing) <= most * kinetic
@@ -190,11 +177,7 @@ class AllCoordinates:
 
 
 def acceleration_near(robot: Robot, left: Array) -> AccelerationFunction:
-    """Return an acceleration function for the neighbourhood of a configuration.
-
-    Where rows depend on each other, as many combinations of them as are independent, chosen by the
-    left singular vectors of the Jacobian there, stand for all rows.
-    """
+    """Return an acceleration function near a configuration, rows combined to independent ones."""
     if robot.rank == robot.rows or robot.style == "legacy" or not robot.massive:
         return robot.forward_dynamics
     combine = left[:, : robot.rank].T

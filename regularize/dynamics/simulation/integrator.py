@@ -1,9 +1,7 @@
 r"""Error-controlled steps on the manifold of closed loops, by SciPy's DOP853 and by the kernel.
 
-Within a step the configuration is written as a tangent step from its beginning,
-:math:`q = q_n \oplus \theta`, so that rotations are integrated as such. After each accepted step
-configuration and velocity are projected back onto the loops, which keeps the order of the method
-(Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4).
+Steps are tangent steps, :math:`q = q_n \oplus \theta`, projected back onto the loops at their end,
+which keeps the order (Hairer, Lubich, Wanner, Geometric Numerical Integration, IV.4).
 """
 
 from __future__ import annotations
@@ -66,11 +64,7 @@ def _error(solver: Any) -> float:
 
 
 class Integrator:
-    """Integrates a robot's motion; ``conserve`` lets every step end on the energy balance too.
-
-    ``atol`` is in rad, m and their rates, ``total`` the energy less the work where the motion
-    begins, in J.
-    """
+    """Integrates a robot's motion; ``conserve`` lets every step end on the energy balance too."""
 
     def __init__(
         self,
@@ -157,10 +151,7 @@ class Integrator:
         return np.concatenate([np.zeros(self._n), begin.v, [begin.work]])
 
     def step(self, until: float, sampled: float = 0.0) -> None:
-        """Make one accepted step that does not pass ``until``.
-
-        The compiled kernel goes on with steps until one ends after the time ``sampled``.
-        """
+        """Make one accepted step up to ``until``; compiled ones go on past ``sampled``."""
         begin = self._begin = self._end
         self._dense, kernel = None, self._kernel
         if kernel is not None and not kernel.stuck:
@@ -261,9 +252,8 @@ class Integrator:
     def _leap(self, left: float) -> tuple[Any, Sample] | None:
         """Step across a configuration in which the rows depend on each other.
 
-        The motion is smooth there but the acceleration cannot be computed close by, so steps of
-        several lengths are tried. Of those that end on closed loops with the energy that they
-        should have, the one with the smallest error is taken: its stages keep clear of it best.
+        Accelerations fail close by, so several lengths are tried, and of those that end on closed
+        loops with the right energy the one with the smallest error is taken.
         """
         begin, solvers = self._begin, []
         self.equations.set_leaping(True)

@@ -1,11 +1,4 @@
-r"""Independent and dependent coordinates by LU with complete pivoting on the closed Jacobian.
-
-The loops have to be closed first, or a rank that is too high leaves no independent coordinates:
-Paul (2020), section 5.5. The largest remaining entry becomes the next pivot, until none is left
-that differs from zero; the rows that were not reached are redundant, the columns that were not
-reached are independent (section 3.2.3). Coordinates that the user wants to be independent are
-locked: they never become pivots.
-"""
+"""Independent and dependent coordinates by LU with complete pivoting (Paul 2020, 3.2.3 and 5.5)."""
 
 from __future__ import annotations
 
@@ -64,8 +57,7 @@ def complete_pivoting(
 ) -> Pivots:
     """Factorise with the largest remaining entry as pivot (thesis, figures 9 to 11).
 
-    Locked columns never become pivots, the ``first`` ones before others; entries below ``rtol``
-    times the first pivot count as zero.
+    Locked columns never become pivots, the ``first`` ones do before others.
     """
     early = set(first)
     work = np.array(matrix, dtype=np.float64)
@@ -121,8 +113,7 @@ def choose(
 ) -> Choice:
     """Split the columns of a Jacobian of closed loops, lengths scaled.
 
-    Locked columns are independent, or refused; preferred ones are where they clearly can be, and
-    those of ``cut`` joints only where no others can be.
+    Locked columns are independent, preferred ones where they clearly can be, ``cut`` ones at last.
     """
     jacobian = np.asarray(jacobian).reshape(-1, len(names))
     _, s, vt = np.linalg.svd(jacobian, full_matrices=True)

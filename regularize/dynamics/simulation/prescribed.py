@@ -1,8 +1,4 @@
-"""Prescribed motions of joints over time, and the coordinates of a model that they fix.
-
-An expression of the time is a recorded program, differentiated by the chain rule; ``drives.c``
-evaluates it as operations on a stack.
-"""
+"""Prescribed motions of joints over time, and the coordinates of a model that they fix."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The diagnostic codes: one Markdown file a code says what it means, why it matters and what helps.
 
-Codes are stable and never used twice: REG0xx reading, 1xx loops, 2xx redundancy, 3xx export. A file
-``REG201.md`` has the heading ``# REG201 name (severity)``, a section for each of ``_SECTIONS``, of
-which the last two may be missing, and the sections ``Bad`` and ``Good``: a piece of a model, one
-block for each dialect in which it is written.
+Codes are stable and never used twice: REG0xx reading, 1xx loops, 2xx redundancy, 3xx export. Behind
+the heading of a file come ``_SECTIONS``, then ``Bad`` and ``Good`` with a block for each dialect.
 """
 
 from __future__ import annotations
