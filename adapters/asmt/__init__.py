@@ -376,9 +376,7 @@ class AsmtPatcher(Patcher):
         super().__init__(mechanism)
         self._text = self.text(self.path)
         self._lines = LineIndex(self._text.text)
-        self._items: dict[int | None, AsmtLine] = {
-            item.line: item for item in asmt_tree(self.path).walk()
-        }
+        self._items = {item.line: item for item in asmt_tree(self.path).walk()}
 
     def text(self, path: str) -> EditedText:
         """Return the text of a file, one character a byte."""
@@ -400,7 +398,7 @@ class AsmtPatcher(Patcher):
 
     def _type_line(self, joint: Joint) -> AsmtLine | None:
         """Return the line with the type of a joint; None where there is none."""
-        item = None if joint.source is None else self._items.get(joint.source.line)
+        item = None if joint.source is None else self._items.get(joint.source.line or 0)
         return item if item is not None and item.type in JOINTS else None
 
     def _edits(self, item: AsmtLine, wanted: WantedKind) -> Iterator[Edit]:

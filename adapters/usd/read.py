@@ -273,12 +273,10 @@ def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
         for k, default in ((0, 0.0), (1, 1.0))
     )
     higher = [float(value_of(prim, f"mjc:coef{k}", 0.0)) for k in (2, 3, 4)]
-    if any(higher):
-        terms, curve = ((name, 0, 1.0), (leader, 0, -1.0)), (offset * scale, factor, *higher)
-        reading.couple(name, "mimic", terms, 0.0, reading.source(prim), curve)
-    else:
-        terms = ((name, 0, 1.0), (leader, 0, -factor))
-        reading.couple(name, "mimic", terms, offset * scale, reading.source(prim))
+    curve = (offset * scale, factor, *higher) if any(higher) else ()
+    terms = ((name, 0, 1.0), (leader, 0, -1.0 if curve else -factor))
+    kept = 0.0 if curve else offset * scale
+    reading.couple(name, "mimic", terms, kept, reading.source(prim), curve)
 
 
 def _follow_in_physx(prim: Any, name: str, axis: str, reading: Stage) -> None:
