@@ -239,12 +239,10 @@ class _Reader:
         """Return the name of the joint between the two markers that a limit names."""
         ends = limit.value("MarkerI"), limit.value("MarkerJ")
         joints = self.assembly.need("ConstraintSets").need("Joints").children
-        matches: Iterator[str] = (
-            j.value("Name") or ends[0].rsplit("/", 1)[-1]
-            for j in joints
-            if (j.value("MarkerI"), j.value("MarkerJ")) == ends
-        )
-        return next(matches, None)
+        for joint in joints:
+            if (joint.value("MarkerI"), joint.value("MarkerJ")) == ends:
+                return joint.value("Name") or ends[0].rsplit("/", 1)[-1]
+        return None
 
 
 @dataclass

@@ -202,11 +202,9 @@ class MjcfPatcher(XmlPatcher):
                 f"{joint.source}: joint {joint.name!r} stands in a <frame>, in which a second axis "
                 "is not written; move it out of the frame"
             )
-        compiled_joint = self.spec.joints[number]
-        pos = place.get("pos") or (
-            numbers(compiled_joint.pos) if np.any(compiled_joint.pos) else None
-        )
-        slide, axis, first = True, place.get("axis") or numbers(compiled_joint.axis), False
+        old = self.spec.joints[number]
+        pos = place.get("pos") or (numbers(old.pos) if np.any(old.pos) else None)
+        slide, axis, first = True, place.get("axis") or numbers(old.axis), False
         screws = wanted.replacement.screws
         if wanted.kind == "universal":
             slide, axis = False, numbers(screws[3:, 1])
