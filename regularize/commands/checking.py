@@ -200,7 +200,11 @@ class Checking:
         if output == "html" and not self.single:
             return self._pages(read, out)
         if output == "json":
-            return {out: _json({**_reports([o.data for o in read]), **self._found(outcomes)})}
+            reports = [outcome.data for outcome in read]
+            whole = {"schema_version": SCHEMAS["report"], "tool": TOOL, "reports": reports}
+            # The entries of a single report also stand on top.
+            alone = reports[0] if len(reports) == 1 else {}
+            return {out: _json({**alone, **whole, **self._found(outcomes)})}
         if self.streams:
             return {}
         if output == "jsonl":
@@ -246,12 +250,6 @@ class Checking:
         lines = {f"{name}.html": outcome.line for name, outcome in names.items()}
         pages[folder / "index.html"] = guest("page.html").index(lines)
         return pages
-
-
-def _reports(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a document with all reports; the entries of a single one also stand on top."""
-    whole = {"schema_version": SCHEMAS["report"], "tool": TOOL, "reports": reports}
-    return {**reports[0], **whole} if len(reports) == 1 else whole
 
 
 def _line(data: object) -> str:

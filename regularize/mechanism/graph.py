@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.arrays import Array, Coordinates, Space, Transform
+from regularize.lie.arrays import Array, Coordinates, Mask, Space, Transform
 from regularize.lie.curve import Curve
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
@@ -198,6 +198,14 @@ class Graph:
     def position(self) -> Coordinates:
         """Stored coordinates of all joints."""
         return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
+
+    @cached_property
+    def turning(self) -> Mask:
+        """Mask of the coordinates that are angles."""
+        turning = np.zeros(self.freedoms, dtype=bool)
+        for edge in self.edges:
+            turning[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
+        return turning
 
     @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:

@@ -10,7 +10,7 @@ from regularize.lie import screw, subalgebra
 from regularize.lie.arrays import Array
 from regularize.lie.motion_type import GeneratedAlgebra
 from regularize.loops.assembly import CLOSED
-from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic
+from regularize.mechanism.diagnostic import SEVERITIES, Diagnostic, Severity
 from regularize.mechanism.graph import Graph
 from regularize.mechanism.mechanism import Mechanism
 from regularize.proofs.special import SpecialLengths
@@ -57,7 +57,12 @@ def findings(
 ) -> list[Diagnostic]:
     """Return all findings of an analysis: errors, then warnings, then notes."""
     proved_cuts = frozenset(name for part in special for name in part.cuts)
-    result = [*_assembly_findings(reduction, loops)]
+    result = list[Diagnostic]()
+    if not reduction.assembly.closed:
+        result += open_loops(reduction, loops)
+    elif max(reduction.assembly.worst_before) > UNNOTICED:  # metres and radians
+        result.append(_saved_open(reduction))
+    result += [held_already(reduction, joint) for joint in reduction.idle_joints]
     for loop in loops:
         result += _loop_findings(reduction, loop)
     for part in reduction.parts:
@@ -67,8 +72,12 @@ def findings(
         result += _special_finding(reduction, loops, proved)
     result += [*limits(reduction), *untried(reduction), *rank_losses(reduction)]
     result += [*mobility_findings(reduction, passive), *too_stiff(reduction, cures)]
-    read = reading_findings(reduction)
-    return by_severity([*result, *_reaction_findings(reactions), *read])
+    if undetermined := tuple(r.joint for r in reactions if not r.unique):
+        count = counted(len(undetermined), "joint")
+        text = f"the model does not determine the reactions of {count} in every direction: "
+        found = Diagnostic("REG220", "note", text + names(undetermined), joints=undetermined)
+        result.append(found)
+    return by_severity([*result, *reading_findings(reduction)])
 
 
 def by_severity(found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -83,44 +92,20 @@ def _special_finding(
     from regularize.proofs.prove import UNNAMED  # few mechanisms need proofs
 
     affected = [loop for loop in loops if loop.cut.edge.name in special.cuts]
-    verb = "is" if special.rows == 1 else "are"
     family = "" if special.family == UNNAMED else f", those of the family `{special.family}`"
     removed = sum(loop.cut.numerical.shape[1] for loop in affected) >= special.rows
+    where = names([loop.name for loop in affected])
     yield Diagnostic(
         "REG230",
         "warning",
-        f"{counted(special.rows, 'equation')} of {names([loop.name for loop in affected])} {verb} "
-        f"redundant for these dimensions{family}: proved by the motion, for joints "
-        f"{nearness_words(special.distance)}, up to where the other rows lose their rank; "
-        + ("removed" if removed else "kept"),
+        f"{_equations_are(special.rows, where)} redundant for these dimensions{family}: proved by "
+        f"the motion, for joints {nearness_words(special.distance)}, up to where the other rows "
+        f"lose their rank; {'removed' if removed else 'kept'}",
         loop=affected[0].name if len(affected) == 1 else None,
         joints=tuple(dict.fromkeys(name for loop in affected for name in loop.joints)),
         source=affected[0].cut.edge.joint.source if affected else None,
         help=() if reduction.numerical else ("they are removed with `numerical=True`",),
     )
-
-
-def _reaction_findings(reactions: Sequence[Reaction]) -> Iterator[Diagnostic]:
-    """Report joints whose reactions are not determined."""
-    undetermined = [r.joint for r in reactions if not r.unique]
-    if undetermined:
-        text = (
-            f"the model does not determine the reactions of {counted(len(undetermined), 'joint')} "
-            f"in every direction: {names(undetermined)}"
-        )
-        yield Diagnostic("REG220", "note", text, joints=tuple(undetermined))
-
-
-def _assembly_findings(reduction: Reduction, loops: Sequence[LoopReport]) -> Iterator[Diagnostic]:
-    """Report loops that stay open or were closed first, and fixed joints in vain."""
-    assembly = reduction.assembly
-    before = assembly.worst_before
-    if not assembly.closed:
-        yield from open_loops(reduction, loops)
-    elif max(before) > UNNOTICED:  # metres and radians
-        yield _saved_open(reduction)
-    for joint in reduction.idle_joints:
-        yield held_already(reduction, joint)
 
 
 def _saved_open(reduction: Reduction) -> Diagnostic:
@@ -130,25 +115,20 @@ def _saved_open(reduction: Reduction) -> Diagnostic:
         for part in reduction.parts
         for e in part.edges
     }
-    gaps = reduction.assembly.before
     wide = [
         gap.joint
-        for gap in gaps
+        for gap in reduction.assembly.before
         if gap.translation > FAR * sizes.get(gap.joint, np.inf) or gap.rotation > FAR
     ]
     message = f"the model was saved open by {gap_words(*reduction.assembly.worst_before)}"
     if not wide:
         return Diagnostic("REG104", "note", f"{message}; it was closed before the analysis")
-    return Diagnostic(
-        "REG104",
-        "warning",
-        f"{message}, more than a tenth of its size at {names(wide)}; it was closed before the "
-        "analysis, in the assembly mode next to the stored pose that was found, which need not be "
-        "the one that was meant",
-        joints=tuple(wide),
-        source=reduction.mechanism.joint(wide[0]).source,
-        help=("store the coordinates at which the loops are closed",),
-    )
+    message += f", more than a tenth of its size at {names(wide)}; it was closed before the "
+    message += "analysis, in the assembly mode next to the stored pose that was found, which need "
+    message += "not be the one that was meant"
+    joints, source = tuple(wide), reduction.mechanism.joint(wide[0]).source
+    help = ("store the coordinates at which the loops are closed",)
+    return Diagnostic("REG104", "warning", message, joints=joints, source=source, help=help)
 
 
 def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnostic]:
@@ -173,17 +153,12 @@ def _loop_findings(reduction: Reduction, loop: LoopReport) -> Iterator[Diagnosti
         left = GeneratedAlgebra(rest, reduction.tolerances.rtol)
         kind = _is_words(left.type.name) if left.dimension < 6 else kind
         kind = f"holds {names(loop.locked)} still and {kind}" if rest.size else "is locked"
-    yield Diagnostic(
-        "REG201",
-        "warning",
-        f"loop `{loop.name}` {kind}: {loop.redundant} of the {loop.cut.constraints} constraint "
-        f"equations of closing joint `{loop.closing}` {'is' if loop.redundant == 1 else 'are'} "
-        "redundant",
-        loop=loop.name,
-        joints=loop.joints,
-        source=loop.cut.edge.joint.source,
-        help=("change joints as the report says, or drop them in the simulation model",),
-    )
+    text = f"loop `{loop.name}` {kind}: {loop.redundant} of the {loop.cut.constraints} constraint "
+    text += f"equations of closing joint `{loop.closing}` "
+    text += f"{'is' if loop.redundant == 1 else 'are'} redundant"
+    help = ("change joints as the report says, or drop them in the simulation model",)
+    source = loop.cut.edge.joint.source
+    yield Diagnostic("REG201", "warning", text, loop.name, loop.joints, source, help)
 
 
 def _equations_are(count: int, where: str, noun: str = "equation") -> str:
@@ -222,18 +197,14 @@ def _part_findings(
         generic = ""
         if part.generic is not None:
             generic = f" (exact: rank {part.generic.rank} of {part.generic.equations} there)"
-        text = (
-            f"redundant for any lengths and unrelated axes{generic}: the graph and the joint types"
-        )
-        message = f"{_equations_are(topological, where)} {text} make it so"
+        text = f"redundant for any lengths and unrelated axes{generic}: the graph and the joint "
+        message = f"{_equations_are(topological, where)} {text}types make it so"
         yield Diagnostic("REG210", "warning", message, joints=joints, source=source)
     shaky = moves_less(reduction, part)
     if part.proved and part.related and not shaky and not special_proved:
         tried = counted(part.lengths_tried, "set")
-        text = (
-            f"redundant for all lengths tried ({tried}), which move alike with the same relations "
-            "of the axes: kept, for the joint axes alone do not prove it"
-        )
+        text = f"redundant for all lengths tried ({tried}), which move alike with the same "
+        text += "relations of the axes: kept, for the joint axes alone do not prove it"
         message = f"{_equations_are(part.related, where)} {text}"
         help = (numerical,)
         yield Diagnostic("REG238", "warning", message, joints=joints, source=source, help=help)
@@ -272,13 +243,10 @@ def _part_findings(
     bases = [name for name in locked if graph.mechanism.joint(name).kind == "free"]
     for held in ([name for name in locked if name not in bases], bases):
         if held:
-            yield Diagnostic(
-                "REG206",
-                "note" if held is bases else "warning",  # a base is held on purpose
-                f"{counted(len(held), 'joint')} can never move: {names(held)}",
-                joints=tuple(held),
-                source=graph.mechanism.joint(held[0]).source,
-            )
+            severity: Severity = "note" if held is bases else "warning"  # held on purpose
+            text = f"{counted(len(held), 'joint')} can never move: {names(held)}"
+            about, place = tuple(held), graph.mechanism.joint(held[0]).source
+            yield Diagnostic("REG206", severity, text, joints=about, source=place)
     for special in nearly_special(graph, part, near=near, rtol=reduction.tolerances.rtol):
         family = in_world(special.family, part.center, part.length)
         amount = f"{milliradians(special.angle)} ({degrees(special.angle)})"

@@ -200,13 +200,9 @@ def binding(reduction: Reduction, fit: LackOfFit | None, limit: float | str) -> 
         raise ModelError("limit: the forces of lack of fit are not known here: see `stiffness`")
     load = max(loads, key=lambda load: load.force_std)
     binds = load.force_std > most
-    bears = f"`{load.joint}` bears {three_digits(load.force_std)} N (1σ) by lack of fit"
-    return Diagnostic(
-        "REG239",
-        "warning" if binds else "note",
-        f"{'binds' if binds else 'fits'}: joint {bears}, and the limit is {most:g} N",
-        joints=(load.joint,),
-    )
+    text = f"{'binds' if binds else 'fits'}: joint `{load.joint}` bears "
+    text += f"{three_digits(load.force_std)} N (1σ) by lack of fit, and the limit is {most:g} N"
+    return Diagnostic("REG239", "warning" if binds else "note", text, joints=(load.joint,))
 
 
 def misfit_of(

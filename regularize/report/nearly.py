@@ -19,7 +19,7 @@ from regularize.mechanism.graph_building import build
 from regularize.mechanism.quantity import STIFFNESS
 from regularize.reduction.block import Block
 from regularize.reduction.mobility import CellMobility
-from regularize.repair.nominal.idealise import Idealised
+from regularize.repair.nominal.idealise import Candidate, Idealised
 from regularize.repair.nominal.nearest import JointPlaces
 from regularize.repair.nominal.relations import AxisRelation
 from regularize.repair.statics.per_joint import PerJoint, per_joint
@@ -236,28 +236,20 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
     """Yield findings about nearby mechanisms with more motions than the written one."""
     for candidate in meant.undecided:
         if candidate.missed:
-            yield Diagnostic(
-                "REG223",
-                "note",
-                f"the axes of {names(candidate.joints)} miss one point by {candidate.missed:.1g} "
-                "of the distances of their frames from it: lengths are measured between axes, and "
-                "whether they are meant to meet there is not decided",
-                joints=candidate.joints,
-                help=("write the frames where the axes are near each other, or the axes exactly",),
+            text = f"{_missed(candidate)}: lengths are measured between axes, and whether they are "
+            text += "meant to meet there is not decided"
+            way = "write the frames where the axes are near each other, or the axes exactly"
+        else:
+            which = "it" if candidate.motions == 1 else "them"
+            why = (
+                "was not found nearby" if candidate.searched else "is too far off to be looked for"
             )
-            continue
-        single = candidate.motions == 1
-        why = "was not found nearby" if candidate.searched else "is too far off to be looked for"
-        yield Diagnostic(
-            "REG223",
-            "note",
-            f"{counted(candidate.motions, 'motion')} of {names(candidate.joints)} may have been "
-            f"meant: what forbids {'it' if single else 'them'} is weak (singular values up to "
-            f"{candidate.size:.1g} of the largest), as noise in the numbers would make it; the "
-            f"mechanism that was meant {why}",
-            joints=candidate.joints,
-            help=("look further with --near 0.05, or write the numbers with more digits",),
-        )
+            text = f"{counted(candidate.motions, 'motion')} of {names(candidate.joints)} may have "
+            text += f"been meant: what forbids {which} is weak (singular values up to "
+            text += f"{candidate.size:.1g} of the largest), as noise in the numbers would make it; "
+            text += f"the mechanism that was meant {why}"
+            way = "look further with --near 0.05, or write the numbers with more digits"
+        yield Diagnostic("REG223", "note", text, joints=candidate.joints, help=(way,))
     if not meant.changed:
         return
     mechanism, after = meant.written.mechanism, meant.reduction
@@ -267,8 +259,7 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
     same = not closed or meant.written.finite_mobility == after.finite_mobility
     written = _mobility_words(meant.written.finite_mobility) if closed else "its loops stay open"
     provided = "".join(
-        f"the axes of {names(candidate.joints)} miss one point by {candidate.missed:.1g} of the "
-        "distances of their frames from it; if they are meant to meet there, then "
+        f"{_missed(candidate)}; if they are meant to meet there, then "
         for candidate in meant.assumed
     )
     yield Diagnostic(
@@ -296,6 +287,12 @@ def as_designed(meant: Idealised, binding: Sequence[BindingJoint]) -> Iterator[D
             *(["go on with what was meant: --as-designed"] if after.assembly.closed else []),
         ),
     )
+
+
+def _missed(candidate: Candidate) -> str:
+    """Say by how much axes miss a point in which they may be meant to meet."""
+    axes = f"the axes of {names(candidate.joints)} miss one point by {candidate.missed:.1g}"
+    return f"{axes} of the distances of their frames from it"
 
 
 def _move_words(moves: Mapping[str, tuple[float, float]]) -> str:

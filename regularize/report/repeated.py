@@ -89,14 +89,8 @@ def held_already(reduction: Reduction, joint: Joint) -> Diagnostic:
     if reduction.assembly.closed:
         message += ": it cannot move, and" if joint.freedoms else ":"
         message += f" {counted(count, 'equation')} of it {'is' if count == 1 else 'are'} said twice"
-    return Diagnostic(
-        "REG216",
-        "warning",
-        f"joint `{joint.name}` {message}",
-        joints=(joint.name,),
-        source=joint.source,
-        help=tuple(ways),
-    )
+    message, about, help = f"joint `{joint.name}` {message}", (joint.name,), tuple(ways)
+    return Diagnostic("REG216", "warning", message, joints=about, source=joint.source, help=help)
 
 
 def reading_findings(reduction: Reduction) -> Iterator[Diagnostic]:

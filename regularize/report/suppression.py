@@ -91,13 +91,11 @@ def unexplained(suppressions: Sequence[Suppression]) -> Iterator[Diagnostic]:
     """Yield a warning for every comment that gives no reason."""
     for suppression in suppressions:
         if not suppression.reason:
-            yield Diagnostic(
-                "REG020",
-                "warning",
-                f"{', '.join(suppression.codes)} is to be ignored here without a reason; it is not",
-                source=suppression.source,
-                help=("write why behind the code",),
+            text = (
+                f"{', '.join(suppression.codes)} is to be ignored here without a reason; it is not"
             )
+            source, help = suppression.source, ("write why behind the code",)
+            yield Diagnostic("REG020", "warning", text, source=source, help=help)
 
 
 def _comments(path: str) -> Iterator[Suppression]:

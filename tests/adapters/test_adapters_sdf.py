@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from simulation_cases import CORPUS, read
 
 import regularize as rg
@@ -424,19 +423,6 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
     assert mechanism.findings == ()
 
 
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["sdf"]
-
-
-@pytest.mark.parametrize(("text", "words"), [(fault["text"], fault["says"]) for fault in FAULTS])
-def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.sdf"
-    path.write_text(text)
-    with pytest.raises(rg.ReadError, match=words) as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
-    assert caught.value.line is not None
-
-
 def test_elements_that_are_not_read_are_named(tmp_path: Path) -> None:
     bushing = "<drake:linear_bushing_rpy/>"
     more = "<self_driving>true</self_driving>"
@@ -454,23 +440,14 @@ def test_included_models_may_be_merged_and_placed_by_who_includes_them(tmp_path:
     including = (
         "<include {}><uri>model://arm</uri><name>left</name><pose>5 0 0 0 0 0</pose>{}</include>"
     )
-    merged = model(
-        tmp_path,
-        link("a"),
-        including.format('merge="true"', ""),
-        joint("j", "a", "b"),
-        version="1.9",
-    )
-    assert merged.joint("j").child == "b"
-    np.testing.assert_allclose(merged.joint("j").T_parent_joint[:3, 3], [5, 0, 1])
-    placed = model(
-        tmp_path,
-        link("a"),
-        including.format("", "<placement_frame>b</placement_frame>"),
-        joint("j", "a", "left::b"),
-        version="1.9",
-    )
-    np.testing.assert_allclose(placed.joint("j").T_parent_joint[:3, 3], [5, 0, 0])
+    for more, child, place in (
+        (('merge="true"', ""), "b", [5, 0, 1]),
+        (("", "<placement_frame>b</placement_frame>"), "left::b", [5, 0, 0]),
+    ):
+        parts = link("a"), including.format(*more), joint("j", "a", child)
+        found = model(tmp_path, *parts, version="1.9").joint("j")
+        assert found.child == child
+        np.testing.assert_allclose(found.T_parent_joint[:3, 3], place)
     (tmp_path / "arm/model.sdf").write_text('<sdf version="1.9"/>')
     with pytest.raises(rg.ReadError, match="has no <model>; include another one"):
         model(tmp_path, link("a"), including.format("", ""), version="1.9")

@@ -46,12 +46,6 @@ KINDS: dict[str, tuple[str, Any, type]] = {
 }
 
 
-MORE = [
-    *("slider_crank", "spherical_fourbar", "sarrus", "knee_leg", "three_cranks", "braced_fourbar"),
-    *("roberval_balance", "n_fourbar_1", "rssr", "stewart_6ups", "delta_universal", "walker"),
-]
-
-
 def counts(model: Any) -> tuple[int, ...]:
     found = rg.reduce(model)
     return found.constraints, found.kept, found.redundant, found.mobility
@@ -93,25 +87,6 @@ def test_an_object_is_what_its_file_is_before_and_after_fix(
         assert rank(fixed.object) == rank(spec_of(after))
         rows, independent = rank(fixed.object)
         assert rows == independent < rank(value)[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["MjSpec", "Stage", "text"])
-@pytest.mark.parametrize("name", MORE)
-def test_many_models(kind: str, name: str, tmp_path: Path) -> None:
-    suffix, made, of_type = KINDS[kind]
-    path = file_of(name, suffix, tmp_path)
-    try:
-        other = rg.fix(path)
-    except rg.RegularizeError as error:
-        with pytest.raises(type(error)):
-            rg.fix(made(path))
-        return
-    after, fixed = other.write(tmp_path / f"fixed{path.suffix}"), rg.fix(made(path))
-    assert type(fixed.object) is of_type
-    assert counts(fixed.object) == counts(after)
-    if kind == "MjSpec":
-        assert rank(fixed.object) == rank(spec_of(after))
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import regularize as rg
 from regularize.cli import main
 
 pytest.importorskip("mujoco")
-pytest.importorskip("pxr")
 pytest.importorskip("xacrodoc")
 XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 
@@ -92,29 +91,6 @@ def computed(clone: Clone) -> list[str]:
     return ["bars/urdf/top.xacro"]
 
 
-def scenes(clone: Clone) -> list[str]:
-    clone.saved("robots/bars/bars.xml", "mjcf")
-    floor = "<worldbody><light pos='0 0 1'/></worldbody>"
-    clone.text("robots/bars/scene.xml", f"<mujoco><include file='bars.xml'/>{floor}</mujoco>")
-    clone.text("robots/assets/materials.xml", "<mujoco><asset/></mujoco>")
-    return ["robots/bars/scene.xml"]
-
-
-def worlds(clone: Clone) -> list[str]:
-    clone.text(".git/HEAD", "")
-    clone.saved("models/bars/model.sdf", "sdf")
-    clone.text("models/bars/model.config", "<model><name>bars</name></model>")
-    inside = "<include><uri>model://bars</uri></include>"
-    clone.text("worlds/lab.world", f"<sdf version='1.7'><world name='lab'>{inside}</world></sdf>")
-    return ["worlds/lab.world"]
-
-
-def stages(clone: Clone) -> list[str]:
-    clone.saved("usd/configuration/bars.usda", "usd")
-    clone.text("usd/bars.usda", "#usda 1.0\n(subLayers = [@configuration/bars.usda@])\n")
-    return ["usd/bars.usda"]
-
-
 def everything(clone: Clone) -> list[str]:
     clone.text("README.md", "# Bars")
     clone.text("launch/view.launch.xml", "<launch/>")
@@ -126,7 +102,7 @@ def everything(clone: Clone) -> list[str]:
     return ["mjcf/bars.xml", "sdf/bars.sdf", "urdf/bars.urdf"]
 
 
-LAYOUTS = (workspace, unpacked, computed, scenes, worlds, stages, everything)
+LAYOUTS = (workspace, unpacked, computed, everything)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from regularize.cli import VERBS, main, parser
 from regularize.report.rules import TITLES, all_rules, in_dialect
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
-FOUR_BAR, WALKER = str(ASSETS / "planar_fourbar.urdf"), str(ASSETS / "walker.urdf")
+FOUR_BAR = str(ASSETS / "planar_fourbar.urdf")
 DELTA = str(ASSETS / "delta_universal.urdf")
 WIDTHS = (60, 80, 120, 160)
 DIALECTS = ("urdf", "sdf", "mjcf", "usd", "cad", "json")

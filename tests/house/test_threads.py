@@ -116,8 +116,10 @@ def test_robots_are_copied(name: str) -> None:
     q, v, tau = states(robot, 3)
     expected = robot.forward_dynamics(q, v, tau, compile=False)
     copies = [copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))]
+    assert name != "augmented" or copies[0].model is robot.model
     for other in copies:
         assert other.style == robot.style and np.array_equal(other.q0, robot.q0)
+        assert other.data is not robot.data
         # What mimics is told from its motion, to rounding; everything else comes back as it was.
         error = np.abs(other.forward_dynamics(q, v, tau, compile=False) - expected)
         assert np.max(error) <= (1e-12 if "mimic" in name else 0.0)

@@ -78,18 +78,20 @@ def crank_end(motion: rg.Simulation, sample: int) -> np.ndarray:
     return np.array([np.cos(theta), np.sin(theta)])
 
 
-def test_two_windows_pass_the_singular_pose_on_their_branch() -> None:
-    motion = rg.simulate(
-        problem("n_fourbar_2"),
-        duration=10.0,
-        rates={"A0": -1.0},
-        times=np.array([0.0, 1.0, 5.0, 10.0]),
-        rtol=1e-10,
-    )
+@pytest.mark.parametrize(
+    ("windows", "rtol", "off"),
+    [("2", 1e-10, 1e-6), pytest.param("40", 1e-6, 1e-4, marks=pytest.mark.slow)],
+)
+def test_windows_pass_the_singular_pose_on_their_branch(
+    windows: str, rtol: float, off: float
+) -> None:
+    times = np.array([0.0, 1.0, 5.0, 10.0])
+    model, options = problem(f"n_fourbar_{windows}"), {"rates": {"A0": -1.0}, "times": times}
+    motion = rg.simulate(model, duration=10.0, rtol=rtol, **options)
     for sample, time in ((1, "1"), (2, "5"), (3, "10")):
-        expected = ANSWERS["n_fourbar"]["2"][time]
-        assert crank_end(motion, sample) == pytest.approx(expected, abs=1e-6)
-    assert motion.closure_drift < 1e-12
+        expected = ANSWERS["n_fourbar"][windows][time]
+        assert crank_end(motion, sample) == pytest.approx(expected, abs=off)
+    assert motion.closure_drift < (1e-12 if windows == "2" else 1e-9)
 
 
 @pytest.mark.slow
@@ -108,20 +110,6 @@ def test_two_windows_for_a_hundred_seconds(rtol: float) -> None:
     # What was corrected on the way is small, too, and the exact motion is met.
     assert motion.correction < 1e-5 * scale
     assert crank_end(motion, -1) == pytest.approx(oracle(2, 100.0), abs=1e-5)
-
-
-@pytest.mark.slow
-def test_forty_windows() -> None:
-    motion = rg.simulate(
-        problem("n_fourbar_40"),
-        duration=10.0,
-        rates={"A0": -1.0},
-        times=np.array([0.0, 1.0, 5.0, 10.0]),
-        rtol=1e-6,
-    )
-    for sample, time in ((1, "1"), (2, "5"), (3, "10")):
-        expected = ANSWERS["n_fourbar"]["40"][time]
-        assert crank_end(motion, sample) == pytest.approx(expected, abs=1e-4)
 
 
 def point_of(robot: rg.Robot, q: np.ndarray, body: str, point: np.ndarray) -> np.ndarray:

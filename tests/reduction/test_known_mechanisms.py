@@ -89,15 +89,6 @@ def test_the_script_writes_the_same_files_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("windows", [1, 5, 40])
-def test_n_fourbar(windows: int) -> None:
-    reduction = rg.reduce(mechanisms.n_fourbar(windows))
-    assert (reduction.mobility, reduction.finite_mobility) == (1, 1)
-    assert (reduction.redundant, reduction.removed) == (3 * windows, 3 * windows)
-    assert (reduction.constraints, reduction.kept) == (5 * windows, 2 * windows)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("windows", [1, 2, 3])
 def test_nothing_that_matters_is_deleted_at_the_flat_pose(windows: int) -> None:
     """Every window adds a freedom at the flat pose; a rank taken there deletes real rows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,14 +81,3 @@ def test_random_networks(first: int) -> None:
         reduction = rg.reduce(random_network(np.random.default_rng(seed)))
         if any(cut.thinned.shape[1] for cut in reduction.cuts):
             assert locked_coordinates_without_rows(reduction) == 0, seed
-
-
-def test_two_welds_between_two_bodies_have_nothing_that_could_move() -> None:
-    joints = [
-        rg.Joint.in_world(name, "ground", "plate", "fixed", (0, 0, 1), (x, 0, 0))
-        for x, name in enumerate("AB")
-    ]
-    reduction = rg.reduce(
-        rg.Mechanism.of_joints("welds", [joints[0], replace(joints[1], closure=True)])
-    )
-    assert (reduction.mobility, reduction.redundant, reduction.removed) == (0, 6, 6)

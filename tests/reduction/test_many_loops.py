@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms import Z, n_fourbar
+from mechanisms import n_fourbar
 
 import regularize as rg
 from regularize.loops.kinematics import sized_loops
@@ -73,21 +73,6 @@ def test_reading_takes_in_proportion(tmp_path: Path) -> None:
         rg.save(n_fourbar(windows), path)
         read.append(lines_run(lambda path=path: rg.load(path)))
     assert read[1] < 2.3 * read[0]
-
-
-def scissor(pairs: int) -> rg.Mechanism:
-    """Pairs of crossed bars in a row: two branches of the tree, each as long as the row."""
-    joints = [rg.Joint.in_world("A", "ground", "up 0", "revolute", Z, (-0.4, -0.3, 0.0))]
-    for k in range(pairs + 1):
-        at = 0.8 * k
-        joints.append(rg.Joint.in_world(f"M{k}", f"up {k}", f"down {k}", "revolute", Z, (at, 0, 0)))
-        if k < pairs:
-            up, down, end = f"up {k + 1}", f"down {k + 1}", at + 0.4
-            joints += [
-                rg.Joint.in_world(f"T{k}", f"up {k}", down, "revolute", Z, (end, 0.3, 0)),
-                rg.Joint.in_world(f"B{k}", f"down {k}", up, "revolute", Z, (end, -0.3, 0)),
-            ]
-    return rg.Mechanism.of_joints("scissor", joints)
 
 
 @pytest.mark.slow

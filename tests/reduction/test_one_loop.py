@@ -16,7 +16,7 @@ from test_shaky import Build, each
 
 import regularize as rg
 from regularize.dynamics.simulation.partitioning import complete_pivoting
-from regularize.lie import screw, subalgebra
+from regularize.lie import subalgebra
 from regularize.mechanism.graph_building import build
 from regularize.reduction.block import reduce_part
 from regularize.reduction.closed_part import closings
@@ -180,13 +180,3 @@ def test_saturation_costs_nothing_where_nothing_is_shaky(monkeypatch: pytest.Mon
     monkeypatch.setattr(MotionSpaces, "saturate", lambda self, space, freedoms: space)
     monkeypatch.setattr(subalgebra, "saturation", lambda space, freedoms, rtol: space)
     assert [rg.reduce(build()).kept for build in builders] == with_it == [4, 7, 4]
-
-
-def test_a_loop_whose_screws_span_a_group_is_cut_anywhere_with_the_same_space() -> None:
-    rng = np.random.default_rng(1)
-    loop = [screw.revolute((0, 1, 0), rng.normal(size=3))[:, None] for _ in range(4)]
-    joint, end, space = best_cut(loop, [2, 0, 1, 3], RTOL)
-    assert (joint, end) == (2, 0)
-    for place in range(4):
-        other = relative_twists(Chains(loop, RTOL), place, 0)
-        np.testing.assert_allclose(space @ space.T, other @ other.T, atol=1e-12)

@@ -14,7 +14,7 @@ import regularize as rg
 X, Y, Z = np.eye(3)
 
 
-def four_bar(**kwargs: bool) -> rg.Mechanism:
+def four_bar() -> rg.Mechanism:
     bodies = ["ground", "crank", "coupler", "rocker", "ground"]
     points = [(0, 0, 0), (0.2, 0.3, 0), (0.9, 0.5, 0), (1, 0, 0)]
     return rg.Mechanism.of_joints(
@@ -28,7 +28,6 @@ def four_bar(**kwargs: bool) -> rg.Mechanism:
                 Z,
                 points[i],
                 actuated=i == 3 or None,
-                closure=kwargs.get("closure", False) and i == 1,
             )
             for i in range(4)
         ],
@@ -101,17 +100,6 @@ def test_reduced_residual_jacobian_against_differences_on_the_loops():
         columns.append((plus - minus)[0] / (2 * h))
     exact = reduced.residual_jacobian(loops.state(q))[0]
     assert np.allclose(exact, np.stack(columns, axis=-1), atol=1e-7)
-
-
-@pytest.mark.parametrize("name", ["A", "B", "C", "D"])
-def test_the_user_may_choose_the_cut(name):
-    reduction = rg.reduce(four_bar(), cuts=[name])
-    assert [cut.edge.name for cut in reduction.cuts] == [name]
-    assert reduction.removed == 3
-
-
-def test_the_file_s_closure_is_kept_when_asked():
-    assert rg.reduce(four_bar(closure=True), keep_cuts=True).cuts[0].edge.name == "B"
 
 
 def test_actuated_joints_are_not_cut_of_their_own_accord():

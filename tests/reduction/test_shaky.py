@@ -8,14 +8,11 @@ the hinge from turning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import mechanisms
 import numpy as np
 import pytest
-from scipy.linalg import null_space
 from walks import walked
 
 import regularize as rg
@@ -83,25 +80,6 @@ def test_the_false_reduction_is_refused(build: Build) -> None:
     assert reduction.certificate.holds and reduction.certificate.configurations >= 50
     # Without saturation the space of relative twists is a sum of five dimensions.
     assert np.linalg.matrix_rank(screws_of(reduction), tol=1e-9) == 5
-
-
-def false_cut(reduction: rg.Reduction) -> Any:
-    """The cut without the row that no screw of the pose feels."""
-    (cut,) = reduction.cuts
-    tempting = null_space(screws_of(reduction).T)
-    assert tempting.shape == (6, 1)
-    rows = null_space(np.hstack([cut.freedoms, tempting]).T)
-    return replace(cut, rows=rows, removed=tempting)
-
-
-@pytest.mark.slow
-@each
-def test_the_loop_opens_without_the_row(build: Build) -> None:
-    reduction = rg.reduce(build(), cuts=["D"])
-    loops = reduction.loops
-    visited = walked(reduction, walkers=20, steps=2, seed=0, cuts=[false_cut(reduction)])
-    gaps = np.abs(loops.residual(loops.state(visited))).max(axis=1)
-    assert np.median(gaps) > 1e-3
 
 
 @pytest.mark.slow

@@ -90,11 +90,6 @@ def adjoint(T: np.ndarray) -> np.ndarray:
     return np.block([[R, skew(T[..., :3, 3]) @ R], [np.zeros_like(R), R]])
 
 
-def helical(axis: ArrayLike, point: ArrayLike, pitch: float) -> np.ndarray:
-    """Rotation about a line with an advance along it, metres per radian, shape (6,)."""
-    return revolute(axis, point) + pitch * prismatic(axis)
-
-
 def relative_pose(joint: rg.Joint, q: np.ndarray | None = None) -> np.ndarray:
     """The child body in the parent body, at the stored coordinates or at ``q``, shape (4, 4)."""
     q = joint.position if q is None else np.asarray(q)

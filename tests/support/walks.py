@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 import regularize as rg
@@ -12,15 +9,13 @@ from regularize.loops.continuation import Continuation, random_walks
 from regularize.reduction.cuts import ReducedLoops
 
 
-def kept_rows(reduction: rg.Reduction, cuts: Sequence[Any] | None = None) -> ReducedLoops:
-    """The equations of the rows that are kept, or of other cuts than the reduction's."""
-    return ReducedLoops(reduction.loops, reduction.cuts if cuts is None else cuts)
+def kept_rows(reduction: rg.Reduction) -> ReducedLoops:
+    """The equations of the rows that are kept."""
+    return ReducedLoops(reduction.loops, reduction.cuts)
 
 
-def walked(
-    reduction: rg.Reduction, walkers: int, steps: int, seed: int, cuts: Sequence[Any] | None = None
-) -> np.ndarray:
+def walked(reduction: rg.Reduction, walkers: int, steps: int, seed: int) -> np.ndarray:
     """Configurations of random walks on these rows alone, shape (walkers * steps, n)."""
-    along, rng = Continuation(kept_rows(reduction, cuts)), np.random.default_rng(seed)
+    along, rng = Continuation(kept_rows(reduction)), np.random.default_rng(seed)
     visited = random_walks(along, reduction.q, walkers=walkers, steps=steps, rng=rng)
     return visited.reshape(-1, reduction.loops.freedoms)

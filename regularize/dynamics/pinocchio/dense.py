@@ -88,38 +88,24 @@ class DenseState:
         to_link = screw.adjoint(screw.inverse(self._poses))
         return np.asarray((to_link @ self.V[..., None])[..., 0])
 
-    @cached_property
-    def _composite(self) -> Array:
-        """Inertias of the subtrees that columns move, shape (columns, 6, 6)."""
-        return np.asarray(np.tensordot(self.tree.subtrees, self._inertias, 1)[self.tree.owner])
-
-    @cached_property
-    def _pushes(self) -> Array:
-        """Wrenches on subtrees for unit accelerations of the columns, shape (columns, 6)."""
-        return np.asarray((self._composite @ self.S[..., None])[..., 0])
-
     def _wrenches(self, A: Array) -> Array:
         """Return the wrenches that the subtrees of all links need, shape (links, 6)."""
         momenta = (self._inertias @ self.V[..., None])[..., 0]
         of_links = (self._inertias @ A[..., None])[..., 0] + _carry(self.V, momenta)
         return np.asarray(self.tree.subtrees @ of_links)
 
-    def _summed(self, by_columns: Array) -> Array:
-        """Sum the entries of columns that belong to one velocity, giving shape (nv, nv)."""
-        return np.asarray(self.tree.to_columns.T @ by_columns @ self.tree.to_columns)
-
-    @cached_property
-    def _upward(self) -> Array:
-        """Mask (columns, columns): the link of the second column carries that of the first one."""
-        return self.tree.carried[self.tree.owner]
-
     @cached_property
     def mass_matrix(self) -> Array:
         """Mass matrix, shape (nv, nv)."""
-        below = self._pushes @ self.S.T * self._upward
-        same = self.tree.owner[:, None] == self.tree.owner
+        tree = self.tree
+        # Inertias of the subtrees that columns move, and wrenches for unit accelerations of them.
+        composite = np.tensordot(tree.subtrees, self._inertias, 1)[tree.owner]
+        pushes = (composite @ self.S[..., None])[..., 0]
+        below = pushes @ self.S.T * tree.carried[tree.owner]
+        same = tree.owner[:, None] == tree.owner
         whole = below + np.where(same, 0.0, below).T
-        return self._summed(whole) + np.diag(self.tree.multibody.armature)
+        by_velocities = tree.to_columns.T @ whole @ tree.to_columns
+        return np.asarray(by_velocities + np.diag(tree.multibody.armature))
 
     @cached_property
     def needed(self) -> Array:
@@ -136,15 +122,11 @@ class DenseState:
         )
         return np.concatenate([np.zeros((0, 6)), *each])
 
-    def _on_velocities(self, by_columns: Array, couplings: float = 0.0) -> Array:
-        """Rows over columns as rows over velocities, those of couplings behind them, (rows, nv)."""
-        rows = (by_columns * self.tree.sense) @ self.tree.to_columns
-        return np.vstack([rows, couplings * self.tree.multibody.couplings])
-
     @cached_property
     def jacobian(self) -> Array:
         """Rows on velocities, shape (rows, nv)."""
-        rows = self._on_velocities(self._covectors @ self.S.T, 1.0)
+        rows = (self._covectors @ self.S.T * self.tree.sense) @ self.tree.to_columns
+        rows = np.vstack([rows, self.tree.multibody.couplings])
         for row, velocity, _, (slope, _) in self._curves:
             rows[row, velocity] = slope
         return rows
@@ -152,10 +134,8 @@ class DenseState:
     @cached_property
     def bias(self) -> Array:
         """Rates of the rows while no velocity changes, shape (rows,)."""
-        first, second_link = self.tree.first, self.tree.second
-        drifts = (
-            self.A[second_link] - self.A[first] - screw.bracket(self.V[first], self.V[second_link])
-        )
+        one, two = self.tree.first, self.tree.second
+        drifts = self.A[two] - self.A[one] - screw.bracket(self.V[one], self.V[two])
         rates = (self._covectors * drifts[self.tree.loop_of]).sum(axis=1)
         rates = np.concatenate([rates, np.zeros(len(self.tree.multibody.couplings))])
         for row, _, rate, (_, second) in self._curves:

@@ -192,12 +192,12 @@ class Environments:
             return
         options, (count, steps, _) = self._options.copy(), targets.shape
         options[0] = h
-        self._ask_for_code(count, steps)
+        self._ask_for_code(count, steps, laws)
         records = states.q, states.v, states.residual
         self._kernel.rollout(*records, tau, options, targets, *laws, steps, threads)
         states.ok[:, 1:] = np.isfinite(states.residual[:, 1:])
 
-    def _ask_for_code(self, count: int, steps: int) -> None:
+    def _ask_for_code(self, count: int, steps: int, laws: tuple[Array, Array, Array]) -> None:
         """Let the kernel make steps of so many robots by code, once that pays."""
         if self.coder is None or self.drives or not count * steps:
             return
@@ -205,18 +205,14 @@ class Environments:
         pays = count >= MANY or count * steps >= LONG or self._calls[0] > HUNDREDTH
         many = count > 1
         if many not in self._asked and (pays or self.coder.eager):
+            from regularize.dynamics.tape.robot_programs import joints_of  # loaded where wanted
+
             self._asked.add(many)
             with suppress(UnsupportedExport):
-                code = self.coder.code("fixed_step", many, self._joint_values())
+                shaped = laws[0].reshape(7, -1), laws[1].reshape(4, -1)
+                joints = joints_of(*shaped, self.robot.multibody[0])
+                code = self.coder.code("fixed_step", many, joints)
                 self._kernel.use("fixed_step", code.address, code.lanes, code)
-
-    def _joint_values(self) -> Array:
-        """Return damping, stiffness and rest of springs (3, nv); raise where more acts."""
-        from regularize.dynamics.tape.robot_programs import joints_of  # loaded where wanted
-
-        assert self._laws is not None
-        laws, closing, _ = self._laws
-        return joints_of(laws.reshape(7, -1), closing.reshape(4, -1), self.robot.multibody[0])
 
     @property
     def coded(self) -> bool:

@@ -160,44 +160,30 @@ def differing(legacy: Robot, rows: Robot, tolerance: float = UNNOTICED) -> list[
         return []
     cuts = [cut.edge.joint.name for cut in legacy.reduction.cuts]
     closing = ", ".join(f"`{name}`" for name in cuts)
-    return [
-        Diagnostic(
-            "REG330",
-            "warning",
-            f"the style 'legacy' cannot hold the redundant equations at {closing}: at the "
-            f"reference configuration the acceleration of `{joint}` is off by {worst * most:.3g}, "
-            f"of {most:.3g} at most, from that on the kept equations",
-            joints=(joint, *cuts),
-            help=("use the style 'rows', 'anchors' or 'slack', which leave those equations out",),
-        )
-    ]
+    text = (
+        f"the style 'legacy' cannot hold the redundant equations at {closing}: at the reference "
+        f"configuration the acceleration of `{joint}` is off by {worst * most:.3g}, of "
+        f"{most:.3g} at most, from that on the kept equations"
+    )
+    help = ("use the style 'rows', 'anchors' or 'slack', which leave those equations out",)
+    return [Diagnostic("REG330", "warning", text, joints=(joint, *cuts), help=help)]
 
 
 def left_over(reduction: Reduction, style: str) -> list[Diagnostic]:
     """Return findings on redundant kept rows and on features that a style cannot export."""
     findings = [d for d in reduction.mechanism.findings if d.code == "REG318"]
     if reduction.remaining and style in ("anchors", "slack"):
-        findings.append(
-            Diagnostic(
-                "REG304",
-                "warning",
-                f"{reduction.remaining} of the kept rows depend on the others, so the constraint "
-                "models need damping (mu > 0)",
-                help=("drop them on numerical evidence: reduce(mechanism, numerical=True)",),
-            )
-        )
+        text = f"{reduction.remaining} of the kept rows depend on the others, so the constraint "
+        text += "models need damping (mu > 0)"
+        help = ("drop them on numerical evidence: reduce(mechanism, numerical=True)",)
+        findings.append(Diagnostic("REG304", "warning", text, help=help))
     findings += rank_losses(reduction)
     if reduction.graph.couplings and style != "rows":
         names = ", ".join(f"`{c.name}`" for c in reduction.graph.couplings)
-        findings.append(
-            Diagnostic(
-                "REG305",
-                "warning",
-                f"Pinocchio has no constraint model for the couplings {names}: they are rows of "
-                "the robot's Jacobian and part of its forward dynamics only",
-                help=("use the style 'rows' or the robot's own forward_dynamics",),
-            )
-        )
+        text = f"Pinocchio has no constraint model for the couplings {names}: they are rows of "
+        text += "the robot's Jacobian and part of its forward dynamics only"
+        help = ("use the style 'rows' or the robot's own forward_dynamics",)
+        findings.append(Diagnostic("REG305", "warning", text, help=help))
     return findings
 
 
@@ -206,22 +192,11 @@ def opened(reduction: Reduction) -> list[Diagnostic]:
     assembly = reduction.assembly
     (before, turned), (after, left) = assembly.worst_before, assembly.worst_after
     if not assembly.closed:
-        return [
-            Diagnostic(
-                "REG101",
-                "error",
-                f"the loops cannot be closed: {1e3 * after:.3g} mm and {left:.3g} rad stay open, "
-                "so all equations are kept, and no acceleration fulfils them",
-                help=("check the placements of the closures", "pass q0 nearer to closed loops"),
-            )
-        ]
+        text = f"the loops cannot be closed: {1e3 * after:.3g} mm and {left:.3g} rad stay open, "
+        text += "so all equations are kept, and no acceleration fulfils them"
+        help = ("check the placements of the closures", "pass q0 nearer to closed loops")
+        return [Diagnostic("REG101", "error", text, help=help)]
     if before > EXACT.same or turned > EXACT.same:
-        return [
-            Diagnostic(
-                "REG104",
-                "note",
-                f"the loops are open by {1e3 * before:.3g} mm and {turned:.3g} rad at the "
-                "configuration given; robot.q0 closes them",
-            )
-        ]
+        text = f"the loops are open by {1e3 * before:.3g} mm and {turned:.3g} rad at the "
+        return [Diagnostic("REG104", "note", text + "configuration given; robot.q0 closes them")]
     return []

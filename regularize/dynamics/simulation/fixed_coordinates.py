@@ -40,21 +40,12 @@ def with_rigid_coordinates_fixed(reduction: Reduction) -> Reduction:
         couplings.append(
             Coupling(f"{joint.name} at rest", "mimic", ((joint.name, freedom, 1.0),), value)
         )
-        findings.append(
-            Diagnostic(
-                "REG318",
-                "note",
-                f"joint `{joint.name}` is held: its loops allow it a velocity, which no motion "
-                "follows, and no finite force in them stops it",
-                joints=(joint.name,),
-                source=joint.source,
-            )
-        )
-    held = replace(
-        mechanism,
-        couplings=(*mechanism.couplings, *couplings),
-        findings=(*mechanism.findings, *findings),
-    )
+        text = f"joint `{joint.name}` is held: its loops allow it a velocity, which no motion "
+        text += "follows, and no finite force in them stops it"
+        about = (joint.name,)
+        findings.append(Diagnostic("REG318", "note", text, joints=about, source=joint.source))
+    every, told = (*mechanism.couplings, *couplings), (*mechanism.findings, *findings)
+    held = replace(mechanism, couplings=every, findings=told)
     return reduce(held, rtol=reduction.rtol, seed=reduction.seed)
 
 
@@ -87,18 +78,13 @@ def with_passive_freedoms_fixed(reduction: Reduction) -> tuple[Mechanism, tuple[
         ball = next((n for n in body.joints if joints[n].kind == "spherical"), None)
         if ball is None:
             continue
-        through = " and ".join(body.joints)
         joints[ball] = _universal(reduction, joints[ball], body.axis)
+        text = f"`{body.name}` can spin about the line through {' and '.join(body.joints)} without "
+        text += f"moving anything; joint `{ball}` is taken as universal, so that the rest follows"
+        source = mechanism.body(body.bodies[0]).source
+        help = ("make one of its joints universal in the model",)
         findings.append(
-            Diagnostic(
-                "REG311",
-                "note",
-                f"`{body.name}` can spin about the line through {through} without "
-                f"moving anything; joint `{ball}` is taken as universal, so that the rest follows",
-                joints=body.joints,
-                source=mechanism.body(body.bodies[0]).source,
-                help=("make one of its joints universal in the model",),
-            )
+            Diagnostic("REG311", "note", text, joints=body.joints, source=source, help=help)
         )
     return replace(mechanism, joints=tuple(joints.values())), tuple(findings)
 

@@ -153,7 +153,16 @@ class MujocoEngine:
 
         self.counters = Counters()
         self._loads, self._step = loads, step
-        self._find_quaternions(robot.expanded.model)
+        model = robot.expanded.model
+        #: Where quaternions begin, and those of free bodies with their velocities.
+        self._quaternions, self._floating = list[int](), list[tuple[int, int]]()
+        for i in range(1, model.njoints):
+            short, start = model.joints[i].shortname(), int(model.idx_qs[i])
+            if short == "JointModelSpherical":
+                self._quaternions.append(start)
+            elif short == "JointModelFreeFlyer":
+                self._quaternions.append(start + 3)
+                self._floating.append((start + 3, int(model.idx_vs[i])))
         self._data = mujoco.MjData(compiled)
         self._data.qpos[:], self._data.qvel[:] = self._to_mujoco(q, v)
         self._next: Callable[[], None] = lambda: mujoco.mj_step(compiled, self._data)
@@ -190,17 +199,6 @@ class MujocoEngine:
     def sample(self, t: float) -> Sample:
         """Return the motion at the end of the last step."""
         return Sample(t, self._q, self._v, self._work)
-
-    def _find_quaternions(self, model: Any) -> None:
-        """Find the quaternions of the model, and those of free bodies with their velocities."""
-        self._quaternions, self._floating = list[int](), list[tuple[int, int]]()
-        for i in range(1, model.njoints):
-            short, start = model.joints[i].shortname(), int(model.idx_qs[i])
-            if short == "JointModelSpherical":
-                self._quaternions.append(start)
-            elif short == "JointModelFreeFlyer":
-                self._quaternions.append(start + 3)
-                self._floating.append((start + 3, int(model.idx_vs[i])))
 
     def _to_mujoco(self, q: Configuration, v: Velocity) -> tuple[Array, Array]:
         """Return coordinates and velocities of MuJoCo, whose quaternions begin with the scalar."""

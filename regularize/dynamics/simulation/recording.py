@@ -13,8 +13,9 @@ from regularize.dynamics.pinocchio.robot import Robot
 from regularize.dynamics.simulation.simulation import Simulation
 from regularize.escape import listed
 from regularize.lie.arrays import Array, Configuration, Velocity, read_only
-from regularize.mechanism.diagnostic import Diagnostic
+from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.graph import coordinate_names
+from regularize.mechanism.joint import Joint
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_joints import limits_of
 from regularize.tolerances import EXACT, UNNOTICED
@@ -35,35 +36,26 @@ def joint_findings(robot: Robot, coordinates: Array, v: Array) -> tuple[Diagnost
     findings = [*_limits(robot, coordinates, v)]
     rough = [joint for joint in joints if np.any(joint.dynamics.friction)]
     if rough:
-        findings.append(
-            Diagnostic(
-                "REG317",
-                "note",
-                f"dry friction of {listed((j.name for j in rough), 8)} is regularised: it falls "
-                "off at low rates, so that joints creep where they would stick",
-                joints=tuple(joint.name for joint in rough),
-                source=rough[0].source,
-                help=(
-                    "ask for steps in which it sticks: h=1e-3, --step 1e-3",
-                    "ask for a lower rate of slipping (slip=)",
-                ),
-            )
-        )
+        text = f"dry friction of {listed((j.name for j in rough), 8)} is regularised: it falls "
+        text += "off at low rates, so that joints creep where they would stick"
+        sticks = "ask for steps in which it sticks: h=1e-3, --step 1e-3"
+        help = sticks, "ask for a lower rate of slipping (slip=)"
+        findings.append(_about(rough, "REG317", "note", text, help))
     cut = [c.edge.joint for c in robot.constraints.closures if c.edge is not None]
     heavy = [joint for joint in cut if np.any(joint.dynamics.armature)]
     if heavy:
-        findings.append(
-            Diagnostic(
-                "REG325",
-                "warning",
-                f"rotors of {listed((j.name for j in heavy), 8)} are left out, since these joints "
-                "close loops",
-                joints=tuple(joint.name for joint in heavy),
-                source=heavy[0].source,
-                help=("use the engine 'anchors', which has all joints in its tree",),
-            )
-        )
+        text = f"rotors of {listed((j.name for j in heavy), 8)} are left out, since these joints "
+        engine = "use the engine 'anchors', which has all joints in its tree"
+        findings.append(_about(heavy, "REG325", "warning", text + "close loops", (engine,)))
     return tuple(findings)
+
+
+def _about(
+    joints: Sequence[Joint], code: str, severity: Severity, text: str, help: tuple[str, ...]
+) -> Diagnostic:
+    """Return a finding about some joints, where the first one stands."""
+    names, source = tuple(joint.name for joint in joints), joints[0].source
+    return Diagnostic(code, severity, text, joints=names, source=source, help=help)
 
 
 def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
@@ -83,21 +75,12 @@ def _limits(robot: Robot, coordinates: Array, v: Array) -> list[Diagnostic]:
             beyond.append(f"`{name}` goes {passed:.3g} beyond its bounds")
         if fast > UNNOTICED:
             beyond.append(f"`{name}` is {fast:.3g} faster than it may")
-    sentence = f"limits of {listed((j.name for j in limited), 8)} are not enforced"
-    ending = "the motion keeps to those of positions and rates" if not beyond else ""
-    return [
-        Diagnostic(
-            "REG316",
-            "warning" if beyond else "note",
-            f"{sentence}: {ending or ', '.join(beyond[:8]) + (' …' if len(beyond) > 8 else '')}",
-            joints=tuple(joint.name for joint in limited),
-            source=limited[0].source,
-            help=(
-                "ask for steps that keep them: limits=True, --limits",
-                "stop or drive these joints by forces, or prescribe their motion",
-            ),
-        )
-    ]
+    text = f"limits of {listed((j.name for j in limited), 8)} are not enforced: "
+    text += ", ".join(beyond[:8]) or "the motion keeps to those of positions and rates"
+    text += " …" * (len(beyond) > 8)
+    steps = "ask for steps that keep them: limits=True, --limits"
+    help = steps, "stop or drive these joints by forces, or prescribe their motion"
+    return [_about(limited, "REG316", "warning" if beyond else "note", text, help)]
 
 
 def near_limits(
@@ -119,43 +102,28 @@ def near_limits(
         ratios = np.min([now / then for now, then in zip(along, begin, strict=True)], axis=0)
         worst = int(np.argmin(ratios))
         if ratios[worst] < math.sqrt(EXACT.apart):
-            yield Diagnostic(
-                "REG228",
-                "warning",
-                f"at {time[chosen][worst]:.4g} s the motion is near a pose where the proof of the "
-                f"kept equations ends: their smallest singular value, or that of all equations, is "
-                f"{ratios[worst]:.2g} of what it is at the assembled pose",
-                joints=tuple(dict.fromkeys(joints)),
-                help=("see REG227 of the report: regularize check",),
-            )
+            text = f"at {time[chosen][worst]:.4g} s the motion is near a pose where the proof of "
+            text += "the kept equations ends: their smallest singular value, or that of all "
+            text += f"equations, is {ratios[worst]:.2g} of what it is at the assembled pose"
+            names, help = tuple(dict.fromkeys(joints)), "see REG227 of the report: regularize check"
+            yield Diagnostic("REG228", "warning", text, joints=names, help=(help,))
 
 
 def passed(crossed: Sequence[float], leapt: Sequence[float]) -> tuple[Diagnostic, ...]:
     """Return findings on times where two motions crossed, or where rounding chose the branch."""
-    findings = [
-        Diagnostic(
-            "REG314",
-            "warning",
-            "two motions of the mechanism come so near to each other that rounding decided which "
-            f"one was followed: at {time:.4g} s",
-            help=(
-                "if they should cross, write the dimensions with more digits",
-                "if they should not, change the dimensions until they stay apart",
-            ),
-        )
-        for time in leapt
-    ]
+    findings = []
     if crossed:
         crossing = len(crossed) - 1
         later = f" and {crossing} more time{'s' * (crossing > 1)}" if crossing else ""
-        straight = Diagnostic(
-            "REG313",
-            "warning",
-            "the motion goes straight on at a singular configuration, where it may branch off: at "
-            f"{crossed[0]:.4g} s{later}",
-            help=("stay away from it, or add a part that leads the mechanism through",),
-        )
-        findings.insert(0, straight)
+        text = "the motion goes straight on at a singular configuration, where it may branch off: "
+        text += f"at {crossed[0]:.4g} s{later}"
+        away = "stay away from it, or add a part that leads the mechanism through"
+        findings.append(Diagnostic("REG313", "warning", text, help=(away,)))
+    text = "two motions of the mechanism come so near to each other that rounding decided which "
+    text += "one was followed: at "
+    cross = "if they should cross, write the dimensions with more digits"
+    help = cross, "if they should not, change the dimensions until they stay apart"
+    findings += [Diagnostic("REG314", "warning", f"{text}{t:.4g} s", help=help) for t in leapt]
     return tuple(findings)
 
 
@@ -176,15 +144,10 @@ def jumps(
     if not wrong.any():
         return ()
     first = int(np.argmax(wrong))
-    return (
-        Diagnostic(
-            "REG315",
-            "error",
-            f"the energy balance is off by {off[first]:.2g} J at {time[first]:.6g} s: "
-            "the motion is wrong from there on, or a little before",
-            help=("ask for a smaller relative error: rtol, --rtol",),
-        ),
-    )
+    text = f"the energy balance is off by {off[first]:.2g} J at {time[first]:.6g} s: the motion "
+    text += "is wrong from there on, or a little before"
+    help = ("ask for a smaller relative error: rtol, --rtol",)
+    return (Diagnostic("REG315", "error", text, help=help),)
 
 
 @dataclass(eq=False)

@@ -292,9 +292,12 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
     else:
         reduction = reduce_mechanism(model) if isinstance(model, Mechanism) else model
         robot = to_pinocchio(with_rigid_coordinates_fixed(reduction), style)
-        if plain and style == "rows" and _rotors_close_loops(robot):
-            with suppress(UnsupportedExport):
-                robot = to_pinocchio(robot.reduction, "anchors")
+        if plain and style == "rows":
+            joints, in_tree = robot.passive.joints, robot.passive.coordinates.rates.any(axis=1)
+            needed = (joints.armature != 0.0) | (joints.stiffness != 0.0)
+            if np.any(needed, where=~in_tree):  # a closing joint has a rotor or a spring
+                with suppress(UnsupportedExport):
+                    robot = to_pinocchio(robot.reduction, "anchors")
     if robot.nv == 0:
         raise ModelError("the mechanism has no joint that could move")
     assembly = robot.reduction.assembly
@@ -302,13 +305,6 @@ def _robot(model: Mechanism | Reduction | Robot, solver: Solver | MuJoCo, plain:
         gap = max(assembly.after, key=lambda g: g.translation + g.rotation)
         raise NotClosed(gap.joint, gap.translation, gap.rotation)
     return robot
-
-
-def _rotors_close_loops(robot: Robot) -> bool:
-    """Return whether a closing joint has a rotor or a spring, which needs the style ``anchors``."""
-    passive, in_tree = robot.passive.joints, np.any(robot.passive.coordinates.rates, axis=1)
-    needed = (passive.armature != 0.0) | (passive.stiffness != 0.0)
-    return bool(np.any(needed, where=~in_tree))
 
 
 def _start(

@@ -55,7 +55,7 @@ class Tables:
             wrong = ({*sections} - names_of_sections) | ({*sizes} - {*names("SIZES")})
             raise KeyError(f"not in tables.h: {wrong}")
         counts = [{"one": 1, **sizes}.get(name, 0) for name in names("SIZES")]
-        every: dict[str, ArrayLike] = {"size": counts, "flat": (0, 0), **sections}
+        every: dict[str, ArrayLike] = {"size": counts, **sections}
         starts, whole = _joined(every, names("INTEGERS"), np.dtype(np.int32))
         real_starts, reals = _joined(every, names("REALS"), np.dtype(np.float64))
         heads = len(starts) + len(real_starts)

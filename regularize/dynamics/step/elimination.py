@@ -8,11 +8,15 @@ The accelerations of the columns and the multipliers of the rows solve
 Its factors :math:`L D L^T` have a pattern that does not depend on the configuration: it is found
 once, for an order of least degree in which a row comes behind all of its columns. Then its pivot is
 minus a Schur complement of independent rows, and never zero.
+
+Trees that move in one plane have tables of vectors with three numbers, see ``plane.c``: a twist is
+a velocity in the plane and a rate about its normal. All frames have the plane's axes while every
+motion is zero, so that only the links' own motions turn them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,16 +26,20 @@ from regularize.dynamics.step.deep import BodyPrograms, deep_program
 from regularize.dynamics.step.minimum_norm import loop_sections, minimum_norm_sections
 from regularize.dynamics.step.multibody import (
     Cluster,
+    Loop,
     MultibodyTree,
     Row,
+    closing_of,
     clusters_of,
+    frame_about,
     last_common,
     rows_of,
     unknowns_of,
     way_up,
 )
 from regularize.dynamics.step.pattern import Pattern, least_degree, neighbours, sampled_pivots
-from regularize.dynamics.step.posing import random_pose
+from regularize.dynamics.step.posing import freedoms, random_pose
+from regularize.lie.arrays import Array
 
 
 def _least_work(tree: MultibodyTree, cluster: Cluster, rows: Sequence[Row]) -> int:
@@ -71,7 +79,7 @@ def step_sections(tree: MultibodyTree) -> tuple[dict[str, int], dict[str, Any]]:
     if tree.massive and tree.rank == tree.rows:
         factored = _cluster_sections(tree, rows, constants)
     if factored is None:
-        return sizes, {**sections, "direct": [False]}
+        return sizes, {**sections, "direct": [False], "flat": [False, False]}
     return sizes | factored[0], {**sections, "direct": [True], **factored[1]}
 
 
@@ -165,6 +173,7 @@ def _cluster_sections(
     pairs = enumerate((link.parent for link in tree.links), start=1)
     inner = [False, *(cluster_of[b] == cluster_of.get(parent) for b, parent in pairs)]
     columns = tree.columns()
+    flat = None if any(programs.deep) else plane_sections(tree)
     sizes = {
         "clusters": len(clusters),
         "unknowns": len(pattern.order),
@@ -187,6 +196,7 @@ def _cluster_sections(
         "column_unknown": [rank[k] for k in range(columns[-1])],
         "row_unknown": [rank.get(-1 - i, 0) for i in range(len(rows))],
         **programs.sections(),
+        **(flat or {"flat": [False, False]}),
         "start": pattern.start,
         "below": pattern.below,
         "block": pattern.block,
@@ -223,3 +233,62 @@ def _graph(
     """Return neighbours of the unknowns of a cluster, and the columns of its rows."""
     on_rows = ((k, -1 - r) for r in cluster.rows for k in rows[r].columns)
     return neighbours([*_pairs(tree, cluster), *on_rows], unknowns_of(tree, cluster))
+
+
+def plane_sections(tree: MultibodyTree, *, rounding: float = 1e-13) -> dict[str, Any] | None:
+    """Return sections of a tree that moves in one plane and turns; None for others."""
+    poses, turns = [np.eye(4)], []
+    for link in tree.links:
+        poses.append(poses[link.parent] @ link.placement)
+        turns += [poses[-1][:3, :3] @ x for x in freedoms(link)[3:].T if x.any()]
+    if not turns:
+        return None
+    axes = frame_about(turns[0])[:3, :3]
+    columns, inertias, points = [np.zeros((0, 3))], [np.zeros(4)], np.array(poses)[:, :3, 3]
+    for link, T in zip(tree.links, poses[1:], strict=True):
+        R = axes.T @ T[:3, :3]
+        twists = np.concatenate([R @ freedoms(link)[:3], R @ freedoms(link)[3:]])
+        if np.max(np.abs(twists[2:5])) > rounding:
+            return None
+        columns.append(twists[[0, 1, 5]].T)
+        moment = link.inertia[3:, :3]  # the mass times the cross matrix of the centre
+        first = R @ (moment[2, 1], moment[0, 2], moment[1, 0])
+        second = R[2] @ link.inertia[3:, 3:] @ R[2]
+        inertias.append(np.array([link.inertia[0, 0], *first[:2], second]))
+    arms = [points[b] - points[link.parent] for b, link in enumerate(tree.links, start=1)]
+    turned = [axes.T @ (poses[x.first] @ x.row_frame)[:3, :3] for x in tree.loops]
+    covectors = [
+        np.concatenate([x.covectors[:, :3] @ R[:2].T, x.covectors[:, 3:] @ R[2:].T], axis=1)
+        for x, R in zip(tree.loops, turned, strict=True)
+    ]
+    hinged = all(_is_flat_hinge(x, poses, axes[:, 2], rounding) for x in tree.loops)
+
+    def in_plane(frames: Iterable[tuple[int, Array]]) -> Array:
+        """Return origins of frames in links along axes of the plane, (N, 2)."""
+        places = [poses[link][:3, :3] @ T[:3, 3] for link, T in frames]
+        return np.array(places).reshape(-1, 3) @ axes[:, :2]
+
+    return {
+        "flat": [True, hinged],
+        "flat_first": in_plane((x.first, x.first_frame) for x in tree.loops),
+        "flat_second": in_plane((x.second, x.second_frame) for x in tree.loops),
+        "flat_placement": np.array([np.zeros(3), *arms]) @ axes[:, :2],
+        "flat_axis": np.concatenate(columns),
+        "flat_inertia": np.array(inertias),
+        "flat_gravity": tree.gravity @ axes[:, :2],
+        "flat_point": in_plane((x.first, x.row_frame) for x in tree.loops),
+        "flat_covector": np.concatenate([np.zeros((0, 3)), *covectors]),
+    }
+
+
+def _is_flat_hinge(loop: Loop, poses: Sequence[Array], normal: Array, rounding: float) -> bool:
+    """Return whether a loop closes by a hinge across the plane, with no row out of it."""
+    if closing_of(loop) != "revolute":
+        return False
+    axis = loop.screws[3:, 0] / np.linalg.norm(loop.screws[3:, 0])
+    ends = (loop.first, loop.first_frame), (loop.second, loop.second_frame)
+    turned = [np.cross(poses[link][:3, :3] @ T[:3, :3] @ axis, normal) for link, T in ends]
+    R = (poses[loop.first] @ loop.row_frame)[:3, :3]
+    along = loop.covectors[:, :3] @ R.T @ normal
+    across = np.cross(loop.covectors[:, 3:] @ R.T, normal)
+    return bool(max(np.max(np.abs(x), initial=0.0) for x in (*turned, along, across)) <= rounding)

@@ -100,7 +100,7 @@ class Pattern:
     """Where the entries of factors are, and where they go.
 
     Unknowns are numbers of any kind; ``start``, ``below``, ``block`` and ``update`` are as in
-    ``tables.h``.
+    ``tables.h``, and blocks have at most ``widest`` unknowns.
     """
 
     order: list[int] = field(default_factory=list)
@@ -108,6 +108,7 @@ class Pattern:
     below: list[int] = field(default_factory=list)
     block: list[int] = field(default_factory=list)
     update: list[int] = field(default_factory=list)
+    widest: int = 5
     _place: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def place(self, one: int, two: int) -> int:
@@ -124,7 +125,7 @@ class Pattern:
         """Add a cluster: its unknowns in order, each with the neighbours that are left then."""
         first = len(self.order)
         rank = {unknown: first + k for k, unknown in enumerate(structs)}
-        sorted_structs = []
+        sorted_structs, solids = [], []
         for unknown, neighbours in structs.items():
             below = sorted(neighbours, key=rank.__getitem__)
             sorted_structs.append(below)
@@ -139,8 +140,26 @@ class Pattern:
             solid = all(
                 row == [*range(at, at + len(row))] for at, row in zip(begun, rows, strict=True)
             )
-            self.block.append(int(solid))
+            solids.append(solid)
             self.update += [] if solid else [place for row in rows for place in row]
+        behind = zip([*structs][1:], sorted_structs[1:], strict=True)
+        nested = [
+            below == [y, *beyond]
+            for below, (y, beyond) in zip(sorted_structs[:-1], behind, strict=True)
+        ]
+        self.block += self._blocks(solids, [*nested, False])
+
+    def _blocks(self, solids: Sequence[bool], nested: Sequence[bool]) -> list[int]:
+        """Return blocks of unknowns that need no list, each nested in the next."""
+        result: list[int] = []
+        while len(result) < len(solids):
+            first = len(result)
+            width = 1
+            while width < self.widest and nested[first + width - 1] and solids[first + width]:
+                width += 1
+            result += [k - width for k in range(1, width)]
+            result.append(width if solids[first] else 0)
+        return result
 
 
 def neighbours(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.errors import ModelError, RegularizeError
-from regularize.guests.actuation.chart import limits_of, stored_configuration
+from regularize.guests.actuation.chart import stored_configuration
 from regularize.guests.actuation.map import ActuationMap, actuation_map
 from regularize.guests.actuation.subsystems import base_of, gains_of_servos
 from regularize.lie.arrays import Array
@@ -18,6 +18,7 @@ from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, 
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism, Model, as_mechanism
+from regularize.repair.statics.passive_joints import ranges_of
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1
@@ -273,7 +274,7 @@ def _compared(
     graph, names = build(twin), coordinate_names(twin)
     base = {c for e in graph.edges if e.joint.kind == "free" for c in e.columns}
     moving = [c for c in range(len(names)) if c not in base]
-    low, high = limits_of(graph)[moving].T
+    low, high = ranges_of(twin)[moving].T
     stored, size = graph.position[moving], (len(q), len(moving))
     ends = np.sort([np.maximum(low, stored - REACH), np.minimum(high, stored + REACH)], axis=0)
     x = ends[0] + (ends[1] - ends[0]) * np.random.default_rng(0).uniform(size=size)

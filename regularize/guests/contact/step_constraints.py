@@ -39,7 +39,7 @@ from regularize.lie.screw import cross_matrix, transform
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
-from regularize.repair.statics.passive_joints import limits_of
+from regularize.repair.statics.passive_joints import limits_of, ranges_of
 
 #: Vertices of a mesh that count at a time.
 MOST = 8
@@ -225,7 +225,7 @@ class JointStops:
     def of(cls, robot: Robot, limits: bool) -> JointStops:
         """Collect the stops of a robot; bounds and efforts only if ``limits``."""
         mechanism, friction = robot.reduction.mechanism, robot.passive.joints.friction
-        sides = np.array([limits_of(mechanism, key) for key in ("lower", "upper")])
+        sides = ranges_of(mechanism).T
         counted = np.isfinite(sides) & limits
         for edge in robot.reduction.graph.edges:
             if edge.group:  # rotation vectors, which have no bounds one by one
@@ -305,12 +305,9 @@ class JointStops:
     @cached_property
     def _wrapped(self) -> Indices:
         """Bounded angles of closing joints, which poses give up to whole turns only."""
-        graph = self.robot.reduction.graph
-        turning = np.zeros(graph.freedoms, dtype=bool)
-        for edge in graph.edges:
-            turning[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
+        turning = self.robot.reduction.graph.turning[self.bounded]
         closing = np.isin(self.bounded, self.robot.constraints.closing_columns)
-        return self.bounded[closing & turning[self.bounded]]
+        return self.bounded[closing & turning]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from regularize.guests.design.moving_masses import MovingMasses
 from regularize.lie import screw
 from regularize.lie.arrays import Array, Coordinates, read_only
 from regularize.loops.assembly import assemble
-from regularize.loops.kinematics import sized_loops
+from regularize.loops.kinematics import State, sized_loops
 from regularize.mechanism.body import Inertia
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.elastic import loads_on_segments, segment_at, segments, spring_joints
@@ -305,6 +305,12 @@ class QuasiStaticModel(ReducedModel):
     """A reduced model whose elastic coordinates follow its inputs."""
 
     equations: BalancedLoops
+
+    def _velocities(self, q: Coordinates) -> tuple[State, Array, Array]:
+        """Return state, rows and velocities by the inputs' rates, springs in equilibrium."""
+        motion = self.equations.full._motion(q)
+        along = motion.q_theta @ self._along(motion)
+        return motion.state, self.equations.rows(motion.state), along
 
     def _motion(self, q: Coordinates) -> ReducedMotion:
         """Return joint rates and accelerations per input rate, springs in equilibrium."""

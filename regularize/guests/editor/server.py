@@ -115,8 +115,10 @@ class ModelServer:
         if analysis is None or not analysis.redundant:
             return []
         lines = range(asked.range.start.line, asked.range.end.line + 1)
-        marked = asked.context.diagnostics
-        asked_about = [p for p in analysis.problems if p.line in lines or _is_in(p, marked)]
+        marked = {(d.code, d.range.start.line) for d in asked.context.diagnostics}
+        asked_about = [
+            p for p in analysis.problems if p.line in lines or (p.code, p.line) in marked
+        ]
         if not asked_about:
             return []
         loop = asyncio.get_running_loop()
@@ -193,11 +195,6 @@ class ModelServer:
         start = len(text) - len(text.lstrip())
         span = lsp.Range(lsp.Position(line, start), lsp.Position(line, len(text)))
         return document.position_codec.range_to_client_units(lines, span)
-
-
-def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:
-    """Return whether one of the diagnostics of the editor is this finding."""
-    return any(d.code == problem.code and d.range.start.line == problem.line for d in shown)
 
 
 def _position(text: str, offset: int) -> lsp.Position:

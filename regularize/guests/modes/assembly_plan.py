@@ -21,7 +21,6 @@ from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.eigen_loop import EigenLoop
 from regularize.guests.modes.elementary_loop import ElementaryLoop, NotElementary, screws_of
-from regularize.guests.modes.inputs import turning_of
 from regularize.guests.modes.loop_chain import (
     LoopChain,
     chain_of,
@@ -275,7 +274,7 @@ class AssemblyPlan:
                 return str(refused)
             rng = np.random.default_rng(self._seed)
             q = np.repeat(self.graph.position[None], PROBES, axis=0)
-            spread = np.where(turning_of(self.graph), 1.0, loop.size / 4)
+            spread = np.where(self.graph.turning, 1.0, loop.size / 4)
             q += rng.uniform(-1.0, 1.0, size=q.shape) * spread
             constants = loop.constants(q)
             real = [motion.of is not None for motion in loop.motions]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -47,6 +46,8 @@ class _Artist:
         self.notes: dict[str, None] = {}
         self.links: list[tuple[NodeId, Array, Array, Color]] = []
         self.shapes = tuple(self._shapes(meshes))
+        #: Joints at the assembled pose, in the world frame, shape (edges, 3).
+        self.points = report.reduction.loops.joint_places(report.reduction.reference)
         self.length = self._size()
         self.radius = self._radius()
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
@@ -113,16 +114,6 @@ class _Artist:
                 apart = [np.linalg.norm(at - self.point(node, e)) for e in graph.adjacency[node]]
                 distances += [float(distance) for distance in apart if distance > UNNOTICED]
         return max(distances)
-
-    @cached_property
-    def points(self) -> Array:
-        """Return the joints at the assembled pose, in the world frame, shape (edges, 3)."""
-        r = self.report.reduction
-        positions = [
-            (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
-            for edge in self.graph.edges
-        ]
-        return np.array(positions).reshape(-1, 3)
 
     def _radius(self) -> float:
         """Return the radius of bars: proportional to the size, thin where joints are close."""

@@ -28,7 +28,7 @@ from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
-from regularize.repair.statics.passive_joints import limits_of
+from regularize.repair.statics.passive_joints import ranges_of
 from regularize.services import guest
 from regularize.tolerances import UNNOTICED
 
@@ -94,16 +94,14 @@ def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
     return [{"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))} for k in numbers]
 
 
-def _modes(
-    r: Reduction, columns: list[int], loops: int = 3, most: int = 16
-) -> list[dict[str, Any]]:
+def _modes(r: Reduction, columns: list[int]) -> list[dict[str, Any]]:
     """Return other ways to assemble at the same inputs, where formulas give them quickly."""
-    if not r.assembly.closed or not 0 < r.graph.loops <= loops:
+    if not r.assembly.closed or not 0 < r.graph.loops <= 3:
         return []
     names = coordinate_names(r.mechanism)
     try:
         form = guest("modes.closed_form").closed_form(r.graph, [names[k] for k in columns])
-        if not form.solved or not 1 < len(form.branches) <= most:
+        if not form.solved or not 1 < len(form.branches) <= 16:
             return []
         solution = form.solve(r.q[columns])
     except RegularizeError:  # these inputs do not determine the others, or there are no formulas
@@ -122,9 +120,6 @@ def _modes(
 def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
     """Return joints, tree and kept rows as ``kinematics.js`` reads them; SI units, radians."""
     r, loops, graph = reduction, reduction.loops, reduction.graph
-    turns = np.zeros(graph.freedoms, dtype=bool)
-    for edge in graph.edges:
-        turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
     place = {cut.edge.index: k for k, cut in enumerate(r.cuts)}
     couplings = r.coupled.couplings
     stated_couplings = len(graph.couplings)
@@ -132,13 +127,10 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
         "nodes": len(loops.nodes),
         "length": _plain(length),
         "q": _plain(r.q),
-        "turns": turns.tolist(),
+        "turns": graph.turning.tolist(),
         "names": coordinate_names(r.mechanism),
         "limits": [
-            [float(x) if np.isfinite(x) else None for x in pair]
-            for pair in zip(
-                limits_of(r.mechanism, "lower"), limits_of(r.mechanism, "upper"), strict=True
-            )
+            [float(x) if np.isfinite(x) else None for x in pair] for pair in ranges_of(r.mechanism)
         ],
         "joints": [_joint(edge, r) for edge in graph.edges],
         "tree": [

@@ -187,10 +187,8 @@ class Painter:
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
             key = wrench.loop, wrench.joint
-            places[key], sizes[key] = (
-                self._in_picture(poses, wrench.node, wrench.point),
-                wrench.size,
-            )
+            places[key] = self._in_picture(poses, wrench.node, wrench.point)
+            sizes[key] = wrench.size
 
         def room(key: tuple[str, str]) -> float:
             others = [places[key] - places[other] for other in shown if other != key]

@@ -43,6 +43,11 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
     return np.concatenate(parts)
 
 
+def ranges_of(mechanism: Mechanism) -> Array:
+    """Return lower and upper limits of all coordinates, infinite where none is, shape (n, 2)."""
+    return np.stack([limits_of(mechanism, key) for key in ("lower", "upper")], axis=1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
     """Springs, dampers and friction within joints, by joint coordinate."""

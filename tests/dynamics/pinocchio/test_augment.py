@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from dataclasses import replace
 from typing import Any
@@ -365,16 +364,6 @@ def test_a_configuration_with_open_loops_is_closed_and_said() -> None:
     assert np.max(np.abs(robot.residual(robot.q0))) < 1e-12
     far = rg.Closure(tip, end, 0, pin.SE3(np.eye(3), np.array([9.0, 0.0, 0.0])))
     assert [f.code for f in rg.augment(model, [far]).findings] == ["REG101"]
-
-
-def test_copies_are_equal_and_their_own() -> None:
-    model, tip, end = open_fourbar()
-    robot = rg.augment(model, [rg.Closure(tip, end, 0, GROUND_PIVOT)])
-    q, v, tau = state(robot)
-    for other in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
-        assert other.data is not robot.data
-        assert np.array_equal(other.forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, tau))
-    assert copy.copy(robot).model is model
 
 
 def test_the_callers_data() -> None:

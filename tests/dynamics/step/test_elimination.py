@@ -22,13 +22,14 @@ from test_kernel import (
     assert_equal_to_dense,
     closed_chains,
     of_dense_algebra,
+    tree_alone,
 )
 
 import regularize as rg
 from regularize.dynamics.pinocchio.multibody_reading import multibody_tree_of
 from regularize.dynamics.pinocchio.tree_states import Split
 from regularize.dynamics.step.compiled import Kernel, compiled
-from regularize.dynamics.step.elimination import tables_of
+from regularize.dynamics.step.elimination import plane_sections, tables_of
 from regularize.dynamics.step.multibody import MultibodyTree
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
@@ -125,8 +126,17 @@ def planar_tree(tilted: float = 0.0) -> pin.Model:
 
 @pytest.mark.parametrize("tilted", [0.0, 1e-6])
 def test_a_tree_of_planar_joints_accelerates_as_that_of_pinocchio(tilted: float) -> None:
+    """A tilted joint leaves the plane, and the step is the general one."""
     model = planar_tree(tilted)
+    assert (plane_sections(tree_alone(model)[0]) is None) == (tilted > 0.0)
     assert_accelerates_as_pinocchio(model)
+
+
+def test_slides_alone_turn_nothing_and_have_no_plane() -> None:
+    model = pin.Model()
+    model.addJoint(0, pin.JointModelPX(), pin.SE3.Identity(), "slide")
+    model.appendBodyToJoint(1, pin.Inertia.Random(), pin.SE3.Identity())
+    assert plane_sections(tree_alone(model)[0]) is None
 
 
 def tilted_press(R: np.ndarray) -> rg.Mechanism:
@@ -156,6 +166,8 @@ def tilted_press(R: np.ndarray) -> rg.Mechanism:
 def test_loops_in_a_plane_are_those_of_dense_algebra(axis: tuple[float, ...]) -> None:
     R = screws.exp(np.array([0.0, 0.0, 0.0, *axis]))[:3, :3]
     robot = rg.to_pinocchio(rg.reduce(tilted_press(R)))
+    found = multibody_tree_of(robot.tree, robot.constraints, robot.rank, robot.massive)
+    assert plane_sections(found[0]) is not None
     assert_equal_to_dense(robot, 3)
 
 

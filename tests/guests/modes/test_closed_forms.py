@@ -44,34 +44,6 @@ def test_loops_without_a_closed_form_are_named():
 
 
 @pytest.mark.slow
-def test_equations_that_vanish_on_one_branch_are_not_used():
-    """On one branch of B and C, the axis of P lies in the plane that would have to stop it."""
-    mechanism = ring(
-        "RSPRR",
-        ("A", "revolute", Y, (0.5, 1, -0.5)),
-        ("S", "spherical", Z, (0.5, -0.5, 1)),
-        ("P", "prismatic", Z, (0, -0.5, -0.5)),
-        ("B", "revolute", X, (-0.5, 1, 1)),
-        ("C", "revolute", Y, (1, -0.5, 0)),
-    )
-    solution = rg.closed_form(mechanism, ["A"])
-    found = solution.solve(np.linspace(-0.5, 0.5, 50))
-    assert found.assembled.all()
-    assert np.max(closure_errors(solution, found.q)) < 1e-12
-
-
-def test_a_structure_has_no_inputs():
-    corners = ("A", (0, 0, 0)), ("B", (0.3, 0.1, 0)), ("C", (0.5, 0.4, 0))
-    mechanism = ring("triangle", *((name, "revolute", Z, p) for name, p in corners))
-    solution = rg.closed_form(mechanism, [])
-    one = solution.solve(np.zeros(0))
-    many = solution.solve(np.zeros((4, 0)))
-    assert one.assembled.tolist() == [True, True]
-    assert many.q.shape == (4, 2, 3)
-    assert np.allclose(many.q, one.q)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [mechanisms.slider_crank, mechanisms.planar_fourbar])
 def test_just_beyond_the_dead_centre_nothing_is_assembled(make):
     """Every place at which the discriminant is slightly negative, found by bisection."""

@@ -48,6 +48,12 @@ static inline void act_rigid(const double *rigid, const double *a, double *restr
     add_cross(rigid + 1, a, f + 3);
 }
 
+/* Wrench that an angular acceleration needs. */
+static inline void act_spin(const double *rigid, const double *alpha, double *restrict f) {
+    cross(alpha, rigid + 1, f);
+    act_symmetric(rigid + 4, alpha, f + 3);
+}
+
 /* Add a rigid inertia to another one whose origin it has the arm d from. */
 static inline void add_rigid(const double *rigid, const double *d, double *restrict sum) {
     const double m = rigid[0], *mc = rigid + 1;

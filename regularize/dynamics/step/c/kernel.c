@@ -24,6 +24,7 @@
 #include "loop_rows.c"
 #include "factors.c"
 #include "deep.c"
+#include "plane.c"
 #include "step.c"
 #include "derivatives.c"
 #include "closure.c"

@@ -141,12 +141,40 @@ static inline void relative_twist(const Tables *t, const Workspace *w, int b, co
     }
 }
 
-/* Twist of link b and its acceleration while no column accelerates, from its parent's.
+/* Twist of hinge b and its acceleration while no column accelerates, from its parent's. */
+UNROLLED void carry_hinge(const Tables *t, Workspace *w, int b, const double *rates) {
+    const int p = t->parent[b], k = t->column[b];
+    const double *V = w->twist + 6 * p, *A = w->drift + 6 * p, *d = w->arm + 3 * b;
+    const double rate = t->ratio[k] * rates[t->rate[k]], *axis = w->motion + 6 * k + 3;
+    double *restrict v = w->twist + 6 * b, *restrict a = w->drift + 6 * b, own[3], swept[3];
+    scale(rate, axis, own);
+    if (p == 0) {
+        v[0] = v[1] = v[2] = a[3] = a[4] = a[5] = 0.0;
+        copy(own, v + 3);
+        copy(A, a);
+        return;
+    }
+    copy(V, v);
+    sum(V + 3, own, v + 3);
+    copy(A, a);
+    copy(A + 3, a + 3);
+    add_cross(V + 3, own, a + 3);
+    cross(V + 3, d, swept);
+    add(swept, v);
+    add_cross(A + 3, d, a);
+    add_cross(V + 3, swept, a);
+}
+
+/* The same of any link.
  *
  * With the arm d between the origins, the parent's rate O, and the relative twist (u, o):
  *   v = v_p + O x d + u,                    rate = O + o,
  *   a = a_p + alpha_p x d + O x (O x d + 2 u) + o x u,   alpha = alpha_p + O x o. */
 static inline void carry_link(const Tables *t, Workspace *w, int b, const double *rates) {
+    if (t->hinge[b]) {
+        carry_hinge(t, w, b, rates);
+        return;
+    }
     const int p = t->parent[b];
     const double *V = w->twist + 6 * p, *A = w->drift + 6 * p;
     const double *d = w->arm + 3 * b;

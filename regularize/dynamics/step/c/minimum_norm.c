@@ -15,7 +15,8 @@ static inline int is_far(const Tables *t, int r) { return t->entry[r] == t->entr
 static void load_rows_of_velocities(const Tables *t, Workspace *w) {
     const int loops = t->size[loop_rows_size];
     fill(0.0, t->size[row_entries_size], w->row_entry);
-    for (int i = 0; i < t->size[closures_size]; ++i) {
+    if (t->flat[1]) load_flat_rows(t, w);
+    for (int i = 0; i < t->size[closures_size] && !t->flat[1]; ++i) {
         double x[3];
         if (t->row[i] == t->row[i + 1] || is_far(t, t->row[i])) continue;
         row_point(t, w, i, x);
@@ -83,10 +84,13 @@ static int factor_rows(const Tables *t, Workspace *w) {
     Factors pattern = {t->factor_start, t->factor_below, t->factor_block, t->factor_update};
     double *G = w->row_factor, weight = 0.0, least = INFINITY, most = 0.0;
     for (int u = 0; u < rows; ++u) weight += G[t->factor_start[u]];
-    for (int u = 0; u < rows; ++u) {
-        const double pivot = eliminate_unknown(&pattern, G, u);
-        if (!(pivot * rows > singular_square * weight)) return 1;
-        least = fmin(least, pivot), most = fmax(most, pivot);
+    for (int u = 0; u < rows;) {
+        double pivot[WIDEST];
+        const int count = eliminate_unknowns(&pattern, G, u, pivot);
+        for (int s = 0; s < count; ++s, ++u) {
+            if (!(pivot[s] * rows > singular_square * weight)) return 1;
+            least = fmin(least, pivot[s]), most = fmax(most, pivot[s]);
+        }
     }
     if (rows) w->clearness[0] = fmin(w->clearness[0], least / most);
     return 0;

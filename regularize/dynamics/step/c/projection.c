@@ -67,6 +67,7 @@ static void integrate(const Tables *t, const double *step, double *configuration
 static int eliminated_step(const Tables *t, Workspace *w, const double *q, const double *errors,
                            const double *held, double singular, double *step) {
     const int nv = t->size[nv_size], rows = t->size[rows_size];
+    if (t->flat[1]) positions(t, w, q);
     place_columns(t, w);
     place_covectors(t, w);
     place_rows(t, w, w->rows);
@@ -157,7 +158,7 @@ COMPUTATION(project_velocity) {
     static const double none[3] = {0.0, 0.0, 0.0};
     const double *const still[] = {in[0], w->moved, w->moved};
     Tables weightless = *t;
-    weightless.gravity = none;
+    weightless.gravity = weightless.flat_gravity = none;
     if (row_errors(t, w, in[0], w->values)) return 1;
     load_rows_of_velocities(t, w);
     row_speeds(t, w, in[1], w->wanted);

@@ -257,9 +257,15 @@ static int coupling_errors(const Tables *t, const Workspace *w, const double *q,
     return 0;
 }
 
-/* Errors of all rows (rows,), and where all links are; 1 where a closing joint's motion is not found. */
+/* Errors of all rows (rows,), and where all links are, in the plane where there is one; 1 where a
+ * closing joint's motion is not found. */
 static int row_errors(const Tables *t, Workspace *w, const double *q, double *errors) {
     double error[6];
+    if (t->flat[1]) {
+        place_flat_links(t, w, q);
+        flat_errors(t, w, errors);
+        return coupling_errors(t, w, q, errors);
+    }
     positions(t, w, q);
     for (int i = 0; i < t->size[closures_size]; ++i) {
         if (t->closing[i] == CLOSING_REVOLUTE) {

@@ -19,6 +19,10 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     for (int p; t->inner[b]; b = p) {
         const double *I = w->motion + 6 * t->column[p = t->parent[b]];
         add_cross(w->arm + 3 * b, f, f + 3);
+        if (t->hinge[p]) {
+            w->entry[*place++] = dot(I + 3, f + 3);
+            continue;
+        }
         for (int i = t->column[p]; i < t->column[p + 1]; ++i, I += 6) {
             w->entry[*place++] = work(I, f);
         }
@@ -30,7 +34,23 @@ static inline void load_before(const Tables *t, Workspace *w, int b, int unknown
     for (int i = 0; i < 6; ++i) F[i] = f[i];
 }
 
-/* Entries of inertia at the columns of link b, and their right-hand sides. */
+/* Entries of inertia at the column of hinge b, and its right-hand side. */
+static inline void load_hinge(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
+                              Reading *at) {
+    const int k = t->column[b], unknown = t->column_unknown[k];
+    const double *axis = w->motion + 6 * k + 3;
+    double f[6];
+    act_spin(w->rigid + 10 * b, axis, f);
+    if (t->dense[b]) {
+        const double *M = w->spatial + 36 * b;
+        for (int i = 0; i < 6; ++i) f[i] += dot(M + 6 * i + 3, axis);
+    }
+    w->entry[*at->h++] = dot(axis, f + 3) + t->armature[k];
+    w->solution[unknown] = force_of(t, k, tau) - dot(axis, w->wrench + 6 * b + 3);
+    load_before(t, w, b, unknown, rooted, f, at);
+}
+
+/* The same at the columns of any link. */
 static void load_columns(const Tables *t, Workspace *w, int b, const double *tau, int rooted,
                          Reading *at) {
     for (int k = t->column[b]; k < t->column[b + 1]; ++k) {
@@ -95,7 +115,11 @@ static int eliminate_cluster(const Tables *t, Workspace *w, int c, const double 
     if (!rooted) fill(0.0, 6 * (end - begin), w->border + 6 * begin);
     for (int i = t->cluster_link[c]; i < t->cluster_link[c + 1]; ++i) {
         const int b = t->link_list[i];
-        load_columns(t, w, b, tau, rooted, at);
+        if (t->hinge[b]) {
+            load_hinge(t, w, b, tau, rooted, at);
+        } else {
+            load_columns(t, w, b, tau, rooted, at);
+        }
         if (t->inner[b] || !rooted) hand_on(t, w, b);
     }
     for (int i = t->cluster_loop[c]; i < t->cluster_loop[c + 1]; ++i) {
@@ -119,8 +143,7 @@ static void solve_cluster(const Tables *t, Workspace *w, int c) {
     if (parent) {
         for (int u = begin; u < end; ++u) w->solution[u] -= work(w->border + 6 * u, A);
     }
-    const Factors pattern = {t->start, t->below, t->block, NULL};
-    solve_back(&pattern, w->entry, w->solution, begin, end);
+    solve_unknowns_back(t, w, begin, end);
     for (int i = t->cluster_link[c + 1] - 1; i >= t->cluster_link[c]; --i) {
         const int b = t->link_list[i], p = t->parent[b];
         if (!t->dense[b]) continue;
@@ -248,8 +271,13 @@ static int solve_step(const Tables *t, Workspace *w, const double *const *in) {
     place_ground(w);
     move_ground(w, against);
     for (int b = 1; b < t->size[links_size]; ++b) {
-        place_link(t, w, b, in[0]);
-        carry_link(t, w, b, in[1]);
+        if (t->hinge[b]) {
+            place_hinge(t, w, b, in[0]);
+            carry_hinge(t, w, b, in[1]);
+        } else {
+            place_link(t, w, b, in[0]);
+            carry_link(t, w, b, in[1]);
+        }
         load_link(t, w, b);
         if (t->dense[b]) fill(0.0, 36, w->spatial + 36 * b);
     }
@@ -284,7 +312,7 @@ static int accelerate_under(const Tables *t, Workspace *w, const double *const *
                             double *a) {
     int failed = 1;
     w->doubt[0] = LOST;
-    if (t->direct[0]) failed = solve_step(t, w, in);
+    if (t->direct[0]) failed = t->flat[0] ? solve_flat_step(t, w, in) : solve_step(t, w, in);
     if (w->doubt[0] != NONE && !eliminated_dynamics(t, w, in, chosen && !t->direct[0], a)) {
         w->doubt[0] = REPLACED;
         return 0;

@@ -66,8 +66,9 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   column_unknown, row_unknown: place of each column, and of each row (closures, then constant
  *   ones), in the order of elimination; is_row: 1 where an unknown is a row
  *   start: where the entries of each unknown begin, the pivot first, and one number more; below: the
- *   unknown of each entry; block: 1 where the entries that a pivot changes are the first ones of
- *   the unknowns below it; 0 where update has a list of them, pair by pair
+ *   unknown of each entry; block: n > 0 where the entries that a pivot changes are the first ones of
+ *   the unknowns below it, and it changes them with n - 1 before it; -n where the next n do so later;
+ *   0 where update has a list of them, pair by pair
  *   h_place, j_place: entries of inertia and rows in the order in which they are found
  *   early: 1 where rows of a cluster come before some of their columns
  *   direct: 1 where rows are independent and the tree's mass matrix is regular; else there is no step by
@@ -77,7 +78,7 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   begins in deep_code; deep_body: cells of its links' inertias (ascending) and of its parent's;
  *   deep_row: cells of each row on the first and the second link; deep_entry: cells of the constant
  *   rows' entries
- *   flat: 0, 0: compiled code of earlier versions reads it */
+ *   flat: 1 where the step is made in a plane, and where all closing joints are hinges there */
 #define INTEGERS(X)                                                                                \
     X(size) X(parent) X(kind) X(hinge) X(coordinate) X(column) X(rate) X(own) X(first) X(second) X(row)     \
     X(closing_screw) X(closing) X(sign) X(coupling) X(coupled) X(curve_row)         \
@@ -107,11 +108,17 @@ enum { REVOLUTE, CONTINUOUS, PRISMATIC, SPHERICAL, FREE, PLANAR };
  *   length
  *   piece: of each of the curves' pieces the argument at which it begins, its origin, and coefficients
  *   by rising powers of what is beyond that (5)
- *   coefficient: entries of the constant rows, 1 where there is a curve; target: right-hand sides of the couplings */
+ *   coefficient: entries of the constant rows, 1 where there is a curve; target: right-hand sides of the couplings
+ * Where the step is made in a plane, in frames that have its axes while all motions are zero:
+ *   flat_placement: arm of each link's origin in its parent (2); flat_axis: twist of each column in
+ *   its link (3: velocity, rate about the normal); flat_inertia: mass, mass times centre (2), moment
+ *   of inertia about the link's origin; flat_gravity (2); flat_point, flat_covector: as row_point (2)
+ *   and covector (3); flat_first, flat_second: where closing hinges are in both links (2) */
 #define REALS(X)                                                                                   \
     X(placement) X(pitch) X(scaling) X(offset) X(ratio) X(inertia) X(armature) X(gravity)           \
     X(row_point) X(first_frame) X(second_frame) X(closing_screws) X(covector) X(coefficient) X(piece) \
-    X(target)
+    X(target) X(flat_placement) X(flat_axis) X(flat_inertia) X(flat_gravity) X(flat_point)         \
+    X(flat_covector) X(flat_first) X(flat_second)
 
 /* What a computation writes to: name, numbers for each, of what.
  *   pose: of each link in ground axes; arm: from its parent's origin to its own; motion: twist of each column, ground axes, about the origin
