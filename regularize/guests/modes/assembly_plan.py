@@ -21,14 +21,7 @@ from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.eigen_loop import EigenLoop
 from regularize.guests.modes.elementary_loop import ElementaryLoop, NotElementary, screws_of
-from regularize.guests.modes.loop_chain import (
-    LoopChain,
-    chain_of,
-    coupled,
-    joint_names,
-    loops_of,
-    next_coupled,
-)
+from regularize.guests.modes.loop_chain import LoopChain, chain_of, coupled, loops_of, next_coupled
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask
 from regularize.mechanism.cycles import Cycle
@@ -415,7 +408,7 @@ class AssemblyPlan:
 
     def _joints(self, cycle: Cycle) -> str:
         """Name the joints of a loop."""
-        return " ".join(joint_names(self.graph, cycle.edges))
+        return " ".join(self.graph.joint_names(cycle.edges))
 
 
 def _formula_step(form: ClosedForm, columns: Indices) -> AssemblyStep:

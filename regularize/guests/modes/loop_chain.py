@@ -82,11 +82,6 @@ def _simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
     return len(walk(graph, sorted(edges)).edges) == len(edges) == len(nodes_of(graph, edges))
 
 
-def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of the joints of some edges, each once, in order."""
-    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
-
-
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
