@@ -247,6 +247,10 @@ class Graph:
         """Return the coordinates of the given edges, in increasing order."""
         return sorted(c for e in edges for c in self.edges[e].columns)
 
+    def joint_names(self, edges: Iterable[EdgeId]) -> tuple[str, ...]:
+        """Return the names of the joints of some edges without repetition."""
+        return tuple(dict.fromkeys(self.edges[e].joint.name for e in edges))
+
     def inertia_known(self, node: NodeId) -> bool:
         """Return whether some body of the node states its mass properties."""
         return not self._weighed.isdisjoint(self.members[node])

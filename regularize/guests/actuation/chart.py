@@ -255,19 +255,12 @@ def _chart(
     closures = _independent(lines[last:rest], parameters, z, more)
     if closures is None:
         return None
-    return Chart(
-        given.names,
-        code,
-        tuple(parameters),
-        tuple(lines[:k]),
-        tuple(lines[k : 2 * k]),
-        closures,
-        tuple(lines[2 * k : n]),
-        read_only(limits[limited]).reshape(-1, 2),
-        tuple(lines[n:last]),
-        read_only(z),
-        {names[c]: x for c, x in zip(others, lines[rest:], strict=True)},
-    )
+    sides = tuple(lines[:k]), tuple(lines[k : 2 * k])
+    bounded, bounds = tuple(lines[2 * k : n]), read_only(limits[limited]).reshape(-1, 2)
+    there = tuple(lines[n:last]), read_only(z)
+    passive = {names[c]: x for c, x in zip(others, lines[rest:], strict=True)}
+    z_of = given.names, code, tuple(parameters)
+    return Chart(*z_of, *sides, closures, bounded, bounds, *there, passive)
 
 
 def _independent(

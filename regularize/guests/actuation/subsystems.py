@@ -369,9 +369,10 @@ def subsystem_map(
             backward = Conversion.of(inverse, True, q, q)
     backward = backward or Conversion.of(chart, True, q, z)
     if backward is not None:
-        corners = found.domain.corners(CORNERS)
-        ends = forward.found_at(corners) if forward is not None else q[:0]
-        backward = backward.within(np.concatenate([q, ends]))
+        if forward is not None:
+            ends = columns(forward.program, found.domain.corners(CORNERS))[:, :k]
+            q = np.concatenate([q, ends[np.isfinite(ends).all(axis=1)]])
+        backward = backward.within(q)
     return SubsystemMap(tuple(places[0]), tuple(places[1]), chart, found, forward, backward)
 
 
@@ -392,10 +393,7 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph)
 
 
 def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
-    """Find a closed pose within limits to propose to the user, motors held, limited ones mid-range.
-
-    Returns each joint's values by its name; empty where no pose is found.
-    """
+    """Propose a closed pose within limits, motors held, by joint names; empty where none is."""
     limits, q = ranges_of(part.mechanism), part.position.copy()
     limited = np.asarray(np.isfinite(limits).all(axis=1))
     q[limited] = limits[limited].mean(axis=1)

@@ -76,19 +76,13 @@ def serial_twin(
     kept = _kept(graph, m)
     bodies, tree = _tree(graph, kept)
     names = {joint.name for joint in tree}
-    outside = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
+    free = names - {*kept.values()}
+    outside = [a for a in mechanism.actuators if a.joint in free]
     halved = {a.motor for a in mechanism.actuators if a not in outside}
-    twin = replace(
-        mechanism,
-        name=f"{mechanism.name}_twin",
-        bodies=tuple(bodies),
-        joints=tuple(tree),
-        couplings=tuple(
-            c for c in mechanism.couplings if {n for n, *_ in c.terms} <= names - {*kept.values()}
-        ),
-        actuators=tuple(a for a in outside if a.motor is None or a.motor not in halved),
-        motions=(),
-    )
+    actuators = tuple(a for a in outside if a.motor is None or a.motor not in halved)
+    couplings = tuple(c for c in mechanism.couplings if {n for n, *_ in c.terms} <= free)
+    plain = replace(mechanism, couplings=couplings, actuators=actuators, motions=())
+    twin = replace(plain, name=f"{mechanism.name}_twin", bodies=tuple(bodies), joints=tuple(tree))
     left_over = build(twin)
     if left_over.blocks:
         left = sorted({left_over.edges[e].joint.name for b in left_over.blocks for e in b})
@@ -184,7 +178,6 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     """Return kept bodies, with mass and shapes of the dropped ones added."""
     mechanism = graph.mechanism
     added: dict[str, list[tuple[Body, Array]]] = {}
-    gone = set()
     names = {name for node in home for name in graph.members[node]}
     ends = [{j.parent, j.child} for j in mechanism.joints]
     near = {name for pair in ends if pair & names for name in pair}
@@ -193,11 +186,8 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
         for name in graph.members[node]:
             at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
             added.setdefault(target, []).append((mechanism.body(name), at))
-            gone.add(name)
     bodies = []
-    for body in mechanism.bodies:
-        if body.name in gone:
-            continue
+    for body in (body for body in mechanism.bodies if body.name not in names):
         parts = added.get(body.name, [])
         inertias = [body.inertia] if body.inertia is not None else []
         inertias += [b.inertia.transformed(T) for b, T in parts if b.inertia is not None]

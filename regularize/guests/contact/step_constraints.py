@@ -404,13 +404,9 @@ class StepConstraints:
         rising = self._rising(touched[:, 2], of_points[:, 2] @ self._v)
         back = np.minimum(-self._stop_gaps[stops] / around.h, RETURNING)
         back[around.stops.rough[stops]] = 0.0
-        return StepRows(
-            np.concatenate([of_points.reshape(-1, nv), self._stop_rows[stops]]),
-            np.concatenate([rising.ravel(), back]),
-            np.concatenate(contacts),
-            touched,
-            stops,
-        )
+        matrix = np.concatenate([of_points.reshape(-1, nv), self._stop_rows[stops]])
+        wanted = np.concatenate([rising.ravel(), back])
+        return StepRows(matrix, wanted, np.concatenate(contacts), touched, stops)
 
     def _rising(self, heights: Array, speeds: Array) -> Array:
         """Return least velocities of points that end the step above ground, (c, 3)."""

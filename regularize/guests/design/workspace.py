@@ -122,14 +122,9 @@ class WorkspaceMap(NamedColumns):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Inputs, measures and coordinates by name, arrays of the shape of the grid."""
         grid = np.meshgrid(*self.values, indexing="ij")
-        return {
-            **dict(zip(self.names, grid, strict=True)),
-            **{
-                name: getattr(self, name)
-                for name in ("assembled", "reachable", "clearance", *KINDS)
-            },
-            **coordinate_columns(self.joints, self.q),
-        }
+        told = {n: getattr(self, n) for n in ("assembled", "reachable", "clearance", *KINDS)}
+        inputs = dict(zip(self.names, grid, strict=True))
+        return {**inputs, **told, **coordinate_columns(self.joints, self.q)}
 
     def save(self, path: str | Path) -> Path:
         """Write the columns as ``.npz`` or ``.csv``, or a picture as ``.svg``, ``.png``, ``.pdf``.

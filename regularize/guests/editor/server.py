@@ -133,15 +133,8 @@ class ModelServer:
             span = document.position_codec.range_to_client_units(document.lines, span)
             edits.setdefault(place, []).append(lsp.TextEdit(span, text))
         solved = [self._shown(uri, analysis, p) for p in analysis.problems if p.code in fixed.gone]
-        return [
-            lsp.CodeAction(
-                title=fixed.title,
-                kind=lsp.CodeActionKind.QuickFix,
-                diagnostics=solved,
-                is_preferred=True,
-                edit=lsp.WorkspaceEdit(changes=edits),
-            )
-        ]
+        quick, edit = lsp.CodeActionKind.QuickFix, lsp.WorkspaceEdit(changes=edits)
+        return [lsp.CodeAction(fixed.title, quick, solved, is_preferred=True, edit=edit)]
 
     async def hover(self, uri: str, position: lsp.Position) -> lsp.Hover | None:
         """Return the table of the loops through the element at a position."""
@@ -178,13 +171,9 @@ class ModelServer:
 
     def _shown(self, uri: str, analysis: Analysed | None, problem: Problem) -> lsp.Diagnostic:
         """Return a finding as the editor's protocol has it."""
-        return lsp.Diagnostic(
-            range=self._range(uri, problem.line),
-            message=problem.message,
-            code=problem.code or None,
-            severity=SEVERITIES[problem.severity],
-            source="regularize",
-        )
+        span, severity = self._range(uri, problem.line), SEVERITIES[problem.severity]
+        code = problem.code or None
+        return lsp.Diagnostic(span, problem.message, severity, code=code, source="regularize")
 
     def _range(self, uri: str, line: int) -> lsp.Range:
         """Return the range of a line without its margins, in the units of the editor."""

@@ -21,14 +21,7 @@ from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.eigen_loop import EigenLoop
 from regularize.guests.modes.elementary_loop import ElementaryLoop, NotElementary, screws_of
-from regularize.guests.modes.loop_chain import (
-    LoopChain,
-    chain_of,
-    coupled,
-    joint_names,
-    loops_of,
-    next_coupled,
-)
+from regularize.guests.modes.loop_chain import LoopChain, chain_of, coupled, loops_of, next_coupled
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask
 from regularize.mechanism.cycles import Cycle
@@ -135,13 +128,9 @@ def from_eigenvalues(
     kept = np.flatnonzero(loop.closes(found.x))
     rows = found.rows[kept]
     values = loop.coordinates(found.x[kept], q[rows])
-    return replace(
-        PartialSolutions.among(q, rows, np.arange(q.shape[1]), values),
-        complete=found.complete,
-        certain=found.complete,
-        regularity=found.regularity,
-        certificate=found.h[kept],
-    )
+    result = PartialSolutions.among(q, rows, np.arange(q.shape[1]), values)
+    result = replace(result, regularity=found.regularity, certificate=found.h[kept])
+    return replace(result, complete=found.complete, certain=found.complete)
 
 
 def from_iteration(
@@ -419,7 +408,7 @@ class AssemblyPlan:
 
     def _joints(self, cycle: Cycle) -> str:
         """Name the joints of a loop."""
-        return " ".join(joint_names(self.graph, cycle.edges))
+        return " ".join(self.graph.joint_names(cycle.edges))
 
 
 def _formula_step(form: ClosedForm, columns: Indices) -> AssemblyStep:

@@ -56,14 +56,8 @@ class _Artist:
         """Return shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         wrenches = tuple(self.wrenches())
-        pieces = [
-            *self.shapes,
-            *self.bars(shaped),
-            *self.rods(shaped),
-            *self.ends(shaped),
-            *self.joints(),
-            *map(_wrench_piece, wrenches),
-        ]
+        pieces = [*self.shapes, *self.bars(shaped), *self.rods(shaped), *self.ends(shaped)]
+        pieces += [*self.joints(), *map(_wrench_piece, wrenches)]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
         labels = list(self.labels())
@@ -82,17 +76,9 @@ class _Artist:
                     pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
             for curve in curves[:1]:
                 labels.append(Label(branch, self.graph.ground, curve[-1], False, color))
-        return Drawing(
-            self.report,
-            self.length,
-            tuple(pieces),
-            tuple(labels),
-            wrenches,
-            tuple(self.links),
-            self.colors,
-            branches,
-            tuple(self.notes),
-        )
+        drawn = tuple(pieces), tuple(labels), wrenches, tuple(self.links)
+        colors = self.colors, branches
+        return Drawing(self.report, self.length, *drawn, *colors, tuple(self.notes))
 
     def _size(self) -> float:
         """Return the largest distance of a joint from the centre of all joints."""

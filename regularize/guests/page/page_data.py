@@ -72,17 +72,16 @@ def _advice(report: Report, references: References) -> Iterator[dict[str, Any]]:
             ]
             given = screw.adjoint(T) @ (-change.added if still else change.added)
             at = edge.T_child if still else edge.T_parent
-            gives.append(
-                {
-                    "ref": references.joints[change.joint],
-                    "loop": "",
-                    "node": r.loops.row(base),
-                    "mover": r.loops.row(mover),
-                    "point": _plain(at[:3, 3]),
-                    "shapes": shapes,
-                    "twists": [_plain(column) for column in given.T],
-                }
-            )
+            gain = {
+                "ref": references.joints[change.joint],
+                "loop": "",
+                "node": r.loops.row(base),
+                "mover": r.loops.row(mover),
+                "point": _plain(at[:3, 3]),
+                "shapes": shapes,
+                "twists": [_plain(column) for column in given.T],
+            }
+            gives.append(gain)
         yield {"refs": [each["ref"] for each in gives], "gives": gives}
 
 
@@ -336,20 +335,16 @@ def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]
     """Return the redundant directions, grouped by joint."""
     by_joint: dict[tuple[str, str], dict[str, Any]] = {}
     for wrench in drawing.wrenches:
-        entry = by_joint.setdefault(
-            (wrench.loop, wrench.joint),
-            {
-                "ref": references.joints[wrench.joint],
-                "loop": references.loops[wrench.loop],
-                "node": drawing.report.reduction.loops.row(wrench.node),
-                "point": _plain(wrench.point, 7),
-                "shapes": [],
-            },
-        )
-        shape = "moment" if wrench.turns else "force"
-        entry["shapes"].append(
-            {"shape": shape, "direction": _plain(screw.unit(wrench.direction), 6)}
-        )
+        first = {
+            "ref": references.joints[wrench.joint],
+            "loop": references.loops[wrench.loop],
+            "node": drawing.report.reduction.loops.row(wrench.node),
+            "point": _plain(wrench.point, 7),
+            "shapes": [],
+        }
+        entry = by_joint.setdefault((wrench.loop, wrench.joint), first)
+        shape, direction = "moment" if wrench.turns else "force", screw.unit(wrench.direction)
+        entry["shapes"].append({"shape": shape, "direction": _plain(direction, 6)})
     return list(by_joint.values())
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -68,10 +69,8 @@ class PassiveJoints:
     def of(cls, graph: Graph) -> PassiveJoints:
         """Collect springs, dampers and friction within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
-        damping, friction, stiffness, rest, armature = (
-            dynamics_of(graph.mechanism, key) for key in keys
-        )
-        return cls(graph, damping, friction, stiffness, rest, armature)
+        values: dict[str, Any] = {key: dynamics_of(graph.mechanism, key) for key in keys}
+        return cls(graph, **values)
 
     @cached_property
     def dissipates(self) -> bool:
