@@ -239,12 +239,10 @@ class _Reader:
         """Return the name of the joint between the two markers that a limit names."""
         ends = limit.value("MarkerI"), limit.value("MarkerJ")
         joints = self.assembly.need("ConstraintSets").need("Joints").children
-        matches: Iterator[str] = (
-            j.value("Name") or ends[0].rsplit("/", 1)[-1]
-            for j in joints
-            if (j.value("MarkerI"), j.value("MarkerJ")) == ends
-        )
-        return next(matches, None)
+        for joint in joints:
+            if (joint.value("MarkerI"), joint.value("MarkerJ")) == ends:
+                return joint.value("Name") or ends[0].rsplit("/", 1)[-1]
+        return None
 
 
 @dataclass
@@ -376,9 +374,7 @@ class AsmtPatcher(Patcher):
         super().__init__(mechanism)
         self._text = self.text(self.path)
         self._lines = LineIndex(self._text.text)
-        self._items: dict[int | None, AsmtLine] = {
-            item.line: item for item in asmt_tree(self.path).walk()
-        }
+        self._items = {item.line: item for item in asmt_tree(self.path).walk()}
 
     def text(self, path: str) -> EditedText:
         """Return the text of a file, one character a byte."""
@@ -400,7 +396,7 @@ class AsmtPatcher(Patcher):
 
     def _type_line(self, joint: Joint) -> AsmtLine | None:
         """Return the line with the type of a joint; None where there is none."""
-        item = None if joint.source is None else self._items.get(joint.source.line)
+        item = None if joint.source is None else self._items.get(joint.source.line or 0)
         return item if item is not None and item.type in JOINTS else None
 
     def _edits(self, item: AsmtLine, wanted: WantedKind) -> Iterator[Edit]:

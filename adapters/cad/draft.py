@@ -117,8 +117,7 @@ class CadDraft(Draft):
 
     def fewer_constraints(self, what: str, source: Source | None) -> None:
         """Warn that an element which joins bodies is not read, so that constraints are missing."""
-        message = f"{what}: the mechanism has fewer constraints than the file"
-        self.unread(message, source)
+        self.unread(f"{what}: the mechanism has fewer constraints than the file", source)
 
     def note_motions(self, what: str, source: Source | None, joints: Iterable[str] = ()) -> None:
         """Note that prescribed motions of the file are not counted as constraints."""
@@ -151,7 +150,8 @@ class CadDraft(Draft):
         joints = [*self.joints.values()]
         terms = resolve(relation, joints)
         if terms is None and relation.kind == "rack":
-            terms = resolve(relation.swapped(), joints)
+            swapped = replace(relation, first=relation.second, second=relation.first)
+            terms = resolve(swapped, joints)
             if terms is not None:
                 self.skip(
                     f"rack and pinion `{relation.name}`: the file names the pinion first",

@@ -197,10 +197,6 @@ class Relation:
     values: tuple[float, ...]  # two radii of gears, radius of a pinion, or pitch, in metres
     source: Source | None = None  # where it stands
 
-    def swapped(self) -> Relation:
-        """Return the relation with its two bodies exchanged."""
-        return replace(self, first=self.second, second=self.first)
-
 
 Chain = list[tuple[Joint, int]]
 
@@ -220,18 +216,16 @@ def _chains(relation: Relation, joints: Sequence[Joint]) -> Iterator[Chain]:
 
     graph: Any = nx.MultiGraph()
     for joint in joints:
-        graph.add_edge(joint.parent, joint.child, key=joint.name, joint=joint)
+        graph.add_edge(joint.parent, joint.child, key=joint.name)
     if relation.first[0] not in graph or relation.second[0] not in graph:
         return
-    chains = []
     ends = relation.first[0], relation.second[0]
     paths: Any = nx.all_simple_edge_paths(graph, *ends, cutoff=LONGEST)
-    for path, _ in zip(paths, range(CHAINS), strict=False):
-        chain: Chain = []
-        for start, end, name in path:
-            joint = graph.get_edge_data(start, end, name)["joint"]
-            chain.append((joint, 1 if joint.parent == start else -1))
-        chains.append(chain)
+    named = {joint.name: joint for joint in joints}
+    chains = [
+        [(named[name], 1 if named[name].parent == start else -1) for start, _, name in path]
+        for path, _ in zip(paths, range(CHAINS), strict=False)
+    ]
     yield from sorted(chains, key=lambda c: (sum(joint.freedoms for joint, _ in c), len(c)))
 
 
@@ -248,10 +242,12 @@ def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, floa
     """Return (joint, freedom, coefficient) of a relation; None if it is not linear."""
     places = [(joint.name, k) for joint, _ in chain for k in range(joint.freedoms)]
     q0 = np.concatenate([np.zeros(0), *(joint.position for joint, _ in chain)])
+    axis = 0 if relation.kind == "rack" else 2
 
     def value(q: Array) -> Array:
+        """Return travel and angle of frame J in frame I, which a rack or screw combines (2,)."""
         T = inverse(relation.first[1]) @ _pose(chain, q) @ relation.second[1]
-        return _measure(relation, T)
+        return np.array([T[axis, 3], math.atan2(T[1, 0], T[0, 0])])
 
     rng = np.random.default_rng(0)
     starts = [q0, *(q0 + rng.uniform(-0.5, 0.5, size=len(q0)) for _ in range(3))]
@@ -265,12 +261,6 @@ def _linear_terms(relation: Relation, chain: Chain) -> list[tuple[str, int, floa
         if abs(coefficient) > TOLERANCE * size
     ]
     return terms if len(terms) >= 2 else None
-
-
-def _measure(relation: Relation, T_i_j: Array) -> Array:
-    """Return travel and angle of frame J in frame I, which a rack or screw combines (2,)."""
-    axis = 0 if relation.kind == "rack" else 2
-    return np.array([T_i_j[axis, 3], math.atan2(T_i_j[1, 0], T_i_j[0, 0])])
 
 
 def _slopes(value: Callable[[Array], Array], q: Array, relation: Relation) -> Array:

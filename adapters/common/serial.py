@@ -183,18 +183,8 @@ def in_a_row(joint: Joint) -> tuple[list[Joint], dict[str, tuple[str, float]]]:
         turning = replace(part, child=between, kind="revolute", T_child_joint=IDENTITY)
         result.append(replace(turning, screws=hinge))
         slides[slide_name(part.name)] = (part.name, pitch_of(part))
-        result.append(
-            replace(
-                part,
-                name=slide_name(part.name),
-                parent=between,
-                kind="prismatic",
-                screws=slide,
-                T_parent_joint=IDENTITY,
-                limits=None,
-                dynamics=JointDynamics(),
-                actuated=None if part.actuated is None else False,
-                position=pitch_of(part) * part.position,
-            )
-        )
+        driven, q = None if part.actuated is None else False, pitch_of(part) * part.position
+        sliding = replace(part, limits=None, dynamics=JointDynamics(), actuated=driven, position=q)
+        sliding = replace(sliding, name=slide_name(part.name), parent=between, kind="prismatic")
+        result.append(replace(sliding, screws=slide, T_parent_joint=IDENTITY))
     return result, slides

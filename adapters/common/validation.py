@@ -37,9 +37,9 @@ def validated(mechanism: Mechanism) -> Mechanism:
                 element=source.element if source else None,
             )
     mechanism = _with_displayed_names(mechanism)
-    for finding in _impossible_values(mechanism):
+    for finding in (*_impossible_values(mechanism), *_doubtful_bounds(mechanism)):
         mechanism = _noted(mechanism, finding)
-    return with_doubtful_bounds(mechanism)
+    return mechanism
 
 
 def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
@@ -65,7 +65,6 @@ def _impossible_values(mechanism: Mechanism) -> Iterator[Diagnostic]:
             words = f"joint `{joint.name}` has {listed(wrong)} below zero or beyond "
             words += f"{LARGEST_NUMBER:g}"
             yield Diagnostic("REG022", "warning", words, None, (joint.name,), joint.source)
-
     for motor in mechanism.actuators:
         if motor.gains and min(motor.gains.position or 0.0, motor.gains.velocity or 0.0) < 0.0:
             words = f"motor `{motor.name}` of joint `{motor.joint}` has a stiffness or damping "
@@ -137,8 +136,8 @@ def renamed(
     )
 
 
-def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with notes on lower bounds that equal or exceed upper ones."""
+def _doubtful_bounds(mechanism: Mechanism) -> Iterator[Diagnostic]:
+    """Yield notes on lower bounds that equal or exceed upper ones."""
     bounds = [(j, np.asarray(j.limits)) for j in mechanism.joints if j.limits is not None]
     for compare, words, advice in (
         (
@@ -153,9 +152,7 @@ def with_doubtful_bounds(mechanism: Mechanism) -> Mechanism:
         if doubtful:
             joints = tuple(joint.name for joint in doubtful)
             message, source = words.format(listed(joints)), doubtful[0].source
-            note = Diagnostic("REG013", "note", message, None, joints, source, (advice,))
-            mechanism = _noted(mechanism, note)
-    return mechanism
+            yield Diagnostic("REG013", "note", message, None, joints, source, (advice,))
 
 
 def with_external_files(mechanism: Mechanism, included: Iterable[str]) -> Mechanism:

@@ -127,11 +127,8 @@ def add_actuator(
         taken = {each.get("name") for each in root.iterfind("tendon/fixed")}
         acts = {"tendon": unique(name, taken)}
         _add_tendon(root, acts["tendon"], zip((w.joint for w in written), gears, strict=True))
-    values: dict[str, Any] = {
-        **acts,
-        "ctrlrange": actuator.control_range,
-        "forcerange": actuator.force_range,
-    }
+    ranges = {"ctrlrange": actuator.control_range, "forcerange": actuator.force_range}
+    values: dict[str, Any] = {**acts, **ranges}
     control = 1.0 if gains.control is None else gains.control
     position, velocity = gains.position or 0.0, gains.velocity or 0.0
     if control == 1.0 and not position and not velocity:
@@ -198,16 +195,13 @@ class BodyTree(Writing):
         return tuple(reversed_joint(j) if j.child == ground else j for j in cut_joints)
 
     def add_bodies(self, world: Any) -> None:
-        """Add everything below ``<worldbody>``."""
+        """Add everything below ``<worldbody>``, depth first, which is MuJoCo's order."""
+        ground = self.mechanism.ground
         for joint in self.cuts:
             self.parts[joint.child] = self.parts.get(joint.child, 1) + 1
-        self._shapes(world, self.mechanism.body(self.mechanism.ground))
-        self.elements[self.mechanism.ground] = world
-        self._grow(world, self.mechanism.ground)
-
-    def _grow(self, element: Any, name: str) -> None:
-        """Add all bodies below the body ``name``, depth first, which is MuJoCo's order."""
-        pending = [(element, joint) for joint in reversed(self._hanging(name))]
+        self._shapes(world, self.mechanism.body(ground))
+        self.elements[ground] = world
+        pending = [(world, joint) for joint in reversed(self._hanging(ground))]
         while pending:
             above, joint = pending.pop()
             row = [joint]
@@ -221,8 +215,8 @@ class BodyTree(Writing):
                 if cut.parent == child:
                     self._cut_body(body, cut)
         for cut in self.cuts:
-            if cut.parent == name:
-                self._cut_body(element, cut)
+            if cut.parent == ground:
+                self._cut_body(world, cut)
 
     def _hanging(self, name: str) -> list[Joint]:
         """Return the tree joints whose parent is a body."""

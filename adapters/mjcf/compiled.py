@@ -385,9 +385,7 @@ def without_plugins(roots: Sequence[Node]) -> tuple[Any, str]:
     for root in roots:
         edits = dict.fromkeys(_without_plugins(root, plugins))
         texts.append(root.document.source.with_edits(edits).text)
-    names = [
-        node.get("file") or "" for root in roots for node in root.walk() if node.tag == "include"
-    ]
+    names = [name for root in roots for name in _names(root)]
     included = {name: text.encode() for name, text in zip(names, texts[1:], strict=False)}
     spec = mujoco.MjSpec.from_string(texts[0], include=included)
     return spec, f"plugins that are not installed ({listed(plugins)}), with all that they do,"

@@ -40,12 +40,10 @@ def read_equalities(model: Model) -> None:
     """Add every active equality constraint; say which are not read."""
     connects: dict[tuple[int, int], list[Connect]] = {}
     for i in range(model.m.neq):
-        kind = int(model.m.eq_type[i])
+        kind, source = int(model.m.eq_type[i]), model.equality_source(i)
+        what = f"equality constraint `{model.equality_name(i)}`"
         if not model.m.eq_active0[i]:
-            model.skip(
-                f"equality constraint `{model.equality_name(i)}` is not active: not read",
-                model.equality_source(i),
-            )
+            model.skip(f"{what} is not active: not read", source)
         elif kind == mujoco.mjtEq.mjEQ_CONNECT:
             connect = _connect(model, i)
             if model.m.eq_objtype[i] != mujoco.mjtObj.mjOBJ_SITE:
@@ -58,10 +56,7 @@ def read_equalities(model: Model) -> None:
         elif kind in (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON):
             _couple(model, i)
         else:
-            model.unread(
-                f"equality constraint `{model.equality_name(i)}` is of a type that is not read",
-                model.equality_source(i),
-            )
+            model.unread(f"{what} is of a type that is not read", source)
     for group in connects.values():
         for part in _consistent(model, group):
             _close(model, part)

@@ -240,24 +240,16 @@ def read_actuators(model: Model) -> None:
     stated = {m.actuator(i).name for i in range(m.nu)}
     for i in range(m.nu):
         coordinates, own, motor = moved(m, i), m.actuator(i).name, ""
+        control = _range(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i])
+        force = _range(m.actuator_forcelimited[i], m.actuator_forcerange[i])
+        source = next((texts[tag, own].source for tag in TAGS if (tag, own) in texts), None)
         for k, (joint, freedom, gear) in enumerate(coordinates):
             taken = {a.name for a in model.actuators} | (stated - ({own} if k == 0 else set()))
             name = unique(own or f"{model.joint_names[joint]}_actuator", taken)
             motor = name if k == 0 else motor
-            model.actuators.append(
-                Actuator(
-                    name,
-                    model.joint_names[joint],
-                    freedom,
-                    _kind(m, i),
-                    gear,
-                    _range(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i]),
-                    _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
-                    _gains(m, i),
-                    next((texts[tag, own].source for tag in TAGS if (tag, own) in texts), None),
-                    motor if len(coordinates) > 1 else None,
-                )
-            )
+            acts, shared = model.joint_names[joint], motor if len(coordinates) > 1 else None
+            values = acts, freedom, _kind(m, i), gear, control, force, _gains(m, i)
+            model.actuators.append(Actuator(name, *values, source, shared))
 
 
 def with_states(m: Any) -> list[str]:

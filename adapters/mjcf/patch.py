@@ -202,11 +202,9 @@ class MjcfPatcher(XmlPatcher):
                 f"{joint.source}: joint {joint.name!r} stands in a <frame>, in which a second axis "
                 "is not written; move it out of the frame"
             )
-        compiled_joint = self.spec.joints[number]
-        pos = place.get("pos") or (
-            numbers(compiled_joint.pos) if np.any(compiled_joint.pos) else None
-        )
-        slide, axis, first = True, place.get("axis") or numbers(compiled_joint.axis), False
+        old = self.spec.joints[number]
+        pos = place.get("pos") or (numbers(old.pos) if np.any(old.pos) else None)
+        slide, axis, first = True, place.get("axis") or numbers(old.axis), False
         screws = wanted.replacement.screws
         if wanted.kind == "universal":
             slide, axis = False, numbers(screws[3:, 1])
@@ -278,7 +276,10 @@ class MjcfPatcher(XmlPatcher):
                     ("qvel", self.m.jnt_dofadr),
                 ):
                     if attribute in key.spans:
-                        yield _with_zero(key, attribute, int(addresses[number]), first)
+                        words = [*_WORD.finditer(key.document.text, *key.spans[attribute])]
+                        beside = words[int(addresses[number])]
+                        at = beside.start() if first else beside.end()
+                        yield key.document.edit(at, at, "0 " if first else " 0")
 
     # -- references
 
@@ -313,11 +314,3 @@ def _own_joints(body: Node) -> Iterator[Node]:
             yield child
         elif child.tag == "frame":
             yield from _own_joints(child)
-
-
-def _with_zero(key: Node, attribute: str, address: int, first: bool) -> Edit:
-    """Return the edit that puts a zero before or behind a number of a keyframe."""
-    start, end = key.spans[attribute]
-    words = list(_WORD.finditer(key.document.text, start, end))
-    at = words[address].start() if first else words[address].end()
-    return key.document.edit(at, at, "0 " if first else " 0")

@@ -183,12 +183,11 @@ def _prescribed(model: Model, keyframe: str) -> list[PrescribedMotion]:
 
 def _body(model: Model, i: int) -> Body:
     """Return body i with its inertia and geometry."""
-    m = model.m
-    inertia = None
+    m, name, inertia = model.m, model.body_names[i], None
+    source = model.compiled.source("body", name)
     if i > 0 and i not in model.compiled.unknown:
         w = m if model.compiled.weighed is None else model.compiled.weighed
         if not np.any(w.body_iquat[i]):
-            source = model.compiled.source("body", model.body_names[i])
             raise FilePlace(source.path, source.element, source.line).error(
                 "the quaternion of the inertia is zero; leave it out, or give a rotation"
             )
@@ -198,12 +197,7 @@ def _body(model: Model, i: int) -> Body:
     unshaped, meshes = model.compiled.unshaped, model.compiled.meshes
     held = (g for g in range(first, first + count) if g not in unshaped)
     shapes = [_shape(model, g, meshes.get(g)) for g in held]
-    return Body(
-        model.body_names[i],
-        inertia,
-        tuple(shape for shape in shapes if shape is not None),
-        model.compiled.source("body", model.body_names[i]),
-    )
+    return Body(name, inertia, tuple(shape for shape in shapes if shape is not None), source)
 
 
 def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
@@ -225,15 +219,9 @@ def _shape(model: Model, g: int, mesh: MeshShape | None) -> Geometry | None:
         return None
     red, green, blue, opacity = (float(x) for x in m.geom_rgba[g])
     touched = bool(m.geom_contype[g] or m.geom_conaffinity[g])
-    return Geometry(
-        name,
-        np.array(size),
-        transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]),
-        None if mesh is None else mesh[0],
-        (red, green, blue, opacity),
-        collision=touched,
-        friction=float(m.geom_friction[g, 0]) if touched else None,
-    )
+    T, uri = transform(model.rotation(m.geom_quat[g]), m.geom_pos[g]), mesh[0] if mesh else None
+    stated = np.array(size), T, uri, (red, green, blue, opacity), touched
+    return Geometry(name, *stated, friction=float(m.geom_friction[g, 0]) if touched else None)
 
 
 def _report(model: Model) -> None:

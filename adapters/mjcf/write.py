@@ -277,15 +277,12 @@ def _at_zero(joint: Joint) -> Joint:
     """Return the joint with zero coordinates at its reference pose; refuse kinds that cannot."""
     if not np.any(joint.position):
         return joint
-    turned = joint.T_parent_joint @ motion(joint, joint.position)
+    q, turned = joint.position, joint.T_parent_joint @ motion(joint, joint.position)
     if joint.freedoms == 1 and joint.kind in ("revolute", "prismatic"):
         limits = joint.limits
         if limits is not None and limits.lower is not None and limits.upper is not None:
-            limits = replace(
-                limits, lower=limits.lower - joint.position, upper=limits.upper - joint.position
-            )
-        zero = np.zeros(1)
-        return replace(joint, T_parent_joint=turned, position=zero, limits=limits)
+            limits = replace(limits, lower=limits.lower - q, upper=limits.upper - q)
+        return replace(joint, T_parent_joint=turned, position=np.zeros(1), limits=limits)
     raise UnsupportedExport(
         f"Drake closes loops where all coordinates are zero: those of the {joint.kind} joint "
         f"`{joint.name}` are not; draw the model at zero"

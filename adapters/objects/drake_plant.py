@@ -30,8 +30,8 @@ KINDS = {
 COORDINATES = ("revolute", "prismatic", "helical", "universal", "planar")
 #: Methods that return stiffness and rest position of those force elements that are joint springs.
 SPRINGS = {
-    "RevoluteSpring": ("default_stiffness", "default_nominal_angle"),
-    "PrismaticSpring": ("stiffness", "nominal_position"),
+    "RevoluteSpring": {"stiffness": "default_stiffness", "rest_position": "default_nominal_angle"},
+    "PrismaticSpring": {"stiffness": "stiffness", "rest_position": "nominal_position"},
 }
 GRAVITY = "UniformGravityFieldElement"
 #: Method of Drake's joint that returns the axis, for kinds of one freedom.
@@ -145,7 +145,8 @@ class _Reading(Draft):
     ) -> JointLimits | None:
         """Return bounds, rates and the efforts of the motors; report those that are not read."""
         ends = [np.array(x) for x in (joint.position_lower_limits(), joint.position_upper_limits())]
-        rate = _both(joint.velocity_lower_limits(), joint.velocity_upper_limits())
+        slowest, rate = joint.velocity_lower_limits(), joint.velocity_upper_limits()
+        rate = np.maximum(-np.array(slowest), np.array(rate))
         accelerations = [joint.acceleration_lower_limits(), joint.acceleration_upper_limits()]
         unread: dict[str, list[Any]] = {"acceleration": accelerations}
         if kind not in COORDINATES:
@@ -163,15 +164,11 @@ class _Reading(Draft):
 
     def _dynamics(self, joint: Any, kind: str, motors: list[Any]) -> JointDynamics:
         """Return damping, the spring, and the rotors of the motors."""
-        values = {"damping": np.array(joint.default_damping_vector())}
-        if kind == "free":
-            values = {}
+        values = {} if kind == "free" else {"damping": np.array(joint.default_damping_vector())}
         values["armature"] = np.array([sum(motor.default_reflected_inertia() for motor in motors)])
         spring = self._springs.get(int(joint.index()))
         if spring is not None:
-            for key, method in zip(
-                ("stiffness", "rest_position"), SPRINGS[type(spring).__name__], strict=True
-            ):
+            for key, method in SPRINGS[type(spring).__name__].items():
                 values[key] = np.array([getattr(spring, method)()])
         stated = {k: v for k, v in values.items() if np.any(v) or k == "rest_position"}
         return JointDynamics(**stated)
@@ -271,11 +268,6 @@ class _Reading(Draft):
         self.close(where, self.joint_name(name), kind, (bodies[0], T_a), (bodies[1], T_b))
 
 
-def _both(lower: Any, upper: Any) -> Array:
-    """Return the larger of two opposite bounds of each freedom."""
-    return np.asarray(np.maximum(-np.array(lower), np.array(upper)))
-
-
 def _frame(at: Any) -> tuple[Array, bool]:
     """Return a point or a pose as a frame (4, 4), and whether it is a pose."""
     if hasattr(at, "GetAsMatrix4"):
@@ -292,9 +284,7 @@ def _motion(joint: Any, kind: str) -> tuple[Array, Array]:
     if kind == "universal":
         return joint_screws(kind, (1, 0, 0), (0, 1, 0)), q
     if kind == "planar":  # x, y and the angle about z
-        screws = np.zeros((6, 3))
-        screws[0, 0] = screws[1, 1] = screws[5, 2] = 1.0
-        return screws, q
+        return np.eye(6)[:, [0, 1, 5]], q
     if kind == "fixed":
         return joint_screws(kind), np.zeros(0)
     if kind == "free":

@@ -259,8 +259,6 @@ def limits(node: Node, kind: str) -> JointLimits | None:
     """Return bounds, rates and forces of a joint; None where the file gives none."""
     names = ("lower", "upper", "velocity", "effort")
     numbers = {name: _per_axis(node, kind, "limit", name) for name in names}
-    if all(values is None for values in numbers.values()):
-        return None
     bounds = {name: _bounds(name, values, kind) for name, values in numbers.items()}
     rated = {k: bounds[k] for k in ("velocity", "effort") if np.any(np.isfinite(bounds[k]))}
     if not rated and numbers["lower"] is None and numbers["upper"] is None:

@@ -336,18 +336,15 @@ class SdfRewriting(ChangedFile):
             if thing.tag in ("pose", "inertial"):
                 continue
             if pose is None or not pose.get("relative_to"):
-                self._posed(thing, pose, T @ pose_of(pose))
+                self.removed |= set() if pose is None else {pose}
+                moved = T @ pose_of(pose)
+                if not np.array_equal(moved, np.eye(4)):
+                    words = numbers([*moved[:3, 3], *rpy(moved[:3, :3])])
+                    self.add(thing, f"<pose>{words}</pose>")
             if thing.get("name") in taken:
                 self.change(thing, name=f"{name}_{thing.get('name')}")
             taken.add(thing.get("name"))
             self.add(place, thing)
-
-    def _posed(self, node: Node, pose: Node | None, T: Transform) -> None:
-        """Give an element another pose in its link."""
-        text = f"<pose>{numbers([*T[:3, 3], *rpy(T[:3, :3])])}</pose>"
-        self.removed |= {pose} if pose is not None else set()
-        if not np.array_equal(T, np.eye(4)):
-            self.add(node, text)
 
     def _restated(self, name: str) -> None:
         """Change limits and forces of a joint that stays where it is."""

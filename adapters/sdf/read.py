@@ -229,9 +229,8 @@ class ModelReader:
         self._models += 1
         if self._models > MODELS:
             raise node.error(f"the file comes to more than {MODELS} models; include fewer")
-        frame = f"{prefix}{MODEL}"
-        if merged:
-            frame = f"{prefix}_merged_{len(self.draft.files)}{MODEL}"
+        own = f"_merged_{len(self.draft.files)}" if merged else ""
+        frame = f"{prefix}{own}{MODEL}"
         scope = Scope(prefix, frame)
         posed = by if by is not None and by.child("pose") is not None else node
         pose = posed.child("pose")
@@ -329,9 +328,7 @@ class ModelReader:
     def fix_static(self) -> None:
         """Fix the links of static models to the world."""
         joined = {joint.child for joint in self.draft.joints.values() if joint.kind == "fixed"}
-        for name in self.static:
-            if name in joined:
-                continue
+        for name in (name for name in self.static if name not in joined):
             frames = self.draft.frames
             source = frames.entries[name].node.source
             self.draft.hold(f"{name}_static", name, frames.pose(name), source)

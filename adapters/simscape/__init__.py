@@ -131,8 +131,7 @@ class _Reader:
         self.tree.placed[path] = T = T_above @ self._transform(node)
         if node.get("grounded") == "true":
             self.grounded.append((path, node))
-        group = node.get("rigidGroup")
-        if group:
+        if group := node.get("rigidGroup"):
             self.tree.rigid.setdefault((*above.path, "group", group), []).append(path)
         if node.get("rigid") == "true":
             self.tree.rigid[path] = []

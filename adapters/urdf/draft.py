@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -372,13 +373,9 @@ def commanded(interface: str) -> str:
 
 def _reduction(node: Node, joint: Node, actuator: Node | None) -> float:
     """Return turns of the motor per turn of the joint; 1 where the file gives none."""
-    reduction = 1.0
-    for place in (joint, actuator, node):
-        for tag in ("mechanicalReduction", "mechanical_reduction"):
-            element = None if place is None else place.child(tag)
-            if element is not None:
-                reduction *= element.number(None)
-    return reduction
+    tags = "mechanicalReduction", "mechanical_reduction"
+    stated = [place.child(tag) for place in (joint, actuator, node) if place for tag in tags]
+    return math.prod((each.number(None) for each in stated if each), start=1.0)
 
 
 def _read_control(node: Node, draft: UrdfDraft, motors: dict[str, Actuator]) -> None:

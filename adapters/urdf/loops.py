@@ -143,9 +143,8 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
         return joint
     gap = inverse(T_parent @ joint.T_parent_joint) @ T_child @ joint.T_child_joint
     turn = log_rotation(gap[:3, :3])
-    if _beyond(gap[:3, 3], joint.screws[:3]) > CLOSED:
-        return joint
-    if _beyond(turn, joint.screws[3:]) <= MISALIGNED:
+    apart, turned = _beyond(gap[:3, 3], joint.screws[:3]), _beyond(turn, joint.screws[3:])
+    if apart > CLOSED or turned <= MISALIGNED:
         return joint
     draft.note(
         "REG015",
@@ -156,8 +155,7 @@ def _aligned(joint: Joint, draft: UrdfDraft) -> Joint:
         "write the orientation into the <origin> of <successor>",
         joints=(joint.name,),
     )
-    T_child_joint = joint.T_child_joint @ transform(gap[:3, :3].T)
-    return replace(joint, T_child_joint=T_child_joint)
+    return replace(joint, T_child_joint=joint.T_child_joint @ transform(gap[:3, :3].T))
 
 
 def _oriented(joint: Joint, node: Node, draft: UrdfDraft) -> Joint:

@@ -83,9 +83,7 @@ class UrdfPatcher(SlackPatcher):
         """Return whether the frames on the parent and on the child can be moved."""
         inside = joint.source is not None and joint.source.path == self.path
         place = self.element(joint) if inside else None
-        if place is None:
-            return False, False
-        if _in_gazebo(place):
+        if place is None or _in_gazebo(place):
             return False, False
         if place.tag in JOINTS:
             return True, False
@@ -163,10 +161,8 @@ class UrdfPatcher(SlackPatcher):
 
     def _retypes(self) -> str | None:
         """Return the Gepetto file beside the model, which can retype joints, or None."""
-        for path in self.mechanism.files[:1]:
-            if GEPETTO_KEY.search(self.data(path)) is not None:
-                return path
-        return None
+        files = (file for file in self.mechanism.files[:1] if GEPETTO_KEY.search(self.data(file)))
+        return next(files, None)
 
     def found_by_name(self) -> Collection[str]:
         """Return the path of the file of closing joints."""

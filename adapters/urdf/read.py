@@ -181,10 +181,8 @@ def _inertia(link: str, node: Node | None, draft: UrdfDraft) -> Inertia | None:
 
 def _colors(root: Node) -> dict[str, Color]:
     """Return colours by material name; any material may be defined anywhere in the file."""
-    materials = root.children("material")
-    for link in root.children("link"):
-        for visual in link.children("visual"):
-            materials += visual.children("material")
+    visuals = [visual for link in root.children("link") for visual in link.children("visual")]
+    materials = [m for place in (root, *visuals) for m in place.children("material")]
     colors: dict[str, Color] = {}
     for material in materials:
         name, color = material.get("name"), material.child("color")

@@ -80,13 +80,8 @@ class _UrdfWriter(Writing):
         for joint in loops:
             self._close(joint)
         for mimic in self.mimics():
-            add(
-                self.joints[mimic.follower.joint],
-                "mimic",
-                joint=mimic.leader.joint,
-                multiplier=mimic.multiplier,
-                offset=mimic.offset,
-            )
+            values = {"multiplier": mimic.multiplier, "offset": mimic.offset}
+            add(self.joints[mimic.follower.joint], "mimic", joint=mimic.leader.joint, **values)
         if self.balls:
             balls = ", ".join(self.balls)
             self.lose(

@@ -270,18 +270,11 @@ def _motor(prim: Any, reading: Stage) -> Actuator | None:
     if gain is not None or bias is not None:
         servo = (-float(bias[1]), -float(bias[2])) if bias is not None else (None, None)
         gains = ActuatorGains(None if gain is None else float(gain[0]), *servo)
-    ranges: dict[str, tuple[float, float] | None] = {}
+    ranges: dict[str, Any] = {}
     for field, name in RANGES.items():
         ends = [value_of(prim, f"{name}:{end}", None) for end in ("min", "max")]
         ranges[field] = None if None in ends else (float(ends[0]), float(ends[1]))
-    return Actuator(
-        name_of(prim),
-        joint,
-        int(prim.GetCustomDataByKey(FREEDOM) or 0),
-        str(prim.GetCustomDataByKey(KIND) or "general"),
-        1.0 if not gear else float(gear[0]),
-        ranges["control_range"],
-        ranges["force_range"],
-        gains,
-        reading.source(prim),
-    )
+    kind = str(prim.GetCustomDataByKey(KIND) or "general")
+    acts = int(prim.GetCustomDataByKey(FREEDOM) or 0), kind, float(gear[0]) if gear else 1.0
+    source = reading.source(prim)
+    return Actuator(name_of(prim), joint, *acts, gains=gains, source=source, **ranges)

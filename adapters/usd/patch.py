@@ -130,7 +130,7 @@ class UsdPatcher(Patcher):
         if place.type is None or before not in KINDS.read:
             raise self.refuse(wanted, ())
         if before == GENERIC_PRIM:
-            yield from self._unlocked(places, place, wanted, free)
+            yield from self._limits(places, place, prim, free)
             return
         if any(schema.startswith("PhysicsDriveAPI") for schema in prim.GetAppliedSchemas()):
             patch.lose(joint, wanted.kind, ["drive"])
@@ -140,53 +140,37 @@ class UsdPatcher(Patcher):
                 yield places.with_lines(place, [f'uniform token physics:axis = "{free[0][-1]}"'])
             return
         yield places.edit(*place.type, GENERIC_PRIM)
-        yield from self._locked(places, place, prim, free)
+        yield from self._limits(places, place, prim, free)
 
-    def _locked(
+    def _limits(
         self, places: UsdPlaces, place: PrimPlace, prim: Any, free: Sequence[str]
     ) -> Iterator[Edit]:
-        """Yield edits that lock or free every axis of a generic joint; bounds stay."""
-        lines, schemas = [], []
-        letter = str(prim.GetAttribute("physics:axis").Get() or "X")
-        turning = str(prim.GetTypeName()) == PLAIN[0]
-        axis = f"{'rot' if turning else 'trans'}{letter}"
+        """Yield edits after which limits lock all freedoms but some, whose bounds stay."""
+        lines, schemas, before = list[str](), list[str](), str(prim.GetTypeName())
+        limited = {n for n in GENERIC if f"PhysicsLimitAPI:{n}" in prim.GetAppliedSchemas()}
+        letter = prim.GetAttribute("physics:axis").Get() or "X"
+        own = f"{'rot' if before == PLAIN[0] else 'trans'}{letter}"
         for name in GENERIC:
             # Newton takes an axis without a limit for a locked one.
-            bounds = {"low": "-inf", "high": "inf"} if name in free else {"low": "1", "high": "-1"}
-            if name in free and name == axis and str(prim.GetTypeName()) in PLAIN:
-                for end, attribute in (("low", "lowerLimit"), ("high", "upperLimit")):
-                    span = places.attribute(place, f"physics:{attribute}")
-                    if span is not None:
-                        bounds[end] = places.source.text[slice(*span)]
-            schemas.append(f"PhysicsLimitAPI:{name}")
-            lines += [f"float limit:{name}:physics:{end} = {v}" for end, v in bounds.items()]
-        yield places.with_schemas(place, schemas)
-        yield places.with_lines(place, lines)
-
-    def _unlocked(
-        self, places: UsdPlaces, place: PrimPlace, wanted: WantedKind, free: Sequence[str]
-    ) -> Iterator[Edit]:
-        """Yield edits that open or lock limits that a generic joint already states."""
-        added, schemas = [], []
-        applied = [str(name) for name in self._prim(wanted.joint).GetAppliedSchemas()]
-        limited = {name for name in GENERIC if f"PhysicsLimitAPI:{name}" in applied}
-        for name in GENERIC:
-            spans = [places.attribute(place, f"limit:{name}:physics:{e}") for e in ("low", "high")]
-            values = ("-inf", "inf") if name in free else ("1", "-1")
-            locked = name in limited and _is_locked(places, spans)
-            if name in limited and locked != (name in free):  # it is as it is to be
-                continue
-            if name not in limited:
-                schemas.append(f"PhysicsLimitAPI:{name}")
-            for end, span, value in zip(("low", "high"), spans, values, strict=True):
+            values = ["-inf", "inf"] if name in free else ["1", "-1"]
+            if before in PLAIN and name == own and name in free:
+                for k, end in enumerate(("lower", "upper")):
+                    span = places.attribute(place, f"physics:{end}Limit")
+                    values[k] = values[k] if span is None else places.source.text[slice(*span)]
+            attributes = [f"limit:{name}:physics:{end}" for end in ("low", "high")]
+            spans = [places.attribute(place, attribute) for attribute in attributes]
+            if name in limited and _is_locked(places, spans) != (name in free):
+                continue  # it is as it is to be
+            schemas += [] if name in limited else [f"PhysicsLimitAPI:{name}"]
+            for attribute, span, value in zip(attributes, spans, values, strict=True):
                 if span is None:
-                    added.append(f"float limit:{name}:physics:{end} = {value}")
+                    lines.append(f"float {attribute} = {value}")
                 else:
                     yield places.edit(*span, value)
         if schemas:
             yield places.with_schemas(place, schemas)
-        if added:
-            yield places.with_lines(place, added)
+        if lines:
+            yield places.with_lines(place, lines)
 
     def _place(self, prim: Any) -> tuple[UsdPlaces, PrimPlace]:
         """Return the layer with the strongest definition of a prim, and the prim's place in it."""

@@ -273,12 +273,10 @@ def _follow_in_newton(prim: Any, name: str, reading: Stage) -> None:
         for k, default in ((0, 0.0), (1, 1.0))
     )
     higher = [float(value_of(prim, f"mjc:coef{k}", 0.0)) for k in (2, 3, 4)]
-    if any(higher):
-        terms, curve = ((name, 0, 1.0), (leader, 0, -1.0)), (offset * scale, factor, *higher)
-        reading.couple(name, "mimic", terms, 0.0, reading.source(prim), curve)
-    else:
-        terms = ((name, 0, 1.0), (leader, 0, -factor))
-        reading.couple(name, "mimic", terms, offset * scale, reading.source(prim))
+    curve = (offset * scale, factor, *higher) if any(higher) else ()
+    terms = ((name, 0, 1.0), (leader, 0, -1.0 if curve else -factor))
+    kept = 0.0 if curve else offset * scale
+    reading.couple(name, "mimic", terms, kept, reading.source(prim), curve)
 
 
 def _follow_in_physx(prim: Any, name: str, axis: str, reading: Stage) -> None:
@@ -360,13 +358,10 @@ def mesh(prim: Any, reading: Stage) -> None:
     ratio = float(value_of(prim, ratio_name, 1.0))
     named = (reading.joint_names.get(target_of(prim, name) or "", "") for name in joint_names)
     joints = [reading.joints.get(joint) for joint in named]
-    joints = [joint if joint and joint.freedoms == 1 else None for joint in joints]
-    bodies = [target_of(prim, f"physics:body{k}") for k in (0, 1)]
+    bodies = [reading.names.get(target_of(prim, f"physics:body{k}") or "") for k in (0, 1)]
     frames = [reading.frame(prim, k) for k in (0, 1)]
     signs = [
-        None
-        if joint is None
-        else _sign(joint, reading.names.get(body or ""), frame[:3, 0], reading)
+        _sign(joint, body, frame[:3, 0], reading)
         for joint, body, frame in zip(joints, bodies, frames, strict=True)
     ]
     (first, second), (one, two) = joints, signs
@@ -386,9 +381,9 @@ def mesh(prim: Any, reading: Stage) -> None:
     reading.couple(name, "gear" if kind == GEAR else "rack", terms, reading.value(terms), source)
 
 
-def _sign(joint: Joint, body: str | None, axis: Array, reading: Stage) -> int | None:
+def _sign(joint: Joint | None, body: str | None, axis: Array, reading: Stage) -> int | None:
     """Return the sign with which a coordinate moves a body along or about an axis; None if not."""
-    if body not in (joint.parent, joint.child):
+    if joint is None or joint.freedoms != 1 or body not in (joint.parent, joint.child):
         return None
     R = (reading.pose(joint.parent) @ joint.T_parent_joint)[:3, :3]
     screw = joint.screws[:, 0]

@@ -257,22 +257,13 @@ class Stage(Draft):
             if shape is None:
                 continue
             kind, size, turn = shape
-            mesh = str(part.GetCustomDataByKey(FILE) or part.GetPath())
-            collides = bool(part.HasAPI(UsdPhysics.CollisionAPI))
-            shapes.append(
-                Geometry(
-                    kind,
-                    size,
-                    T_body @ self.pose_of(part) @ transform(turn),
-                    mesh if kind == "mesh" else None,
-                    _color(part),
-                    collision=collides,
-                    density=_density(part, prim, self.kilogram / self.unit**3)
-                    if collides
-                    else None,
-                    friction=_friction(part) if collides else None,
-                )
-            )
+            mesh = str(part.GetCustomDataByKey(FILE) or part.GetPath()) if kind == "mesh" else None
+            T, collides = self.pose_of(part), bool(part.HasAPI(UsdPhysics.CollisionAPI))
+            unit = self.kilogram / self.unit**3
+            density = _density(part, prim, unit) if collides else None
+            stated = T_body @ T @ transform(turn), mesh, _color(part), collides, density
+            friction = _friction(part) if collides else None
+            shapes.append(Geometry(kind, size, *stated, friction=friction))
         return tuple(shapes)
 
     def _shape(self, prim: Any) -> tuple[str, Array, Array] | None:

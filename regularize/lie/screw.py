@@ -144,11 +144,7 @@ def hat(screw: Screw) -> Array:
 
 
 def exp(twist: Twist) -> Transform:
-    r"""Return the exponential of twists.
-
-    With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
-    + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
-    """
+    """Return the exponentials of twists: sums of powers of their matrices up to the third."""
     w = twist[..., 3:]
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4

@@ -111,10 +111,7 @@ def _closure(data: bytes, rtol: float) -> Array:
 
 
 def saturation(space: Space, freedoms: Space, rtol: float = RTOL) -> Space:
-    r"""Return the smallest superspace of ``space`` that is invariant under the freedoms' adjoint.
-
-    While a joint with the screws Z moves by q, the space :math:`Ad_{\exp(Zq)} B` stays in it.
-    """
+    """Return the smallest superspace of ``space`` that is invariant under the freedoms' adjoint."""
     basis = space
     while freedoms.shape[1] and 0 < basis.shape[1] < 6:
         brackets = screw.ad(freedoms.T) @ basis

@@ -387,14 +387,13 @@ class Search:
         self, loops: LoopKinematics, cycle: Sequence[EdgeId], q: Coordinates, *, alone: bool
     ) -> Obstacle:
         """Describe a cycle that stays open at the best configuration of some loops."""
-        edges = loops.graph.edges
-        names = tuple(dict.fromkeys(edges[e].joint.name for e in cycle))
+        names = loops.graph.joint_names(cycle)
         open_gaps = gaps(loops, q)
         # Least squares spreads the error over all loops; the new loop's own chord names it.
         of_cycle = [gap for gap in open_gaps if gap.joint in names] or open_gaps
         worst = max(of_cycle, key=lambda gap: gap.translation / loops.length + gap.rotation)
         as_point = False
-        if alone and not any(edges[chord].freedoms for chord in loops.chords):
+        if alone and not any(loops.graph.edges[chord].freedoms for chord in loops.chords):
             position, held = View(loops, rows=slice(0, 3)), ~self.all_free[loops.columns]
             error = project(position, q[None], held=held, damped=True).error[0]
             as_point = bool(error <= CLOSED)

@@ -58,12 +58,7 @@ class State:
 
 
 class LoopKinematics(LoopTree):
-    """Closure equations of the loops of a connected set of edges; nothing changes them later.
-
-    Translations are divided by ``length``; twists are taken about ``center`` in the root's frame.
-    ``units`` are 1 for angles and ``length`` for slides. Rows of ``coupling`` have unit length; in
-    the place of a curve there is its coefficient, and ``curves`` has row, coordinate and function.
-    """
+    """Closure equations of the loops of a connected set of edges; nothing changes them later."""
 
     def __init__(
         self,
@@ -92,6 +87,7 @@ class LoopKinematics(LoopTree):
         self.parts = screws.reshape(-1, 2, 3).swapaxes(1, 2)
         self._measure(length, np.zeros(3) if center is None else center)
         self._last: dict[str, Any] = {}  # the pose as assembled is asked for again and again
+        #: In place of a curve a row has its coefficient; of curves row, coordinate and function.
         self.coupling, self.coupling_offset, self.curves = self._couplings()
 
     def _sort_joints(self, joints: Sequence[Edge]) -> None:
@@ -134,6 +130,7 @@ class LoopKinematics(LoopTree):
         return np.array(rows).reshape(len(rows), self.freedoms), np.array(offsets), curves
 
     def _measure(self, length: float, center: Point) -> None:
+        # Translations are divided by length; twists are about the centre, in the root's frame.
         self.length, self.center = length, read_only(center)
         self.units = read_only(np.where(self._turns, 1.0, length))
 
@@ -161,12 +158,11 @@ class LoopKinematics(LoopTree):
         screws = np.empty((*turned.shape[:2], 6))
         screws[..., 3:] = w = turned[..., 1]
         screws[..., :3] = turned[..., 0] + screw.cross(frames[..., :3, 3], w)
-        if one:
-            self._last["state"] = last = State(
-                *map(read_only, (q, T_world, screws, T_chord, T_target))
-            )
-            return last
-        return State(q, T_world, screws, T_chord, T_target)
+        parts = q, T_world, screws, T_chord, T_target
+        if not one:
+            return State(*parts)
+        self._last["state"] = last = State(*map(read_only, parts))
+        return last
 
     def poses(self, q: Coordinates) -> tuple[Transform, Transform | None]:
         """Return motions of edges (N, E, 4, 4), and the screws' frames if these are others."""

@@ -205,12 +205,7 @@ def edges_at(graph: Graph, edges: Iterable[EdgeId]) -> dict[NodeId, list[EdgeId]
 
 
 class LoopTree:
-    """A spanning tree of a set of edges; every chord closes a loop over it.
-
-    ``tree`` has (edge, newly reached node) in the order in which it is followed from the ``roots``,
-    one node per connected part; ``columns`` are the coordinates of the edges among all of the
-    mechanism, and ``edge_of_column`` the place of each one's edge in ``edges``.
-    """
+    """A spanning tree of a set of edges; every chord closes a loop over it."""
 
     def __init__(self, graph: Graph, edges: Iterable[EdgeId], tree: Iterable[EdgeId]) -> None:
         self.graph = graph
@@ -219,11 +214,11 @@ class LoopTree:
         self.chords = tuple(e for e in self.edges if e not in tree_set)
         self.nodes = tuple(nodes_of(graph, self.edges)) or (graph.ground,)
         order, self.level = spanning_forest(graph, self.nodes, tree_set)
-        self.tree = tuple(order)
+        self.tree = tuple(order)  # (edge, newly reached node) as it is followed from the roots
         self.roots = tuple(node for node, level in self.level.items() if level == 0)
-        self.columns = np.array(graph.columns(self.edges), dtype=int)
+        self.columns = np.array(graph.columns(self.edges), dtype=int)  # among all coordinates
         counts = [graph.edges[e].freedoms for e in self.edges]
-        self.edge_of_column = np.repeat(np.arange(len(counts)), counts)
+        self.edge_of_column = np.repeat(np.arange(len(counts)), counts)  # places in ``edges``
         self._local = {int(c): i for i, c in enumerate(self.columns)}
         self._place = {e: i for i, e in enumerate(self.edges)}
         self._row = {node: i for i, node in enumerate(self.nodes)}

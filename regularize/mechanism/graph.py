@@ -17,7 +17,7 @@ import numpy as np
 
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
-from regularize.lie.arrays import Array, Coordinates, Space, Transform
+from regularize.lie.arrays import Array, Coordinates, Mask, Space, Transform
 from regularize.lie.curve import Curve
 from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism
@@ -200,6 +200,14 @@ class Graph:
         return np.concatenate([np.zeros(0), *(j.position for j in self.mechanism.joints)])
 
     @cached_property
+    def turning(self) -> Mask:
+        """Mask of the coordinates that are angles."""
+        turning = np.zeros(self.freedoms, dtype=bool)
+        for edge in self.edges:
+            turning[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
+        return turning
+
+    @cached_property
     def blocks(self) -> tuple[tuple[EdgeId, ...], ...]:
         """Edges of each biconnected part that contains a loop, in edge order."""
         order, level = spanning_forest(self, self.every_node)
@@ -238,6 +246,10 @@ class Graph:
     def columns(self, edges: Iterable[EdgeId]) -> list[ColumnId]:
         """Return the coordinates of the given edges, in increasing order."""
         return sorted(c for e in edges for c in self.edges[e].columns)
+
+    def joint_names(self, edges: Iterable[EdgeId]) -> tuple[str, ...]:
+        """Return the names of the joints of some edges without repetition."""
+        return tuple(dict.fromkeys(self.edges[e].joint.name for e in edges))
 
     def inertia_known(self, node: NodeId) -> bool:
         """Return whether some body of the node states its mass properties."""

@@ -117,11 +117,7 @@ class Reading:
         return float((np.reshape(sizes, (-1, 2)) / [length, 1.0]).max(initial=0.0))
 
     def boxes(self, joints: Sequence[Joint]) -> dict[str, list[float]]:
-        """Within what joints lie that were read so; none where they are those of the file.
-
-        Boxes of all joints are larger by one factor where rounding of many numbers adds up. Where
-        the frame of a body lies is nobody's statement: it is placed as its joints fit best.
-        """
+        """Within what joints lie that were read so; none where they are those of the file."""
         if self.written is None or not self.levels:
             return {}
         least = FLOOR * np.reshape([*self.levels.values()], (-1, 2)).max(axis=0)
@@ -136,7 +132,8 @@ class Reading:
                 scaled, back = across / np.repeat(size, 3)[:, None], inverse(T)
                 entry = scaled @ adjoint(back), scaled @ log(back @ other)
                 fits.setdefault(body, []).append(entry)
-        reach = REACH
+        # The frame of a body, which nobody states, is placed as its joints fit best.
+        reach = REACH  # one for all, larger where rounding of many numbers adds up
         for entries in fits.values():
             rows, moves = map(np.concatenate, zip(*entries, strict=True))
             left = moves - rows @ np.linalg.lstsq(rows, moves, rcond=None)[0]

@@ -40,7 +40,6 @@ class PartDocument:
         self.propagation = Propagation(graph, self.spaces, numbers, parallelograms=loops)
         self.steps: list[dict[str, Any]] = []
         self.kept: dict[EdgeId, Space] = {}
-
         self._number: dict[Fact, int] = {}
         self._same: dict[Any, int] = {}
 
@@ -86,8 +85,7 @@ class PartDocument:
             return [(c.edge, c.node, c.cycle) for c in self.part.held[0].closings]
         return [(e, cuts[e].node, cuts[e].cycle) for e in self.part.order]
 
-    def _loops(self) -> dict[str, Cycle]:
-        """Return the loop of each cut, by name, over joints that are not cut."""
+    def _loops(self) -> dict[str, Cycle]:  # of each cut, by name, over joints that are not cut
         cycles = loops_of(self.graph, self.part.edges, self.part.order)
         return {self._name(e): cycle for e, cycle in cycles.items()}
 
@@ -128,9 +126,8 @@ class PartDocument:
         facts = [self.propagation.fact(node, body) for body in (edge.parent, edge.child)]
         known = [fact for fact in facts if fact is not None]
         Z = self.propagation.freedoms[e]
-        return self._premise(
-            min(known, key=lambda fact: spaces.dimension(spaces.carried(Z, fact.space)))
-        )
+        sizes = [spaces.dimension(spaces.carried(Z, fact.space)) for fact in known]
+        return self._premise(known[sizes.index(min(sizes))])
 
     def _name(self, e: EdgeId) -> str:
         return self.graph.edges[e].name
@@ -198,16 +195,9 @@ class PartDocument:
         of = [[self._premise(P), self._premise(Q)] for P, Q in closing.of]
         removed = annihilator(self.spaces.exact(closing.space))
         kept = annihilator(reduced([*self.freedoms[closing.edge], *removed]))
-        self.steps.append(
-            {
-                "because": "cut",
-                "joint": self._name(closing.edge),
-                "seen from": self._body(closing.node),
-                "of": of,
-                "kept": written(kept),
-                "removed": written(removed),
-            }
-        )
+        ends = {"joint": self._name(closing.edge), "seen from": self._body(closing.node)}
+        rows = {"kept": written(kept), "removed": written(removed)}
+        self.steps.append({"because": "cut", **ends, "of": of, **rows})
         self.kept[closing.edge] = kept
 
     def _premise(self, fact: Fact | None) -> int | None:
@@ -241,10 +231,7 @@ class PartDocument:
 def match(
     document: dict[str, Any], verdict: Verdict, mechanism: Mechanism, rtol: float = RTOL
 ) -> Verdict:
-    """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``.
-
-    How far they are is measured at the model, whatever the proof says of it.
-    """
+    """Return the verdict on a proof as one about a model, whose joints may be off by ``rtol``."""
     measured: list[str] = []
     off = _off_the_file(document, mechanism) or _mismatch(document, mechanism, rtol, measured)
     if off:
@@ -287,8 +274,7 @@ def _mismatch(document: dict[str, Any], mechanism: Mechanism, rtol: float, found
             edge = edges.get(joint["name"])
             if edge is None or edge.name not in blocks:
                 return f"the model has no joint {shown(joint['name'])} in a loop"
-            bodies = [graph.nodes[edge.parent], graph.nodes[edge.child]]
-            if bodies != joint["bodies"]:
+            if (bodies := [graph.nodes[edge.parent], graph.nodes[edge.child]]) != joint["bodies"]:
                 return f"{edge.name} joins {bodies}, not {joint['bodies']}"
         unit, origin = float(part["unit_m"]), np.array(part["origin_m"], dtype=float)
         if unit <= 0.0:

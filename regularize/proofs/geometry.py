@@ -102,21 +102,11 @@ def exact_freedoms(
     along = {e: directions.add(t.direction) for e, t in types.items() if t.direction is not None}
     exact = directions.exact(None if precision.everywhere else _pairs(graph, along))
     points = Incidences(exact, precision.within, precision.rounding)
-    lines = {
-        e: points.add_line(along[e], t.point)
-        for e, t in types.items()
-        if e in along and t.point is not None
-    }
-    centres = {
-        e: points.add_centre(t.point)
-        for e, t in types.items()
-        if e not in along and t.point is not None
-    }
-    points.add_intersections(
-        combinations(range(len(points.lines)), 2)
-        if precision.everywhere
-        else sorted(_pairs(graph, lines))
-    )
+    known = {e: t.point for e, t in types.items() if t.point is not None}
+    lines = {e: points.add_line(along[e], point) for e, point in known.items() if e in along}
+    centres = {e: points.add_centre(point) for e, point in known.items() if e not in along}
+    every = combinations(range(len(points.lines)), 2)
+    points.add_intersections(every if precision.everywhere else sorted(_pairs(graph, lines)))
     on_line, at = points.exact()
     places = {e: on_line[i] for e, i in lines.items()} | {e: at[i] for e, i in centres.items()}
     return {
@@ -207,10 +197,7 @@ def upright(row: Sequence[int]) -> list[Fraction]:
 
 
 def _unit_hinge(row: Sequence[int]) -> Array:
-    """Return the screw of a hinge with a unit direction, the same for hinges that point oppositely.
-
-    Differences of such screws can be compared with a tolerance, whatever way the machine is turned.
-    """
+    """Return a hinge's screw with a unit direction, the same for hinges that point oppositely."""
     numbers = np.array([float(x) for x in upright(row)])
     return np.asarray(numbers / np.linalg.norm(numbers[3:]))
 

@@ -213,22 +213,16 @@ class Incidences:
         while len(centres) < len(self.centres):
             waiting = [k for k in range(len(self.centres)) if k not in centres]
             k = max(waiting, key=lambda k: (sum(i in anchors for i in through[k]), -k))
-            centres[k] = self._meeting(
-                self.centres[k],
-                [
-                    (anchors[i], self.directions[self.lines[i][0]])
-                    for i in through[k]
-                    if i in anchors
-                ],
-            )
+            known = [i for i in through[k] if i in anchors]
+            lines = [(anchors[i], self.directions[self.lines[i][0]]) for i in known]
+            centres[k] = self._meeting(self.centres[k], lines)
             for i in through[k]:
                 anchors.setdefault(i, centres[k])
         for i, (_, point) in enumerate(self.lines):
             if i not in anchors:
                 anchors[i] = self._rounded(point)
-        return [anchors[i] for i in range(len(self.lines))], [
-            centres[k] for k in range(len(centres))
-        ]
+        on_lines = [anchors[i] for i in range(len(self.lines))]
+        return on_lines, [centres[k] for k in range(len(centres))]
 
     def _rounded(self, point: Array) -> Rational:
         x, y, z = (simplest(float(v), self.rounding) for v in point)
@@ -245,9 +239,8 @@ class Incidences:
             normal = cross(d, e)
             if any(normal):
                 # p + s d = other + u e, crossed with e.
-                s = dot(cross([x - y for x, y in zip(other, p, strict=True)], e), normal) / dot(
-                    normal, normal
-                )
+                apart = [x - y for x, y in zip(other, p, strict=True)]
+                s = dot(cross(apart, e), normal) / dot(normal, normal)
                 break
         x, y, z = (a + s * b for a, b in zip(p, d, strict=True))
         for other, e in lines[1:]:

@@ -91,8 +91,7 @@ def _chains(
     for e in at[ends[0]] if len(ends) == 2 else ():
         chain, node = [e], ends[0]
         while True:
-            edge = graph.edges[chain[-1]]
-            node = edge.child if node == edge.parent else edge.parent
+            node = graph.edges[chain[-1]].other(node)
             if node in ends:
                 break
             chain += [other for other in at[node] if other != chain[-1]]
@@ -266,9 +265,7 @@ def _like(cut: Cut, space: Space) -> Space:
         [simplest(float(x), EXACT.same) / size for x, size in zip(w, sizes, strict=True)]
         for w in weights
     ]
-    return integral(
-        [[sum(map(mul, w, column)) for column in zip(*space, strict=True)] for w in near]
-    )
+    return integral([[sum(map(mul, w, x)) for x in zip(*space, strict=True)] for w in near])
 
 
 def _table(polynomial: Polynomial) -> dict[str, str]:

@@ -211,7 +211,9 @@ def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> 
     unit = np.eye(8)[0]
     lines = {e: line_of(a[3:], a[:3]).astype(float) for e, a in axes.items()}
     series = {e: np.zeros(ORDER + 1) for e in axes}
-    right = [[_times(sense * lines[e]) for e, sense in loop] for loop in loops]
+    # Matrices that multiply rows by a dual quaternion from the right.
+    factors = [[sense * lines[e] for e, sense in loop] for loop in loops]
+    right = [[np.array([multiplied(row, h) for row in np.eye(8)]) for h in own] for own in factors]
     partial = [np.zeros((len(loop) + 1, ORDER + 1, 8)) for loop in loops]
     for products in partial:
         products[:, 0] = unit
@@ -228,11 +230,6 @@ def _series(loops: Sequence[Loop], axes: dict[EdgeId, Array], first: EdgeId) -> 
                 for e, value in zip(columns, [*values, last], strict=True):
                     series[e][k] = value
     return {e: s[1:] for e, s in series.items()}
-
-
-def _times(h: Dual) -> Array:
-    """Return the matrix that multiplies rows by a dual quaternion from the right."""
-    return np.array([multiplied(row, h) for row in np.eye(8)])
 
 
 def _roots(series: Array, noise: float, most: int) -> Roots | None:

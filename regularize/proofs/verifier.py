@@ -51,10 +51,9 @@ included. Where in M their rank is r, their n - r velocities are those that the 
 M is a manifold of n - r dimensions there and holds all configurations of the machine nearby.
 **Theorem.** By induction over the cuts: at every configuration in M (with virtual joints: that
 motions reach along which that rank is r) the kept rows allow the same velocities as all rows.
-**Bound.** Let B be a square part, of r rows and columns, of the matrix of all equations of some
-loops at the pose, and C any matrix. Let numbers in B be off by d at most. If the sums of the rows
-of |1 - C B| + d |C| E, with E full of ones, are below one, then C B is invertible for all these
-numbers; so is B, and at least r of the equations are independent, of joints near the pose as well.
+**Bound.** Let B be r rows and columns of all equations of some loops at the pose, off by d at most,
+and C any matrix. If all rows of |1 - C B| + d |C| E, E full of ones, have sums below one, then C B,
+so B, is invertible for all such numbers: r equations at least are independent, near the pose too.
 """
 
 import hashlib
@@ -95,13 +94,10 @@ STEPS = {
 }
 PART = PLACE | {"steps": [STEPS], "conclusion": {"rows": int, "kept": int, "removed": int}}
 PART |= {"joints": [JOINT | {"space": SPACE, "virtual?": True, "distance?": float}]}
-BOUND = PLACE | {"joints": [JOINT], "loops": [[str]], "rows": [int], "columns": [int]}
-DOCUMENT = {"format": str, "version": int, "fingerprint": str, "model?": str} | {
-    "within?": {"*": (float,) * 4},
-    "parts": [PART | {"loops?": {"*": [str]}}],
-    "bounds": [BOUND | {"inverse": [[float]], "off": float}],
-    "undecided": [{"cuts": [str], "reason": str}],
-}
+BOUND = PLACE | {"joints": [JOINT], "loops": [[str]], "rows": [int], "columns": [int], "off": float}
+DOCUMENT: dict[str, Any] = {"format": str, "version": int, "fingerprint": str, "model?": str}
+DOCUMENT |= {"within?": {"*": (float,) * 4}, "undecided": [{"cuts": [str], "reason": str}]}
+DOCUMENT |= {"parts": [PART | {"loops?": {"*": [str]}}], "bounds": [BOUND | {"inverse": [[float]]}]}
 # Work, of 50 ns each, that a megabyte may ask for; more as the power 1.5 of length, as matrices do.
 WORK, MAX = 22_000_000, 10_000  # and characters of a name
 _left: ContextVar[list[float] | None] = ContextVar("work that is left", default=None)
@@ -116,8 +112,7 @@ class Verdict(NamedTuple):
     reason: str = ""
 
     def __repr__(self) -> str:
-        said = f"holds, {len(self.claims)} claims" if self.holds else self.reason[:150]
-        return f"<Verdict: {said}>"
+        return f"<Verdict: {self.reason[:150] or f'holds, {len(self.claims)} claims'}>"
 
 
 def need(condition: object, reason: str, *names: str) -> None:
@@ -331,9 +326,8 @@ def _equations(spaces: Any, loops: Iterable[Any]) -> list[Vector]:  # rows on th
     return [tuple(g.get(n, 0) * sum(map(mul, row, z)) for n, z in columns) for g, row in pairs]
 
 
-def _bound(part: Any) -> str:
-    """Check a lower bound of the rank of the equations of all loops, and say what it claims."""
-    joints, off, rank = part["joints"], part["off"], len(part["rows"])
+def _bound(part: Any) -> str:  # what a checked lower bound of the rank of all loops claims
+    joints, off, rows, rank = part["joints"], part["off"], part["rows"], len(part["rows"])
     ends = {j["name"]: tuple(j["bodies"]) for j in joints}
     rings = [directions(loop, ends) for loop in part["loops"]]
     _spend(10 * len(rings) * len(ends))
@@ -341,10 +335,9 @@ def _bound(part: Any) -> str:
     need(alone and len(rings) == _joined(ends.values())[1], "the loops depend, or are not all")
     screws = {j["name"]: [[int(x * ONE) for x in z] for z in j["written"]] for j in joints}
     matrix = _equations(screws, [(ring, EVERY) for ring in rings])
-    chosen = [matrix[i] for i in part["rows"]]
     square = [len(part["columns"]), *map(len, part["inverse"])] == [rank] * (rank + 1)
     need(square and off >= 0, "there is no square part")  # rows said twice have no inverse
-    B = [[(k, row[j]) for k, row in enumerate(chosen) if row[j]] for j in part["columns"]]
+    B = [[(k, matrix[i][j]) for k, i in enumerate(rows) if matrix[i][j]] for j in part["columns"]]
     d = int(off * ONE) + 2  # and what is cut off
     for i, row in enumerate([int(x * ONE) for x in row] for row in part["inverse"]):
         _spend(4 * (rank + sum(map(len, B))))
@@ -466,12 +459,11 @@ class _Checker:  # one pass over a document
         need(smooth, "the curve is singular, or does not pass the pose")
         closed: Polynomial = {0: 1}
         for name in (name for name in ring if name in pairs):
-            (a, *more), Z = pairs[name], self.spaces[name]
+            (a, *bs), Z = pairs[name], self.spaces[name]
             pitch = any(sum(map(mul, y, (*z[3:], *z[:3]))) for z in Z for y in Z)
             need(not pitch, "{} has a pitch", name)
             h = [{4 * (k < 3) + 1 + k % 3: ring[name] * z[k] for k in range(6)} for z in Z]
-            parts = ((product((closed, b)), z) for b, z in zip(more, h, strict=True))
-            closed = product((closed, a), *parts)
+            closed = product((closed, a), *zip((product((closed, b)) for b in bs), h, strict=True))
             for v, q in reversed(curve):  # at once: what follows is of low degree then
                 closed = remainder(closed, q, v)
         need(not any(at & 7 for at in closed), "a loop does not stay closed along the curve")

@@ -36,9 +36,8 @@ def smallest_loops(
         lengths = {length[c.edges] for c in shortest}
         cycles = [c for c in cycles if length[c.edges] in lengths]
     dimension = {c.edges: loop_algebra(screws, c, rtol).dimension for c in cycles}
-    chosen = independent(
-        sorted(cycles, key=lambda c: (length[c.edges], dimension[c.edges])), len(basis)
-    )
+    ordered = sorted(cycles, key=lambda c: (length[c.edges], dimension[c.edges]))
+    chosen = independent(ordered, len(basis))
     return chosen, sum(6 - dimension[c.edges] for c in chosen)
 
 

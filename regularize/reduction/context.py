@@ -124,12 +124,7 @@ class Context:
         return loops, [cut_at[chord] for chord in loops.chords]
 
     def preference(self, e: EdgeId) -> tuple[int, ...]:
-        """Return the sort key of a cut among those that keep equally few rows.
-
-        Uncoupled and passive joints first, whole joints, those that leave no massless end, those
-        without springs, damping, friction or rotors, those with more freedoms, the file's own
-        closures, the last ones of the file.
-        """
+        """Return the sort key of cuts that keep equally few rows: plain joints come first."""
         graph, edge = self.graph, self.graph.edges[e]
         inner = {edge.parent, edge.child} - {graph.ground}
         ends = [n for n in inner if len(graph.adjacency[n]) == 2]

@@ -76,16 +76,14 @@ class Certificate:
         """Summarise certificates of coupled components; ``mobile`` ones count for ``distinct``."""
         if len(cells) == 1:
             return cells[0]
+        far = [max((c.travelled[i] for c in cells), default=0.0) for i in (0, 1)]
         return cls(
             min((c.configurations for c in cells), default=0),
             max((c.worst for c in cells), default=0.0),
             all(c.holds for c in cells),
             max((c.solved for c in cells), default=0),
             min((c.distinct for c in mobile), default=0),
-            (
-                max((c.travelled[0] for c in cells), default=0.0),
-                max((c.travelled[1] for c in cells), default=0.0),
-            ),
+            (far[0], far[1]),
             tuple(descents for c in cells for descents in c.descents),
         )
 

@@ -253,11 +253,9 @@ def without_rows(
         rows_of_cut = [r for r in free if owner[r][0] == i]
         keep = [owner[r][1] for r in rows_of_cut if r in picked]
         drop = [owner[r][1] for r in rows_of_cut if r not in picked]
-        cut = cuts[i]
-        dropped = read_only(cut.rows[:, drop])
-        cut = replace(cut, rows=read_only(cut.rows[:, keep]))
-        received: dict[str, Any] = {kind: read_only(np.hstack([getattr(cut, kind), dropped]))}
-        result[i] = replace(cut, **received)
+        gone = np.hstack([getattr(cuts[i], kind), cuts[i].rows[:, drop]])
+        changed: dict[str, Any] = {"rows": read_only(cuts[i].rows[:, keep]), kind: read_only(gone)}
+        result[i] = replace(cuts[i], **changed)
     return result
 
 

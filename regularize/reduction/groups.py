@@ -177,12 +177,8 @@ def _closed(
     for closed in ways():
         if closed is None or closed.dimension != enough:
             continue
-        held = [
-            virtual_joints.constraint_of(
-                graph, closed, v, screws, context.assembly.q, sorted(joined)
-            )
-            for v in virtual
-        ]
+        more = screws, context.assembly.q, sorted(joined)
+        held = [virtual_joints.constraint_of(graph, closed, v, *more) for v in virtual]
         every = [h for h in held if h is not None]
         if len(every) == len(virtual):
             yield closed, every

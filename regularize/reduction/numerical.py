@@ -124,9 +124,8 @@ class _Choices:
             rows = cuts[i].rows @ axes[np.ix_(of_cut, of_cut)]
             dropped_of_cut = np.isin(of_cut, dropped)
             numerical = np.hstack([cuts[i].numerical, rows[:, dropped_of_cut]])
-            cuts[i] = replace(
-                cuts[i], rows=read_only(rows[:, ~dropped_of_cut]), numerical=read_only(numerical)
-            )
+            kept = read_only(rows[:, ~dropped_of_cut])
+            cuts[i] = replace(cuts[i], rows=kept, numerical=read_only(numerical))
         return replace(self.part, cuts=tuple(cuts))
 
     def _vanishing(self, q: Coordinates) -> Array:

@@ -176,12 +176,7 @@ def brackets(space: Space, group: Space, rtol: float) -> Space:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fact:
-    """A space of relative motions of two bodies, the rule that gives it, and its premises.
-
-    The rules: a ``joint`` moves so; a ``path`` is a product over a third body; in a ``meet`` two
-    facts hold; a ``walk`` is seen from the next body; ``locked`` is what no way around lets move;
-    a ``parallelogram`` moves its opposite bodies.
-    """
+    """A space of relative motions of two bodies, the checker's rule that gives it, and premises."""
 
     bodies: tuple[NodeId, NodeId]  # a space that is no algebra is seen from the first
     space: SpaceId  # of the algebra, or of the relative twists

@@ -23,7 +23,7 @@ def rank_losses(reduction: Reduction) -> Iterator[Diagnostic]:
                 "warning",
                 f"{rows} kept in spite of numerical evidence, for no choice to remove serves "
                 f"everywhere: {_without(reduction, part.edges, part.needed_at)}",
-                joints=_joints(reduction, part.edges),
+                joints=reduction.graph.joint_names(part.edges),
                 help=("keep them", 'remove them all the same: reduce(..., numerical="anyway")'),
             )
     numerical = [p for p in reduction.parts if any(cut.numerical.size for cut in p.cuts)]
@@ -36,7 +36,7 @@ def rank_losses(reduction: Reduction) -> Iterator[Diagnostic]:
                 "warning",
                 "rows that were removed on numerical evidence are missed elsewhere: "
                 + _without(reduction, edges, place),
-                joints=_joints(reduction, edges),
+                joints=reduction.graph.joint_names(edges),
                 help=("stay away from there; reduction.condition(q) tells", "keep all rows"),
             )
 
@@ -67,7 +67,3 @@ def nearest_entry(reduction: Reduction) -> dict[str, Any] | None:
         "firm": place.firm,
         "configuration": {name: float(value) for name, value in zip(names, place.q, strict=True)},
     }
-
-
-def _joints(reduction: Reduction, edges: Iterable[EdgeId]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reduction.graph.edges[e].joint.name for e in edges))

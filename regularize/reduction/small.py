@@ -40,9 +40,8 @@ class RelativeMotions:
 
     def along(self, path: Sequence[NodeId]) -> Space:
         """Return the Lie closure of the algebras along a path of bodies."""
-        return subalgebra.lie_closure(
-            np.hstack([self.of(i, j) for i, j in pairwise(path)]), self.rtol
-        )
+        algebras = [self.of(i, j) for i, j in pairwise(path)]
+        return subalgebra.lie_closure(np.hstack(algebras), self.rtol)
 
     def seen(self, path: Sequence[NodeId]) -> Space:
         """Return the twists of a path's last body relative to the first, in the last's frame."""
@@ -100,8 +99,8 @@ def dimension(
                 open_loop.algebras[frozenset(ends[e])] = both
             k = cycle.edges.index(cut) + 1  # the bodies from behind the cut to before it
             ring = [*cycle.nodes[k:], *cycle.nodes[:k]]
-            for way in (ring, ring[::-1]):
-                sizes.append(relative_twists(open_loop, way, freedoms[cut]).shape[1])
+            spaces = (relative_twists(open_loop, w, freedoms[cut]) for w in (ring, ring[::-1]))
+            sizes += [space.shape[1] for space in spaces]
         total += min(sizes, default=0)
         for e in missing:
             motions.meet(*ends[e], freedoms[e])

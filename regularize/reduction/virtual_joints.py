@@ -108,19 +108,13 @@ def constraint_of(
         rows = []
         for k, row in enumerate(_simple(vt[:count])):
             used = np.flatnonzero(row)
-            rows.append(
-                CouplingRow(
-                    edge.name if count == 1 else f"{edge.name}, {k + 1}",
-                    tuple(columns[i] for i in used),
-                    tuple(float(row[i]) for i in used),
-                    float(row[used] @ q[[columns[i] for i in used]]),
-                )
-            )
-        covectors = read_only(W @ u[:, :count])
+            name, taken = f"{edge.name}, {k + 1}", [columns[i] for i in used]
+            factors, offset = tuple(row[used].tolist()), float(row[used] @ q[taken])
+            name = edge.name if count == 1 else name
+            rows.append(CouplingRow(name, tuple(taken), factors, offset))
         basis = read_only(spaces.basis(closed.propagation.freedoms[edge.index]))
-        return VirtualJointConstraint(
-            edge, basis, tuple(over), node, covectors, tuple(rows), closed.closings
-        )
+        held = read_only(W @ u[:, :count]), tuple(rows), closed.closings
+        return VirtualJointConstraint(edge, basis, tuple(over), node, *held)
     return None
 
 

@@ -24,7 +24,6 @@ from regularize.repair.statics.releases import too_stiff
 from regularize.report.loop_report import LoopReport, closure_error, parts_of
 from regularize.report.mobility_findings import limits, mobility_findings, untried
 from regularize.report.nearly import in_world, nearly_special
-from regularize.report.reasons import joint_names
 from regularize.report.repeated import held_already, reading_findings
 from regularize.tolerances import UNNOTICED, UNSEEN
 from regularize.words import (
@@ -186,7 +185,7 @@ def _part_findings(
 ) -> Iterator[Diagnostic]:
     """Report other redundancy, locked joints and nearly special loops of a part."""
     graph = reduction.graph
-    joints = joint_names(graph, part.edges)
+    joints = graph.joint_names(part.edges)
     left = part.surplus
     topological = min(part.topological, max(left, 0))
     special_proved = bool({loop.cut.edge.name for loop in loops} & known)

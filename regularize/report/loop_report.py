@@ -22,7 +22,7 @@ from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
 from regularize.repair.fix.proposals import designed
 from regularize.report.nearly import in_world
-from regularize.report.reasons import FixingChain, causes, joint_names
+from regularize.report.reasons import FixingChain, causes
 from regularize.words import Direction, directions
 
 
@@ -231,7 +231,7 @@ def loop_reports(
             category="open" if is_open else _category(part, cut, algebra),
             motion=motion,
             point=point,
-            locked=joint_names(graph, (e for e in edges if e in part.locked)),
+            locked=graph.joint_names(e for e in edges if e in part.locked),
             interchangeable=tuple(dict.fromkeys(joints)) if trivial else (),
             limits=(
                 *(f"held {held.edge.name}" for held in part.held),

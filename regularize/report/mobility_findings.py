@@ -19,7 +19,6 @@ from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
 from regularize.repair.statics.passive_freedoms import PassiveBody
 from regularize.report.nearly import in_world
-from regularize.report.reasons import joint_names
 from regularize.words import axis_words, counted, listed, motion_words, names, noise_words
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def mobility_findings(reduction: Reduction, passive: Sequence[PassiveBody]) -> I
     if not reduction.assembly.closed:
         return
     for cell in reduction.cells:
-        joints = joint_names(graph, cell.edges)
+        joints = graph.joint_names(cell.edges)
         where, singular = names(joints), cell.here.rank < cell.generic.rank
         if singular:
             text = f"rank {cell.here.rank} here, {cell.generic.rank} elsewhere ({where})"
@@ -110,7 +109,7 @@ def _idle_couplings(reduction: Reduction, cell: CellMobility) -> Iterator[Diagno
         values = np.linalg.svd(np.delete(rows, row, axis=1), compute_uv=False)
         if max(decide_rank(s, cell.tolerances.rtol).rank for s in values) == cell.generic.rank:
             edges = [e for e in cell.edges if set(graph.edges[e].columns) & set(coupling.columns)]
-            joints = joint_names(graph, edges)
+            joints = graph.joint_names(edges)
             text = f"coupling `{coupling.name}` of {names(joints)} says what the loops say already "
             text += f"at all {len(visited)} configurations visited: its equation is redundant"
             help = ("leave it out where it need not carry loads",)
@@ -198,13 +197,13 @@ def limits(reduction: Reduction) -> Iterator[Diagnostic]:
     graph = reduction.graph
     for part in reduction.parts:
         said = [_held_words(graph, part, held) for held in part.held]
-        flat = listed([names(joint_names(graph, loop)) for loop in part.parallelograms])
+        flat = listed([names(graph.joint_names(loop)) for loop in part.parallelograms])
         if flat:
             said.append(f"the loops of {flat} are parallelograms, as long as none goes flat")
         if said:
             text = f"{'; '.join(said)}; all this ends where the rank of the loop equations falls "
             edges = chain(*(held.over for held in part.held), *part.parallelograms)
-            joints = joint_names(graph, edges)
+            joints = graph.joint_names(edges)
             yield Diagnostic("REG227", "note", f"{text}below {part.rank}", joints=joints)
 
 
@@ -220,11 +219,9 @@ def untried(reduction: Reduction) -> Iterator[Diagnostic]:
     for part in reduction.parts:
         if part.ungrouped is not None and part.surplus > 0:
             text = f"{counted(part.surplus, 'dependent equation')} may be owed to legs that hold a "
-            text += (
-                "body in a group of motions together, or to parallelograms: that was not tried, "
-            )
-            text += f"for {reasons[part.ungrouped]}"
-            joints = joint_names(reduction.graph, part.edges)
+            text += "body in a group of motions together, or to parallelograms: that was not "
+            text += f"tried, for {reasons[part.ungrouped]}"
+            joints = reduction.graph.joint_names(part.edges)
             help = ("assemble it at another pose",) * (part.ungrouped == "singular")
             yield Diagnostic("REG234", "note", text, joints=joints, help=help)
 
@@ -269,7 +266,7 @@ def held_entries(reduction: Reduction) -> dict[str, Any]:
                 "body": graph.nodes[held.edge.child],
                 "against": graph.nodes[held.edge.parent],
                 "motion_algebra": _motion(part, held).as_dict(),
-                "over": list(joint_names(graph, held.over)),
+                "over": list(graph.joint_names(held.over)),
                 "rows": [
                     {
                         "terms": [
@@ -286,7 +283,7 @@ def held_entries(reduction: Reduction) -> dict[str, Any]:
             for held in part.held
         ],
         "parallelograms": [
-            list(joint_names(graph, loop))
+            list(graph.joint_names(loop))
             for part in reduction.parts
             for loop in part.parallelograms
         ],

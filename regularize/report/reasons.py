@@ -7,7 +7,7 @@ relative twist has a component along it: by the other joints of the loop, two ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,7 +25,7 @@ from regularize.reduction.block import Block
 from regularize.reduction.cuts import Cut
 from regularize.reduction.mobility import CellMobility
 from regularize.reduction.reduce import Reduction
-from regularize.repair.statics.equilibrium import node_incidence, self_stress
+from regularize.repair.statics.equilibrium import self_stress
 from regularize.words import axis_words, counted, names, point_words
 
 
@@ -46,11 +46,6 @@ class Reason:
             "text": self.text,
             "wrench": None if self.wrench is None else [float(x) for x in self.wrench],
         }
-
-
-def joint_names(graph: Graph, edges: Iterable[EdgeId]) -> tuple[str, ...]:
-    """Return the names of the joints of some edges without repetition."""
-    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
 
 
 def reasons(reduction: Reduction) -> tuple[Reason, ...]:
@@ -83,13 +78,13 @@ def _why_locked(reduction: Reduction, cell: CellMobility) -> Reason:
     to_world = screw.adjoint(root)
     rates = local.cut * loops.units[:, None]
     columns = to_world @ state.screws[0].T
-    signs = node_incidence(loops)
+    signs = loops.movers
     twists = {
         node: (columns * signs[loops.row(node)]) @ rates
         for node in loops.nodes
         if graph.members[node] and node != graph.ground
     }
-    joints = joint_names(graph, loops.edges)
+    joints = graph.joint_names(loops.edges)
     small = cell.tolerances.alike
     text = _velocity_words(graph, loops, twists, small)
     if local.stress is None:
@@ -171,7 +166,7 @@ def _rods(
 def _why_it_moves(reduction: Reduction, part: Block, count: int) -> Iterator[Reason]:
     """Yield self-stresses that a moving part bears at every configuration."""
     graph = reduction.graph
-    joints = joint_names(graph, part.edges)
+    joints = graph.joint_names(part.edges)
     if part.parallel:
         groups = [names(group) for group in part.parallel]
         rows = counted(count, "closure equation")
@@ -269,7 +264,7 @@ def causes(
         algebras = [_algebra(part, chain, rtol) for chain in chains]
         if max(np.max(np.abs(covector @ a.basis), initial=0.0) for a in algebras) < rtol:
             return tuple(
-                FixingChain(joint_names(graph, chain), algebra.type)
+                FixingChain(graph.joint_names(chain), algebra.type)
                 for chain, algebra in zip(chains, algebras, strict=True)
             )
     return ()

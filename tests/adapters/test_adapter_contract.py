@@ -8,6 +8,7 @@ from typing import Any
 import cad_fixtures
 import pytest
 import simulation_fixtures
+import yaml
 from pinocchio_cases import massive
 
 import regularize as rg
@@ -148,6 +149,21 @@ def test_bad_files_give_one_clear_line(format, fault, tmp_path):
         rg.load(broken, format=format)
     message = str(caught.value)
     assert "\n" not in message and broken.name in message and len(message) < 400
+
+
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("format", "fault"), [(name, fault) for name in ("mjcf", "sdf") for fault in FAULTS[name]]
+)
+def test_faults_are_one_line_with_their_place(format, fault, tmp_path):
+    path = tmp_path / ("model.sdf" if format == "sdf" else "model.xml")
+    path.write_text(fault["text"])
+    with pytest.raises(rg.ReadError, match=fault["says"]) as caught:
+        rg.load(path, format=format)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith(str(path))
+    assert format == "mjcf" or caught.value.line is not None
 
 
 # MuJoCo and OpenUSD choose their own parsers by the name of the file.

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from mechanisms import with_coordinates
 from screws import body_poses, exp, inverse
 from simulation_cases import CORPUS, assert_one_redundant_loop, read
@@ -391,19 +390,6 @@ def test_motors_without_a_joint_and_one_sided_bounds_are_named(tmp_path: Path) -
     lost = [f.message for f in rg.save(mechanism, tmp_path / "new.urdf") if f.code == "REG329"]
     assert any("<motor> `winch`" in text for text in lost)
     assert sum("<motor>" in text for text in lost) == 2
-
-
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["mjcf"]
-
-
-@pytest.mark.parametrize(("text", "words"), [[*fault.values()] for fault in FAULTS])
-def test_faults_are_one_line(text: str, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.xml"
-    path.write_text(text)
-    with pytest.raises(rg.ReadError, match=words) as caught:
-        read(path, format="mjcf")
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(str(path))
 
 
 def test_included_files_are_read(tmp_path: Path) -> None:

@@ -127,9 +127,7 @@ def test_one_of_two_files_counts_and_it_is_said_which(tmp_path: Path) -> None:
     assert len(read(four_bar(tmp_path)).findings) == 2
 
 
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))[
-    "robot_data"
-]
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["robot_data"]
 
 
 @pytest.mark.parametrize(("old", "new", "line", "words"), [[*fault.values()] for fault in FAULTS])

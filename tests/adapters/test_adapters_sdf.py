@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from simulation_cases import CORPUS, read
 
 import regularize as rg
@@ -422,19 +421,6 @@ def test_frames_apart_are_an_open_model(tmp_path: Path) -> None:
     mechanism = model(tmp_path, *parts, joint("j", "far", "a", pose="1 0 0 0 0 0"))
     np.testing.assert_allclose(mechanism.joint("j").T_parent_joint[:3, 3], [1, 0, 0])
     assert mechanism.findings == ()
-
-
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["sdf"]
-
-
-@pytest.mark.parametrize(("text", "words"), [(fault["text"], fault["says"]) for fault in FAULTS])
-def test_faults_are_one_line_with_their_place(text: str, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.sdf"
-    path.write_text(text)
-    with pytest.raises(rg.ReadError, match=words) as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
-    assert caught.value.line is not None
 
 
 def test_elements_that_are_not_read_are_named(tmp_path: Path) -> None:

@@ -306,9 +306,7 @@ def test_loop_closures_named_by_the_user(tmp_path: Path) -> None:
     assert mechanism.files == (str(other),)
 
 
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))[
-    "loop_closures"
-]
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["loop_closures"]
 
 
 @pytest.mark.parametrize(("text", "words"), [(fault["text"], fault["says"]) for fault in FAULTS])

@@ -96,9 +96,7 @@ def test_names_that_the_urdf_lacks_are_warned_about(model: Model) -> None:
     assert mechanism.joint("j2").actuated
 
 
-FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_text(encoding="utf-8"))[
-    "gepetto"
-]
+FAULTS = yaml.safe_load(Path(__file__).with_name("faults.yaml").read_bytes())["gepetto"]
 
 
 @pytest.mark.parametrize(("text", "parts"), [(fault["text"], fault["says"]) for fault in FAULTS])

@@ -1,6 +1,5 @@
 """What the command line writes to streams and files, whatever reads them, and its workers."""
 
-import io
 import json
 import os
 import random
@@ -392,14 +391,6 @@ def test_only_signs_that_are_written_become_words() -> None:
         assert "Ω".encode("ascii", "regularize.plain").isascii()
         with pytest.raises(UnicodeDecodeError):
             b"\xff".decode("ascii", "regularize.plain")
-
-
-@pytest.mark.slow
-def test_streams_of_other_programs_are_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", stream)
-    assert main(["check", FOURBAR, "-q"]) == 1
-    assert "redundant" in stream.getvalue()
 
 
 @pytest.mark.slow

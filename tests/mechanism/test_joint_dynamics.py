@@ -307,6 +307,7 @@ def assert_values_of_pinocchios_own_reader(path: Path) -> bool:
             if turning and key in BOUNDS:
                 assert abs(other[-1]) == 1.01
                 other = np.append(other[:-2], np.copysign(np.inf, other[-1]))
+            other = np.where(np.abs(other) > 1e300, np.copysign(np.inf, other), other)
             np.testing.assert_array_equal(mine, other, err_msg=f"{path.name} {name} {key}")
     return True
 

@@ -38,6 +38,7 @@ from regularize.dynamics.tape.vectors import (
 from regularize.errors import UnsupportedExport
 from regularize.lie.arrays import Array
 from regularize.lie.curve import TERMS, Curve
+from regularize.tolerances import TINY
 
 #: Entries of symmetric matrices.
 _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
@@ -286,10 +287,14 @@ def _derivative(tables: TracedTree, curve: Curve, x: Number, order: int) -> Numb
     parts += [(b, (0.0, 0.0, 0.0, c, 0.0)) for b, c in zip(curve.breaks, cubes[1:], strict=True)]
     total = tables.zero
     for k, (origin, piece) in enumerate(parts):
-        d = x - origin
+        d, value = x - origin, tables.zero
         if k:
-            d = tables.recording.function("maximum", d, tables.zero)
-        value = tables.zero
+            ahead = tables.recording.function("maximum", d, tables.zero)
+            if order == 3:  # it leaps where a cube begins
+                size = tables.recording.function("maximum", abs(d), tables.recording.number(TINY))
+                total = total + ahead / size * (6.0 * piece[3])
+                continue
+            d = ahead
         for power in range(TERMS - 1, order - 1, -1):
             value = value * d + piece[power] * factorial(power) / factorial(power - order)
         total = total + value

@@ -175,13 +175,11 @@ _FUNCTIONS: dict[str, Callable[..., AffineForm]] = {
 
 def inverses(matrices: Array) -> Array:
     """Return inverses of matrices (N, k, k), NaN of singular ones."""
-    finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
-    safe = np.where(finite[:, None, None], matrices, np.eye(matrices.shape[1]))
-    singular = np.asarray(np.abs(np.linalg.det(safe)) <= 1e-300)
-    safe[singular] = np.eye(matrices.shape[1])
-    result = np.linalg.inv(safe)
-    result[singular | ~finite] = np.nan
-    return np.asarray(result)
+    good = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
+    result = np.full(matrices.shape, np.nan)
+    good[good] = ~(np.abs(np.linalg.det(matrices[good])) <= 1e-300)
+    result[good] = np.linalg.inv(matrices[good])
+    return result
 
 
 def bounds_of(

@@ -28,11 +28,12 @@ from regularize.guests.modes.closed_form.branches import Branches
 from regularize.guests.modes.closed_form.operations import Lowering
 from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.closed_form.solver import closed_form
-from regularize.guests.modes.inputs import Inputs, index_of, inputs_of, turning_of
+from regularize.guests.modes.inputs import Inputs, index_of, inputs_of
 from regularize.lie.arrays import Array, read_only
 from regularize.loops.kinematics import sized_loops
 from regularize.loops.projection import project
 from regularize.mechanism.graph import Graph, coordinate_names
+from regularize.repair.statics.passive_joints import ranges_of
 from regularize.tolerances import EXACT, ROUNDING
 
 TURN = 2.0 * np.pi
@@ -219,21 +220,19 @@ def _chart(
 ) -> Chart | None:
     """Return the chart of a plan on one branch; None where the stored pose is on none."""
     steps, tape, known = plan.choices, plan.tape, plan.known.coordinates
-    names = coordinate_names(graph.mechanism)
-    if len(steps) > STEPS:
-        return None
+    names, k = coordinate_names(graph.mechanism), len(wanted) // 2
     alone = [c for e in graph.edges if not e.group for c in e.columns if c in known]
-    limits = limits_of(graph)
-    driven = {*wanted[: len(wanted) // 2]}
-    limited = [c for c in alone if c not in driven and np.isfinite(limits[c]).any()]
+    limits = ranges_of(graph.mechanism)
+    limited = [c for c in alone if c not in wanted[:k] and np.isfinite(limits[c]).any()]
+    n = len(wanted) + len(limited)
     lowering = Lowering(careful=False)
     margins = [s.discriminant * (1.0 / s.size) for s in steps if s.discriminant is not None]
     results = [known[c] for c in (*wanted, *limited, *alone)]
-    more = len(given.columns) - len(wanted) // 2
+    more = len(given.columns) - k
     gaps = lowering.lines(tape, plan.gaps) if more else []
     raw, discriminants = lowering.lines(tape, results), lowering.lines(tape, margins)
     z = q[list(given.columns)]
-    signs = _stored_signs(plan, raw[len(raw) - len(alone) :], q[alone], z)
+    signs = _stored_signs(plan, raw[n:], q[alone], z)
     if branch is not None:
         every = Branches(steps)
         signs = np.array(every[index_of(branch, len(every), "branch")].signs, dtype=float)
@@ -243,35 +242,25 @@ def _chart(
     parameters = [code.variable(f"z{i}") for i in range(len(z))]
     values = {f"x{i}": line for i, line in enumerate(parameters)}
     values |= {f"s{i}": code.number(float(s)) for i, s in enumerate(signs)}
-    pairs = zip(alone, raw[len(raw) - len(alone) :], strict=True)
-    others = {c: x for c, x in pairs if c not in wanted}
-    own = [*raw[: len(raw) - len(alone)], *discriminants, *gaps, *others.values()]
+    others = {c: x for c, x in zip(alone, raw[n:], strict=True) if c not in wanted}
+    own = [*raw[:n], *discriminants, *gaps, *others.values()]
     lines = copied(own, code, values)
-    turning = turning_of(graph)
     for place, c in enumerate([*wanted, *limited]):
-        if turning[c] and lines[place].operation not in ("variable", "constant"):
+        if graph.turning[c] and lines[place].operation not in ("variable", "constant"):
             middle = np.mean(limits[c]) if np.isfinite(limits[c]).all() else q[c]
             away = lines[place] - float(middle)
             lines[place] = code.function("remainder", away, code.number(TURN)) + float(middle)
-    k, n = len(wanted) // 2, len(wanted) + len(limited)
     last = n + len(discriminants)
     rest = last + len(gaps)
     closures = _independent(lines[last:rest], parameters, z, more)
     if closures is None:
         return None
-    return Chart(
-        given.names,
-        code,
-        tuple(parameters),
-        tuple(lines[:k]),
-        tuple(lines[k : 2 * k]),
-        closures,
-        tuple(lines[2 * k : n]),
-        read_only(limits[limited]).reshape(-1, 2),
-        tuple(lines[n:last]),
-        read_only(z),
-        {names[c]: x for c, x in zip(others, lines[rest:], strict=True)},
-    )
+    sides = tuple(lines[:k]), tuple(lines[k : 2 * k])
+    bounded, bounds = tuple(lines[2 * k : n]), read_only(limits[limited]).reshape(-1, 2)
+    there = tuple(lines[n:last]), read_only(z)
+    passive = {names[c]: x for c, x in zip(others, lines[rest:], strict=True)}
+    z_of = given.names, code, tuple(parameters)
+    return Chart(*z_of, *sides, closures, bounded, bounds, *there, passive)
 
 
 def _independent(
@@ -321,12 +310,3 @@ def _stored_signs(plan: Plan, lines: Sequence[Number], q: Array, z: Array) -> Ar
         return None
     best = int(np.nanargmin(away))
     return np.asarray(every[best]) if away[best] <= EXACT.apart + ROUNDING else None
-
-
-def limits_of(graph: Graph) -> Array:
-    """Return lower and upper limits of all coordinates, infinite where none is, shape (n, 2)."""
-    rows = [np.zeros((0, 2))]
-    for joint in graph.mechanism.joints:
-        none = np.full((joint.freedoms, 2), np.inf) * [-1.0, 1.0]
-        rows.append(none if joint.limits is None else np.asarray(joint.limits).reshape(-1, 2))
-    return np.concatenate(rows)

@@ -143,11 +143,6 @@ class Conversion:
             names = dict(zip(chart.given, now, strict=True))
             yield cls(given, tuple(copied(wanted, code, names)), tuple(now), tuple(step))
 
-    def found_at(self, x: Array) -> Array:
-        """Return finite results (M, k) among those of the values (N, k)."""
-        found = columns(self.program, x)[:, : len(self.found)]
-        return np.asarray(found[np.isfinite(found).all(axis=1)])
-
     def within(self, x: Array) -> Conversion:
         """Return the conversion restricted to the neighbourhood of values (N, k)."""
         low, high = x.min(axis=0), x.max(axis=0)

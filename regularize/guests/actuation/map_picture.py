@@ -22,7 +22,7 @@ from regularize.guests.actuation.subsystems import (
     motors_of,
     subsystems,
 )
-from regularize.guests.modes.inputs import inputs_of, turning_of
+from regularize.guests.modes.inputs import inputs_of
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.graph_building import build
@@ -69,7 +69,7 @@ def figures(mechanism: Mechanism) -> Iterator[str]:
             continue
         if (found.owner >= 0).any():
             columns = [coordinate_names(part.mechanism).index(n) for each in names for n in each]
-            turns = [bool(turning_of(part)[c]) for c in columns]
+            turns = part.turning[columns].tolist()
             yield _figure(found, names, turns)
             yield from _peaks(found, names, turns, limits_of_motors(mechanism, names[0]))
 

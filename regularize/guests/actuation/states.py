@@ -17,13 +17,14 @@ from regularize.dynamics.pinocchio.constraints import CHANGED, STEPS
 from regularize.dynamics.pinocchio.exporting import to_pinocchio
 from regularize.dynamics.pinocchio.robot import Robot
 from regularize.errors import ModelError
-from regularize.guests.actuation.chart import limits_of, stored_configuration
+from regularize.guests.actuation.chart import stored_configuration
 from regularize.lie.arrays import Array, Indices, read_only
 from regularize.loops.continuation import Continuation
 from regularize.loops.kinematics import LoopKinematics, sized_loops
 from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import as_reduction
+from regularize.repair.statics.passive_joints import ranges_of
 from regularize.tolerances import VANISHING
 
 #: Longest step, radians or sizes of the mechanism.
@@ -121,7 +122,7 @@ class _Grower:
         limits: bool,
         rng: np.random.Generator,
     ) -> None:
-        held, bounds = np.zeros(graph.freedoms, dtype=bool), limits_of(graph)
+        held, bounds = np.zeros(graph.freedoms, dtype=bool), ranges_of(graph.mechanism)
         for edge in graph.edges:
             held[list(edge.columns)] = edge.joint.kind in ("free", "floating")
             if edge.group or not limits:

@@ -14,10 +14,10 @@ from scipy.linalg import null_space
 from regularize.dynamics.tape.languages import columns
 from regularize.errors import ModelError
 from regularize.guests.actuation.boxes import Domain, inverses
-from regularize.guests.actuation.chart import Chart, limits_of, stored_configuration
+from regularize.guests.actuation.chart import Chart, stored_configuration
 from regularize.guests.actuation.conversion import ARRIVED, Conversion
 from regularize.guests.actuation.prover import FoundDomain, found_domain, proved_of
-from regularize.guests.modes.inputs import inputs_of, turning_of
+from regularize.guests.modes.inputs import inputs_of
 from regularize.lie.arrays import Array, Mask
 from regularize.lie.screw import IDENTITY, cross_matrix, inverse
 from regularize.loops.kinematics import sized_loops
@@ -39,6 +39,7 @@ from regularize.mechanism.joint_kinds import joint_screws
 from regularize.mechanism.mechanism import Actuator, Mechanism
 from regularize.mechanism.motors import effort_of
 from regularize.repair.statics.passive_freedoms import balls_of
+from regularize.repair.statics.passive_joints import limits_of, ranges_of
 from regularize.tolerances import EXACT, RTOL, UNNOTICED
 
 #: Chains of joints from the base that are looked at.
@@ -76,7 +77,7 @@ def subsystems(
 def motor_range(graph: Graph, motors: Sequence[str], chart: Chart) -> Array:
     """Return motor ranges (k, 2): limits, else a turn or the model's size about stored values."""
     stored = columns(chart.values, chart.start[None])[0, : len(motors)]
-    turning, limits, rows = turning_of(graph), limits_of(graph), []
+    turning, limits, rows = graph.turning, ranges_of(graph.mechanism), []
     size = max(float(np.max(graph.extents, initial=0.0)), 1e-3)
     for value, column in zip(stored, inputs_of(graph, motors).columns, strict=True):
         (low, high), reach = limits[column], np.pi if turning[column] else size
@@ -145,12 +146,8 @@ def motors_of(graph: Graph) -> list[str]:
 def limits_of_motors(mechanism: Mechanism, names: Sequence[str]) -> tuple[Array, Array]:
     """Return efforts and rates of motors' coordinates, infinite where the model states none."""
     places = [coordinate_names(mechanism).index(name) for name in names]
-    efforts, rates = [np.zeros(0)], [np.zeros(0)]
-    for joint in mechanism.joints:
-        stated = None if joint.limits is None else joint.limits.velocity
-        efforts.append(effort_of(mechanism, joint))
-        rates.append(np.full(joint.freedoms, np.inf) if stated is None else stated)
-    return np.concatenate(efforts)[places], np.concatenate(rates)[places]
+    efforts = [np.zeros(0), *(effort_of(mechanism, joint) for joint in mechanism.joints)]
+    return np.concatenate(efforts)[places], limits_of(mechanism, "velocity")[places]
 
 
 def gains_of_servos(mechanism: Mechanism, names: Sequence[str]) -> Array:
@@ -372,9 +369,10 @@ def subsystem_map(
             backward = Conversion.of(inverse, True, q, q)
     backward = backward or Conversion.of(chart, True, q, z)
     if backward is not None:
-        corners = found.domain.corners(CORNERS)
-        ends = forward.found_at(corners) if forward is not None else q[:0]
-        backward = backward.within(np.concatenate([q, ends]))
+        if forward is not None:
+            ends = columns(forward.program, found.domain.corners(CORNERS))[:, :k]
+            q = np.concatenate([q, ends[np.isfinite(ends).all(axis=1)]])
+        backward = backward.within(q)
     return SubsystemMap(tuple(places[0]), tuple(places[1]), chart, found, forward, backward)
 
 
@@ -395,11 +393,8 @@ def _no_domain(chart: Chart, bounds: Array, names: list[list[str]], part: Graph)
 
 
 def _pose_within_limits(part: Graph, motors: Sequence[str]) -> dict[str, list[float]]:
-    """Find a closed pose within limits to propose to the user, motors held, limited ones mid-range.
-
-    Returns each joint's values by its name; empty where no pose is found.
-    """
-    limits, q = limits_of(part), part.position.copy()
+    """Propose a closed pose within limits, motors held, by joint names; empty where none is."""
+    limits, q = ranges_of(part.mechanism), part.position.copy()
     limited = np.asarray(np.isfinite(limits).all(axis=1))
     q[limited] = limits[limited].mean(axis=1)
     held = np.isin(coordinate_names(part.mechanism), motors)

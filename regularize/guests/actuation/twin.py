@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regularize.errors import ModelError, RegularizeError
-from regularize.guests.actuation.chart import limits_of, stored_configuration
+from regularize.guests.actuation.chart import stored_configuration
 from regularize.guests.actuation.map import ActuationMap, actuation_map
 from regularize.guests.actuation.subsystems import base_of, gains_of_servos
 from regularize.lie.arrays import Array
@@ -18,6 +18,7 @@ from regularize.mechanism.graph import EdgeId, Graph, NodeId, coordinate_names, 
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.joint import Joint, JointLimits, motion, relative_pose
 from regularize.mechanism.mechanism import Actuator, ActuatorGains, Mechanism, Model, as_mechanism
+from regularize.repair.statics.passive_joints import ranges_of
 
 #: States at which inertias are compared, and by how much the largest difference is widened.
 SAMPLES, WIDER = 500, 1.1
@@ -75,19 +76,13 @@ def serial_twin(
     kept = _kept(graph, m)
     bodies, tree = _tree(graph, kept)
     names = {joint.name for joint in tree}
-    outside = [a for a in mechanism.actuators if a.joint in names - {*kept.values()}]
+    free = names - {*kept.values()}
+    outside = [a for a in mechanism.actuators if a.joint in free]
     halved = {a.motor for a in mechanism.actuators if a not in outside}
-    twin = replace(
-        mechanism,
-        name=f"{mechanism.name}_twin",
-        bodies=tuple(bodies),
-        joints=tuple(tree),
-        couplings=tuple(
-            c for c in mechanism.couplings if {n for n, *_ in c.terms} <= names - {*kept.values()}
-        ),
-        actuators=tuple(a for a in outside if a.motor is None or a.motor not in halved),
-        motions=(),
-    )
+    actuators = tuple(a for a in outside if a.motor is None or a.motor not in halved)
+    couplings = tuple(c for c in mechanism.couplings if {n for n, *_ in c.terms} <= free)
+    plain = replace(mechanism, couplings=couplings, actuators=actuators, motions=())
+    twin = replace(plain, name=f"{mechanism.name}_twin", bodies=tuple(bodies), joints=tuple(tree))
     left_over = build(twin)
     if left_over.blocks:
         left = sorted({left_over.edges[e].joint.name for b in left_over.blocks for e in b})
@@ -183,7 +178,6 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
     """Return kept bodies, with mass and shapes of the dropped ones added."""
     mechanism = graph.mechanism
     added: dict[str, list[tuple[Body, Array]]] = {}
-    gone = set()
     names = {name for node in home for name in graph.members[node]}
     ends = [{j.parent, j.child} for j in mechanism.joints]
     near = {name for pair in ends if pair & names for name in pair}
@@ -192,11 +186,8 @@ def _lumped(graph: Graph, home: Mapping[NodeId, tuple[NodeId, Array]]) -> list[B
         for name in graph.members[node]:
             at = inverse(graph.T_node_body[target]) @ T @ graph.T_node_body[name]
             added.setdefault(target, []).append((mechanism.body(name), at))
-            gone.add(name)
     bodies = []
-    for body in mechanism.bodies:
-        if body.name in gone:
-            continue
+    for body in (body for body in mechanism.bodies if body.name not in names):
         parts = added.get(body.name, [])
         inertias = [body.inertia] if body.inertia is not None else []
         inertias += [b.inertia.transformed(T) for b, T in parts if b.inertia is not None]
@@ -273,7 +264,7 @@ def _compared(
     graph, names = build(twin), coordinate_names(twin)
     base = {c for e in graph.edges if e.joint.kind == "free" for c in e.columns}
     moving = [c for c in range(len(names)) if c not in base]
-    low, high = limits_of(graph)[moving].T
+    low, high = ranges_of(twin)[moving].T
     stored, size = graph.position[moving], (len(q), len(moving))
     ends = np.sort([np.maximum(low, stored - REACH), np.minimum(high, stored + REACH)], axis=0)
     x = ends[0] + (ends[1] - ends[0]) * np.random.default_rng(0).uniform(size=size)

@@ -39,7 +39,7 @@ from regularize.lie.screw import cross_matrix, transform
 from regularize.mechanism.body import Geometry
 from regularize.mechanism.diagnostic import Diagnostic
 from regularize.mechanism.graph import coordinate_names
-from regularize.repair.statics.passive_joints import limits_of
+from regularize.repair.statics.passive_joints import limits_of, ranges_of
 
 #: Vertices of a mesh that count at a time.
 MOST = 8
@@ -225,7 +225,7 @@ class JointStops:
     def of(cls, robot: Robot, limits: bool) -> JointStops:
         """Collect the stops of a robot; bounds and efforts only if ``limits``."""
         mechanism, friction = robot.reduction.mechanism, robot.passive.joints.friction
-        sides = np.array([limits_of(mechanism, key) for key in ("lower", "upper")])
+        sides = ranges_of(mechanism).T
         counted = np.isfinite(sides) & limits
         for edge in robot.reduction.graph.edges:
             if edge.group:  # rotation vectors, which have no bounds one by one
@@ -305,12 +305,9 @@ class JointStops:
     @cached_property
     def _wrapped(self) -> Indices:
         """Bounded angles of closing joints, which poses give up to whole turns only."""
-        graph = self.robot.reduction.graph
-        turning = np.zeros(graph.freedoms, dtype=bool)
-        for edge in graph.edges:
-            turning[list(edge.columns)] = np.any(edge.screws[3:], axis=0)
+        turning = self.robot.reduction.graph.turning[self.bounded]
         closing = np.isin(self.bounded, self.robot.constraints.closing_columns)
-        return self.bounded[closing & turning[self.bounded]]
+        return self.bounded[closing & turning]
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,13 +404,9 @@ class StepConstraints:
         rising = self._rising(touched[:, 2], of_points[:, 2] @ self._v)
         back = np.minimum(-self._stop_gaps[stops] / around.h, RETURNING)
         back[around.stops.rough[stops]] = 0.0
-        return StepRows(
-            np.concatenate([of_points.reshape(-1, nv), self._stop_rows[stops]]),
-            np.concatenate([rising.ravel(), back]),
-            np.concatenate(contacts),
-            touched,
-            stops,
-        )
+        matrix = np.concatenate([of_points.reshape(-1, nv), self._stop_rows[stops]])
+        wanted = np.concatenate([rising.ravel(), back])
+        return StepRows(matrix, wanted, np.concatenate(contacts), touched, stops)
 
     def _rising(self, heights: Array, speeds: Array) -> Array:
         """Return least velocities of points that end the step above ground, (c, 3)."""

@@ -42,7 +42,6 @@ from regularize.mechanism.graph import coordinate_names
 from regularize.mechanism.mechanism import no_inertia
 from regularize.mechanism.named_columns import ShortRepr
 from regularize.reduction.cuts import ReducedLoops
-from regularize.repair.statics.equilibrium import node_incidence
 from regularize.repair.statics.passive_joints import PassiveJoints
 from regularize.tolerances import EXACT, Tolerances
 
@@ -415,7 +414,7 @@ def joint_forces(model: ReducedModel, state: State) -> Array:
         force, moment = R @ np.asarray(load.force), R @ np.asarray(load.moment)
         moment = moment + np.cross((T @ [*np.asarray(load.point), 1.0])[:, :3], force)
         wrench = np.concatenate([force, moment], axis=-1)
-        wrenches += node_incidence(loops)[row][:, None] * wrench[:, None]
+        wrenches += loops.movers[row][:, None] * wrench[:, None]
     return np.asarray(tau + np.sum(state.screws * wrenches, axis=-1))
 
 

@@ -26,7 +26,7 @@ from regularize.guests.design.tree import BoxTree, basis
 from regularize.lie.arrays import Array, Mask, read_only
 from regularize.loops.projection import CHUNK
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.output_files import write_file
+from regularize.output_files import write_made
 from regularize.validation import PATH, TEXT, validated
 from regularize.version import SCHEMAS
 
@@ -107,7 +107,8 @@ class Metamodel(Interpolation):
     @validated(path=PATH)
     def save(self, path: str | Path) -> None:
         """Write a NumPy archive that ``Metamodel.load`` reads."""
-        write_file(path, to_bytes(self))
+        parts = {"header": json.dumps(header(self)), **_arrays(self)}
+        write_made(path, lambda stream: np.savez_compressed(stream, allow_pickle=False, **parts))
 
     @classmethod
     def load(cls, path: str | Path) -> Metamodel:
@@ -144,15 +145,6 @@ def _arrays(model: Metamodel) -> dict[str, Any]:
     """Return the arrays by their names in a file."""
     entries = {**vars(model.tree), **vars(model)}
     return {name: np.asarray(entries[name]) for name in ARRAYS}
-
-
-def to_bytes(model: Metamodel) -> bytes:
-    """Return a metamodel as the bytes of its archive file."""
-    stream = io.BytesIO()
-    np.savez_compressed(
-        stream, allow_pickle=False, header=json.dumps(header(model)), **_arrays(model)
-    )
-    return stream.getvalue()
 
 
 def read(path: str | Path) -> dict[str, Any]:

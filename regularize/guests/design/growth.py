@@ -154,17 +154,13 @@ class Samples:
             return replace(model, accuracy=accuracy), theta, errors
         i = int(np.argmax(largest))
         place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self.inputs, theta[i], strict=True))
-        missed = Diagnostic(
-            "REG312",
-            "warning",
-            f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
-            f"{100 * self.tolerance:.3g} % were wanted",
-            joints=self.inputs,
-            help=(
-                "keep away from singularities: clearance=0.01, or narrower bounds",
-                "allow smaller boxes and more samples: smallest=, max_samples=",
-            ),
+        words = f"the metamodel errs by {100 * largest[i]:.3g} % at {place}, and "
+        words += f"{100 * self.tolerance:.3g} % were wanted"
+        help = (
+            "keep away from singularities: clearance=0.01, or narrower bounds",
+            "allow smaller boxes and more samples: smallest=, max_samples=",
         )
+        missed = Diagnostic("REG312", "warning", words, joints=self.inputs, help=help)
         return replace(model, accuracy=accuracy, findings=(missed,)), theta, errors
 
     def at(self, points: Integers) -> Array:
@@ -257,17 +253,11 @@ class Builder:
         dropped = float(np.prod(widths, axis=1).sum())
         if dropped == 0.0:
             return []
-        return [
-            Diagnostic(
-                "REG310",
-                "note",
-                f"the metamodel leaves out {100 * dropped:.3g} % of the bounds, which cannot be "
-                "reached, or not without coming near a singularity"
-                + (f", as far as {len(self.samples)} samples tell" if self.short else ""),
-                joints=self.samples.inputs,
-                help=(f"narrow the bounds, or allow {self._more}",),
-            )
-        ]
+        words = f"the metamodel leaves out {100 * dropped:.3g} % of the bounds, which cannot be "
+        words += "reached, or not without coming near a singularity"
+        words += f", as far as {len(self.samples)} samples tell" if self.short else ""
+        help = (f"narrow the bounds, or allow {self._more}",)
+        return [Diagnostic("REG310", "note", words, joints=self.samples.inputs, help=help)]
 
     @property
     def _more(self) -> str:

@@ -95,16 +95,9 @@ def map_inputs(
     if body is not None:
         node_of(plain, body)
     motors = inputs_of(plain, actuated_coordinates(mechanism) if actuated is None else actuated)
-    return MapInputs(
-        graph,
-        plain.freedoms,
-        inputs,
-        tuple(inputs.names.index(full[name]) for name in ranges),
-        tuple(ranges.values()),
-        held,
-        body,
-        motors.columns if motors.columns or by_pose else inputs.columns,
-    )
+    places, stated = tuple(inputs.names.index(full[n]) for n in ranges), tuple(ranges.values())
+    driven = motors.columns if motors.columns or by_pose else inputs.columns
+    return MapInputs(graph, plain.freedoms, inputs, places, stated, held, body, driven)
 
 
 def check_points(ranges: Sequence[Range], samples: int, most: int = 10**6) -> None:

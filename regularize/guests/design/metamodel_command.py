@@ -55,10 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     mechanism = load_model(arguments.file, arguments)
     inputs = list(arguments.inputs or actuated_coordinates(mechanism))
     bounds = _bounds(arguments.bounds, inputs)
-    tolerance = arguments.tolerance
-    if tolerance is None and arguments.size is None:
+    tolerance, size = arguments.tolerance, arguments.size
+    if tolerance is None and size is None:
         tolerance = 0.01
-    size = arguments.size
     if size is not None and len(size) not in (1, len(inputs)):
         raise ModelError(f"--size needs 1 or {len(inputs)} values, got {len(size)}")
     reduced = reduced_model(mechanism, inputs)

@@ -11,7 +11,6 @@ from regularize.lie import screw
 from regularize.lie.arrays import Array, Transform, read_only
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.body import Inertia
-from regularize.repair.statics.equilibrium import node_incidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class MovingMasses:
                         matrix += inertia.transformed(graph.T_node_body[name]).spatial
         rows = tuple(loops.row(n) for n in nodes)
         missing = tuple(graph.nodes[n] for n in moving if graph.members[n] and n not in nodes)
-        return cls(rows, read_only(spatial), read_only(node_incidence(loops)[list(rows)]), missing)
+        return cls(rows, read_only(spatial), read_only(loops.movers[list(rows)]), missing)
 
     def in_world(self, T_world_node: Transform) -> Array:
         """Return the spatial inertias about the world's origin in its axes, (N, b, 6, 6)."""

@@ -142,29 +142,20 @@ def reduced_model(
         joints = equations.moving_joints(q[None])
         raise SingularInputs(inputs, q[columns].tolist(), q[columns].tolist(), joints)
     masses = MovingMasses.of(loops, payloads)
-    findings += tuple(
-        Diagnostic(
-            "REG303",
-            "note",
-            f"body `{name}` states no mass properties and moves without mass",
-            source=graph.mechanism.body(name).source,
-        )
-        for name in masses.missing
-    )
+    for name in masses.missing:
+        words = f"body `{name}` states no mass properties and moves without mass"
+        source = graph.mechanism.body(name).source
+        findings += (Diagnostic("REG303", "note", words, source=source),)
     rough = [joint for joint in graph.mechanism.joints if np.any(joint.dynamics.friction)]
     if rough:
-        named = ", ".join(f"`{joint.name}`" for joint in rough)
-        findings += (
-            Diagnostic(
-                "REG325",
-                "warning",
-                f"dry friction of {named} is not in the reduced model, whose forces are linear in "
-                "the rates and their products",
-                joints=tuple(joint.name for joint in rough),
-                source=rough[0].source,
-                help=("simulate the mechanism itself, which regularises dry friction",),
-            ),
+        named, source = tuple(joint.name for joint in rough), rough[0].source
+        words = (
+            f"dry friction of {', '.join(f'`{name}`' for name in named)} is not in the reduced "
+            "model, whose forces are linear in the rates and their products"
         )
+        help = ("simulate the mechanism itself, which regularises dry friction",)
+        told = Diagnostic("REG325", "warning", words, joints=named, source=source, help=help)
+        findings += (told,)
     forces = forces or {}
     made = ReducedModel(
         tuple(inputs),
@@ -253,14 +244,8 @@ class BalancedLoops(ActuatedLoops):
 
     def __init__(self, full: ReducedModel, inputs: int) -> None:
         loops = full.equations
-        super().__init__(
-            loops.loops,
-            loops.reduced,
-            loops.inputs[:inputs],
-            loops.q,
-            search=False,
-            tolerances=loops.tolerances,
-        )
+        same = loops.loops, loops.reduced, loops.inputs[:inputs], loops.q
+        super().__init__(*same, search=False, tolerances=loops.tolerances)
         self.full = full
 
     def clearance(self, q: Coordinates) -> Array:
@@ -328,12 +313,8 @@ class QuasiStaticModel(ReducedModel):
                 changes[..., j] += self._along(moved)[:, s:] / (2 * step)[..., None]
         one, two = pairs(len(loops.inputs))
         products = symmetric_products(S[:, one, :, None] * S[:, two, None, :])
-        return ReducedMotion(
-            motion.state,
-            V @ S,
-            motion.rates @ products[:, None],
-            motion.B @ products + V[..., s:] @ symmetric_products(changes),
-        )
+        B = motion.B @ products + V[..., s:] @ symmetric_products(changes)
+        return ReducedMotion(motion.state, V @ S, motion.rates @ products[:, None], B)
 
     def _along(self, motion: ReducedMotion) -> Array:
         """Return rates of inputs and springs per input rate, shape (N, s + e, s)."""

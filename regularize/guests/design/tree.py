@@ -123,13 +123,10 @@ class Growth:
         code = np.full(len(self.axis), -1 - len(leaves))
         code[leaves] = -1 - np.arange(len(leaves))
         code[inner] = np.arange(len(inner))
+        center, half = self.center[leaves], self.half[leaves]
         middle, lower, upper = (
             between(self.lower, self.upper, points / GRID)
-            for points in (
-                self.center[inner],
-                self.center[leaves] - self.half[leaves],
-                self.center[leaves] + self.half[leaves],
-            )
+            for points in (self.center[inner], center - half, center + half)
         )
         children = self.child[inner, None] + np.arange(2)
         return BoxTree(
@@ -174,10 +171,7 @@ def fit(values: Array, s: int) -> Array:
 
 def in_inputs(weights: Array, half: Array) -> Array:
     """Convert weights from coordinates that run from -1 to 1 to differences from the centre."""
-    first, second = pairs(half.shape[1])
-    scale = np.concatenate(
-        [np.ones((len(half), 1)), half, half[:, first] * half[:, second]], axis=1
-    )
+    scale = np.column_stack([np.ones(len(half)), basis(half)])
     return np.asarray(weights / scale[..., None])
 
 

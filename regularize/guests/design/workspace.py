@@ -37,7 +37,6 @@ from regularize.guests.design.map_inputs import (
 from regularize.guests.design.plot import grid_figure, saved
 from regularize.guests.modes.body_pose import BodyPose, body_jacobian, generic_samples
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
-from regularize.guests.modes.inputs import turning_of
 from regularize.lie.arrays import Array, Coordinates, Jacobian, Mask, read_only
 from regularize.loops.continuation import Continuation, drive
 from regularize.loops.kinematics import LoopKinematics, sized_loops
@@ -46,6 +45,7 @@ from regularize.mechanism.graph import Graph, coordinate_names
 from regularize.mechanism.graph_building import build
 from regularize.mechanism.mechanism import Model, as_mechanism
 from regularize.mechanism.named_columns import NamedColumns, coordinate_columns
+from regularize.repair.statics.passive_joints import ranges_of
 from regularize.tolerances import EXACT
 from regularize.words import listed
 
@@ -122,14 +122,9 @@ class WorkspaceMap(NamedColumns):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Inputs, measures and coordinates by name, arrays of the shape of the grid."""
         grid = np.meshgrid(*self.values, indexing="ij")
-        return {
-            **dict(zip(self.names, grid, strict=True)),
-            **{
-                name: getattr(self, name)
-                for name in ("assembled", "reachable", "clearance", *KINDS)
-            },
-            **coordinate_columns(self.joints, self.q),
-        }
+        told = {n: getattr(self, n) for n in ("assembled", "reachable", "clearance", *KINDS)}
+        inputs = dict(zip(self.names, grid, strict=True))
+        return {**inputs, **told, **coordinate_columns(self.joints, self.q)}
 
     def save(self, path: str | Path) -> Path:
         """Write the columns as ``.npz`` or ``.csv``, or a picture as ``.svg``, ``.png``, ``.pdf``.
@@ -200,7 +195,7 @@ def workspace(
     check_points(setting.ranges, samples)
     form = closed_form(setting.graph, setting.inputs.names)
     graph = build(mechanism)
-    loops, turning = sized_loops(graph, graph.position), turning_of(graph)
+    loops, turning = sized_loops(graph, graph.position), graph.turning
     bounds = bounds_of(graph, limits or {})
 
     def room(q: Coordinates) -> Array:
@@ -220,7 +215,7 @@ def workspace(
         return read_only(result.reshape(shape))
 
     names, columns = setting.inputs.names, setting.inputs.columns
-    angles = turning_of(setting.graph)
+    angles = setting.graph.turning
     return WorkspaceMap(
         setting.names,
         tuple(map(read_only, values)),
@@ -243,7 +238,7 @@ def _ranges(
     room: Callable[[Coordinates], Array],
 ) -> list[Array]:
     """Return the values along every axis; unstated ranges are cut to what is reachable."""
-    loops, turning = sized_loops(setting.graph, setting.graph.position), turning_of(setting.graph)
+    loops, turning = sized_loops(setting.graph, setting.graph.position), setting.graph.turning
     values = []
     for i, stated in zip(setting.varied, setting.ranges, strict=True):
         reach = np.pi if turning[setting.inputs.columns[i]] else 2.0 * loops.length
@@ -336,12 +331,7 @@ def followed(
 def bounds_of(graph: Graph, limits: Mapping[str, tuple[float, float]]) -> Array:
     """Return limits of all coordinates (n, 2), given ones by name or pattern before the model's."""
     names = coordinate_names(graph.mechanism)
-    bounds = np.tile([-np.inf, np.inf], (len(names), 1))
-    column = 0
-    for joint in graph.mechanism.joints:
-        if joint.limits is not None:
-            bounds[column : column + joint.freedoms] = np.asarray(joint.limits)
-        column += joint.freedoms
+    bounds = ranges_of(graph.mechanism)
     for pattern, pair in limits.items():
         if np.shape(pair) != (2,):
             raise ModelError(f"limits of {pattern!r} are a lower and an upper one; got {pair!r}")

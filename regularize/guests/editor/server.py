@@ -115,8 +115,10 @@ class ModelServer:
         if analysis is None or not analysis.redundant:
             return []
         lines = range(asked.range.start.line, asked.range.end.line + 1)
-        marked = asked.context.diagnostics
-        asked_about = [p for p in analysis.problems if p.line in lines or _is_in(p, marked)]
+        marked = {(d.code, d.range.start.line) for d in asked.context.diagnostics}
+        asked_about = [
+            p for p in analysis.problems if p.line in lines or (p.code, p.line) in marked
+        ]
         if not asked_about:
             return []
         loop = asyncio.get_running_loop()
@@ -131,15 +133,8 @@ class ModelServer:
             span = document.position_codec.range_to_client_units(document.lines, span)
             edits.setdefault(place, []).append(lsp.TextEdit(span, text))
         solved = [self._shown(uri, analysis, p) for p in analysis.problems if p.code in fixed.gone]
-        return [
-            lsp.CodeAction(
-                title=fixed.title,
-                kind=lsp.CodeActionKind.QuickFix,
-                diagnostics=solved,
-                is_preferred=True,
-                edit=lsp.WorkspaceEdit(changes=edits),
-            )
-        ]
+        quick, edit = lsp.CodeActionKind.QuickFix, lsp.WorkspaceEdit(changes=edits)
+        return [lsp.CodeAction(fixed.title, quick, solved, is_preferred=True, edit=edit)]
 
     async def hover(self, uri: str, position: lsp.Position) -> lsp.Hover | None:
         """Return the table of the loops through the element at a position."""
@@ -176,13 +171,9 @@ class ModelServer:
 
     def _shown(self, uri: str, analysis: Analysed | None, problem: Problem) -> lsp.Diagnostic:
         """Return a finding as the editor's protocol has it."""
-        return lsp.Diagnostic(
-            range=self._range(uri, problem.line),
-            message=problem.message,
-            code=problem.code or None,
-            severity=SEVERITIES[problem.severity],
-            source="regularize",
-        )
+        span, severity = self._range(uri, problem.line), SEVERITIES[problem.severity]
+        code = problem.code or None
+        return lsp.Diagnostic(span, problem.message, severity, code=code, source="regularize")
 
     def _range(self, uri: str, line: int) -> lsp.Range:
         """Return the range of a line without its margins, in the units of the editor."""
@@ -193,11 +184,6 @@ class ModelServer:
         start = len(text) - len(text.lstrip())
         span = lsp.Range(lsp.Position(line, start), lsp.Position(line, len(text)))
         return document.position_codec.range_to_client_units(lines, span)
-
-
-def _is_in(problem: Problem, shown: list[lsp.Diagnostic]) -> bool:
-    """Return whether one of the diagnostics of the editor is this finding."""
-    return any(d.code == problem.code and d.range.start.line == problem.line for d in shown)
 
 
 def _position(text: str, offset: int) -> lsp.Position:

@@ -21,15 +21,7 @@ from regularize.errors import ModelError
 from regularize.guests.modes.closed_form.solver import ClosedForm, closed_form
 from regularize.guests.modes.eigen_loop import EigenLoop
 from regularize.guests.modes.elementary_loop import ElementaryLoop, NotElementary, screws_of
-from regularize.guests.modes.inputs import turning_of
-from regularize.guests.modes.loop_chain import (
-    LoopChain,
-    chain_of,
-    coupled,
-    joint_names,
-    loops_of,
-    next_coupled,
-)
+from regularize.guests.modes.loop_chain import LoopChain, chain_of, coupled, loops_of, next_coupled
 from regularize.guests.modes.loop_system import LoopSystem, Multistart, passive_legs, searched
 from regularize.lie.arrays import Array, Coordinates, Indices, Mask
 from regularize.mechanism.cycles import Cycle
@@ -136,13 +128,9 @@ def from_eigenvalues(
     kept = np.flatnonzero(loop.closes(found.x))
     rows = found.rows[kept]
     values = loop.coordinates(found.x[kept], q[rows])
-    return replace(
-        PartialSolutions.among(q, rows, np.arange(q.shape[1]), values),
-        complete=found.complete,
-        certain=found.complete,
-        regularity=found.regularity,
-        certificate=found.h[kept],
-    )
+    result = PartialSolutions.among(q, rows, np.arange(q.shape[1]), values)
+    result = replace(result, regularity=found.regularity, certificate=found.h[kept])
+    return replace(result, complete=found.complete, certain=found.complete)
 
 
 def from_iteration(
@@ -275,7 +263,7 @@ class AssemblyPlan:
                 return str(refused)
             rng = np.random.default_rng(self._seed)
             q = np.repeat(self.graph.position[None], PROBES, axis=0)
-            spread = np.where(turning_of(self.graph), 1.0, loop.size / 4)
+            spread = np.where(self.graph.turning, 1.0, loop.size / 4)
             q += rng.uniform(-1.0, 1.0, size=q.shape) * spread
             constants = loop.constants(q)
             real = [motion.of is not None for motion in loop.motions]
@@ -420,7 +408,7 @@ class AssemblyPlan:
 
     def _joints(self, cycle: Cycle) -> str:
         """Name the joints of a loop."""
-        return " ".join(joint_names(self.graph, cycle.edges))
+        return " ".join(self.graph.joint_names(cycle.edges))
 
 
 def _formula_step(form: ClosedForm, columns: Indices) -> AssemblyStep:

@@ -216,19 +216,11 @@ class ConfigurationFinder:
             return read_only(table.reshape(*shape, *table.shape[1:]))
 
         residual = spread(system.error(q))
+        regularity, starts = read_only(found.regularity.reshape(shape)), found.starts.reshape(shape)
+        evidence = Evidence(plan.sentences, regularity, spread(found.certificate), starts)
+        known, complete = np.isfinite(residual), found.complete.reshape(shape)
         return AssemblyModes(
-            system.graph,
-            spread(q),
-            np.isfinite(residual),
-            found.complete.reshape(shape),
-            plan.method,
-            residual,
-            Evidence(
-                plan.sentences,
-                read_only(found.regularity.reshape(shape)),
-                spread(found.certificate),
-                found.starts.reshape(shape),
-            ),
+            system.graph, spread(q), known, complete, plan.method, residual, evidence
         )
 
 

@@ -228,8 +228,5 @@ class Configurations(NamedColumns):
         group = np.full(len(flat), -1, dtype=np.intp)
         group[known] = number[label]
         distinct = table_of(rows[first], T.reshape(-1, 4, 4)[known[first]], samples)
-        return DistinctPoses(
-            read_only(distinct.reshape(*shape, *distinct.shape[1:])),
-            group.reshape(*shape, most),
-            counts.reshape(shape).astype(np.intp),
-        )
+        T, counts = distinct.reshape(*shape, *distinct.shape[1:]), counts.reshape(shape)
+        return DistinctPoses(read_only(T), group.reshape(*shape, most), counts.astype(np.intp))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from regularize.errors import ModelError
 from regularize.escape import did_you_mean
 from regularize.guests.modes.loop_system import LoopSystem
-from regularize.lie.arrays import Array, Coordinates, Mask
+from regularize.lie.arrays import Array, Coordinates
 from regularize.loops.finite import followed_velocities
 from regularize.loops.kinematics import LoopKinematics
 from regularize.mechanism.graph import ColumnId, Graph, coordinate_names
@@ -114,14 +114,6 @@ def at_least_zero(value: float, what: str) -> float:
     if not _real(value) or not 0.0 <= float(value) < math.inf:
         raise ModelError(f"{what} needs to be a number of at least zero, not {_shown(value)}")
     return float(value)
-
-
-def turning_of(graph: Graph) -> Mask:
-    """Return a mask of the coordinates that are angles."""
-    turning = np.zeros(graph.freedoms, dtype=bool)
-    for edge in graph.edges:
-        turning[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
-    return turning
 
 
 def inputs_of(graph: Graph, inputs: Sequence[str]) -> Inputs:

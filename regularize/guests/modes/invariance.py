@@ -97,7 +97,7 @@ class Invariance:
     @cached_property
     def segments(self) -> tuple[UnmovedSegment, ...]:
         """Every segment with every element that it leaves unmoved; the longest first."""
-        m, found = len(self.chain), []
+        m, size, found = len(self.chain), self.chain.size, list[UnmovedSegment]()
         for start in range(m):
             for length in range(1, m):
                 places = self._unmoved(start, start + length)
@@ -105,15 +105,9 @@ class Invariance:
                     # Longer segments leave no more unmoved than what they consist of.
                     break
                 base, tip = self._into_before[start], self._into_after[start + length - 1]
-                found += [
-                    UnmovedSegment(
-                        start,
-                        length,
-                        place.carried_by(base, self.chain.size),
-                        place.carried_by(tip, self.chain.size),
-                    )
-                    for place in places
-                ]
+                for place in places:
+                    ends = place.carried_by(base, size), place.carried_by(tip, size)
+                    found.append(UnmovedSegment(start, length, *ends))
         return tuple(sorted(found, key=lambda segment: -segment.length))
 
     @cached_property

@@ -82,11 +82,6 @@ def _simple(graph: Graph, edges: frozenset[EdgeId]) -> bool:
     return len(walk(graph, sorted(edges)).edges) == len(edges) == len(nodes_of(graph, edges))
 
 
-def joint_names(graph: Graph, edges: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of the joints of some edges, each once, in order."""
-    return tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
-
-
 def next_coupled(
     couplings: Sequence[CouplingRow], known: Set[int], plain: Set[int]
 ) -> tuple[CouplingRow, int] | None:
@@ -202,20 +197,10 @@ def chain_of(graph: Graph, cycle: Cycle) -> LoopChain:
         quarter = np.round(angle / (np.pi / 2)) * np.pi / 2
         following = befores[i + 1] if i + 1 < m else closing @ befores[0]
         links[i] = _snapped(screw.inverse(afters[i]) @ following, size)
-        items.append(
-            ElementaryMotion(
-                line.kind,
-                line.edge,
-                line.columns,
-                line.sign,
-                befores[i],
-                afters[i],
-                float(quarter if abs(angle - quarter) <= SNAP else angle),
-                0.0 if abs(shift) <= SNAP * size else shift,
-                0.0 if abs(line.pitch) <= SNAP * size else line.pitch,
-                line.scale,
-            )
-        )
+        angle = float(quarter if abs(angle - quarter) <= SNAP else angle)
+        shift, pitch = (0.0 if abs(x) <= SNAP * size else x for x in (shift, line.pitch))
+        own, ends = (line.kind, line.edge, line.columns, line.sign), (befores[i], afters[i])
+        items.append(ElementaryMotion(*own, *ends, angle, shift, pitch, line.scale))
     return LoopChain(tuple(items), links, size, cycle)
 
 

@@ -192,10 +192,9 @@ def _cell_drives(
 ) -> Iterator[Driver]:
     """Yield drivers for the independent coordinates of a cell, motors first."""
     loops = sized_loops(reduction.graph, reduction.q, cell.edges, reduction.tree)
-    weight, slides = np.ones(loops.freedoms), np.zeros(loops.freedoms, dtype=bool)
+    weight, slides = np.ones(loops.freedoms), ~reduction.graph.turning[loops.columns]
     for e in cell.edges:
         edge = reduction.graph.edges[e]
-        slides[loops.local(e)] = ~np.any(edge.screws[3:] != 0.0, axis=0)
         if edge.freedoms == 1:
             weight[loops.local(e)] = 3.0
         if edge.joint.actuated:
@@ -222,16 +221,14 @@ def _cell_drives(
         yield Driver(loops, driver, held, bool(slides[driver]), ends, heading=heading)
 
 
-def traces(
-    reduction: Reduction, shortest: float, frames: int = 6, most: int = 8
-) -> Iterator[tuple[int, list[Array]]]:
+def traces(reduction: Reduction, shortest: float) -> Iterator[tuple[int, list[Array]]]:
     """Yield the first branches at the pose, each with the curves of its joints."""
-    met: dict[int, list[Driver]] = {}
+    met, most = dict[int, list[Driver]](), 8
     for drive in drivers(reduction):
         if drive.branch and (drive.branch in met or len(met) < most):
             met.setdefault(drive.branch, []).append(drive)
     for number, drives in met.items():
-        motions = (drive.run(reduction, frames) for drive in drives[:most])
+        motions = (drive.run(reduction, 6) for drive in drives[:most])
         ways = [
             way
             for motion in motions
@@ -260,9 +257,7 @@ def branch_numbers(reduction: Reduction) -> list[int]:
     return sorted({number for cell in met for number in reduction.branch_numbers(cell)})
 
 
-def _joint_curves(
-    reduction: Reduction, motion: DrivenMotion, shortest: float, most: int = 6
-) -> Iterator[Array]:
+def _joint_curves(reduction: Reduction, motion: DrivenMotion, shortest: float) -> Iterator[Array]:
     """Yield the longest curves that joints follow during a motion, ahead and back."""
     poses = reduction.loops.state(motion.q).T_world_node
     for frames in (poses[motion.start :], poses[motion.start :: -1]):
@@ -273,7 +268,7 @@ def _joint_curves(
         drawn: list[Array] = []
         for curve in sorted(curves, key=length_of, reverse=True):
             apart = min((float(np.max(np.abs(curve - other))) for other in drawn), default=np.inf)
-            if length_of(curve) > shortest and apart > shortest and len(drawn) < most:
+            if length_of(curve) > shortest and apart > shortest and len(drawn) < 6:
                 drawn.append(curve)
         yield from drawn
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -47,6 +46,8 @@ class _Artist:
         self.notes: dict[str, None] = {}
         self.links: list[tuple[NodeId, Array, Array, Color]] = []
         self.shapes = tuple(self._shapes(meshes))
+        #: Joints at the assembled pose, in the world frame, shape (edges, 3).
+        self.points = report.reduction.loops.joint_places(report.reduction.reference)
         self.length = self._size()
         self.radius = self._radius()
         self.colors = {loop.name: PALETTE[i % len(PALETTE)] for i, loop in enumerate(report.loops)}
@@ -55,14 +56,8 @@ class _Artist:
         """Return shapes, bars, joints, axes and redundant directions of all loops, with labels."""
         shaped = {piece.node for piece in self.shapes}
         wrenches = tuple(self.wrenches())
-        pieces = [
-            *self.shapes,
-            *self.bars(shaped),
-            *self.rods(shaped),
-            *self.ends(shaped),
-            *self.joints(),
-            *map(_wrench_piece, wrenches),
-        ]
+        pieces = [*self.shapes, *self.bars(shaped), *self.rods(shaped), *self.ends(shaped)]
+        pieces += [*self.joints(), *map(_wrench_piece, wrenches)]
         if self.graph.ground not in shaped:
             pieces += self.pedestals()
         labels = list(self.labels())
@@ -81,17 +76,9 @@ class _Artist:
                     pieces.append(Piece(name, "branch", self.graph.ground, mesh, color))
             for curve in curves[:1]:
                 labels.append(Label(branch, self.graph.ground, curve[-1], False, color))
-        return Drawing(
-            self.report,
-            self.length,
-            tuple(pieces),
-            tuple(labels),
-            wrenches,
-            tuple(self.links),
-            self.colors,
-            branches,
-            tuple(self.notes),
-        )
+        drawn = tuple(pieces), tuple(labels), wrenches, tuple(self.links)
+        colors = self.colors, branches
+        return Drawing(self.report, self.length, *drawn, *colors, tuple(self.notes))
 
     def _size(self) -> float:
         """Return the largest distance of a joint from the centre of all joints."""
@@ -113,16 +100,6 @@ class _Artist:
                 apart = [np.linalg.norm(at - self.point(node, e)) for e in graph.adjacency[node]]
                 distances += [float(distance) for distance in apart if distance > UNNOTICED]
         return max(distances)
-
-    @cached_property
-    def points(self) -> Array:
-        """Return the joints at the assembled pose, in the world frame, shape (edges, 3)."""
-        r = self.report.reduction
-        positions = [
-            (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
-            for edge in self.graph.edges
-        ]
-        return np.array(positions).reshape(-1, 3)
 
     def _radius(self) -> float:
         """Return the radius of bars: proportional to the size, thin where joints are close."""

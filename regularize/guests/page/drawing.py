@@ -151,12 +151,7 @@ def _in_front(drawing: Drawing) -> Array:
 def _best_corner(drawing: Drawing, vertical: Array) -> Array:
     """Choose the view from slightly above in which the joints are spread widest."""
     r = drawing.report.reduction
-    points = np.array(
-        [
-            (r.reference.T_world_node[0, r.loops.row(edge.parent)] @ edge.T_parent)[:3, 3]
-            for edge in r.graph.edges
-        ]
-    ).reshape(-1, 3)
+    points = r.loops.joint_places(r.reference)
     first = np.cross(vertical, _helper(vertical))
     second = np.cross(vertical, first)
     best, spread = _looking(first + 0.5 * vertical, vertical), -1.0

@@ -28,7 +28,7 @@ from regularize.mechanism.graph import Edge, coordinate_names
 from regularize.mechanism.joint_kinds import perpendiculars
 from regularize.reduction.cuts import Cut
 from regularize.reduction.reduce import Reduction
-from regularize.repair.statics.passive_joints import limits_of
+from regularize.repair.statics.passive_joints import ranges_of
 from regularize.services import guest
 from regularize.tolerances import UNNOTICED
 
@@ -72,17 +72,16 @@ def _advice(report: Report, references: References) -> Iterator[dict[str, Any]]:
             ]
             given = screw.adjoint(T) @ (-change.added if still else change.added)
             at = edge.T_child if still else edge.T_parent
-            gives.append(
-                {
-                    "ref": references.joints[change.joint],
-                    "loop": "",
-                    "node": r.loops.row(base),
-                    "mover": r.loops.row(mover),
-                    "point": _plain(at[:3, 3]),
-                    "shapes": shapes,
-                    "twists": [_plain(column) for column in given.T],
-                }
-            )
+            gain = {
+                "ref": references.joints[change.joint],
+                "loop": "",
+                "node": r.loops.row(base),
+                "mover": r.loops.row(mover),
+                "point": _plain(at[:3, 3]),
+                "shapes": shapes,
+                "twists": [_plain(column) for column in given.T],
+            }
+            gives.append(gain)
         yield {"refs": [each["ref"] for each in gives], "gives": gives}
 
 
@@ -94,16 +93,14 @@ def _branches(r: Reduction, most: int = 40) -> list[dict[str, Any]]:
     return [{"number": k, "name": branch_name(r, k), "q": _plain(r.on_branch(k))} for k in numbers]
 
 
-def _modes(
-    r: Reduction, columns: list[int], loops: int = 3, most: int = 16
-) -> list[dict[str, Any]]:
+def _modes(r: Reduction, columns: list[int]) -> list[dict[str, Any]]:
     """Return other ways to assemble at the same inputs, where formulas give them quickly."""
-    if not r.assembly.closed or not 0 < r.graph.loops <= loops:
+    if not r.assembly.closed or not 0 < r.graph.loops <= 3:
         return []
     names = coordinate_names(r.mechanism)
     try:
         form = guest("modes.closed_form").closed_form(r.graph, [names[k] for k in columns])
-        if not form.solved or not 1 < len(form.branches) <= most:
+        if not form.solved or not 1 < len(form.branches) <= 16:
             return []
         solution = form.solve(r.q[columns])
     except RegularizeError:  # these inputs do not determine the others, or there are no formulas
@@ -122,9 +119,6 @@ def _modes(
 def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
     """Return joints, tree and kept rows as ``kinematics.js`` reads them; SI units, radians."""
     r, loops, graph = reduction, reduction.loops, reduction.graph
-    turns = np.zeros(graph.freedoms, dtype=bool)
-    for edge in graph.edges:
-        turns[list(edge.columns)] = np.any(edge.screws[3:] != 0.0, axis=0)
     place = {cut.edge.index: k for k, cut in enumerate(r.cuts)}
     couplings = r.coupled.couplings
     stated_couplings = len(graph.couplings)
@@ -132,13 +126,10 @@ def kinematics_data(reduction: Reduction, length: float) -> dict[str, Any]:
         "nodes": len(loops.nodes),
         "length": _plain(length),
         "q": _plain(r.q),
-        "turns": turns.tolist(),
+        "turns": graph.turning.tolist(),
         "names": coordinate_names(r.mechanism),
         "limits": [
-            [float(x) if np.isfinite(x) else None for x in pair]
-            for pair in zip(
-                limits_of(r.mechanism, "lower"), limits_of(r.mechanism, "upper"), strict=True
-            )
+            [float(x) if np.isfinite(x) else None for x in pair] for pair in ranges_of(r.mechanism)
         ],
         "joints": [_joint(edge, r) for edge in graph.edges],
         "tree": [
@@ -344,20 +335,16 @@ def _redundant(drawing: Drawing, references: References) -> list[dict[str, Any]]
     """Return the redundant directions, grouped by joint."""
     by_joint: dict[tuple[str, str], dict[str, Any]] = {}
     for wrench in drawing.wrenches:
-        entry = by_joint.setdefault(
-            (wrench.loop, wrench.joint),
-            {
-                "ref": references.joints[wrench.joint],
-                "loop": references.loops[wrench.loop],
-                "node": drawing.report.reduction.loops.row(wrench.node),
-                "point": _plain(wrench.point, 7),
-                "shapes": [],
-            },
-        )
-        shape = "moment" if wrench.turns else "force"
-        entry["shapes"].append(
-            {"shape": shape, "direction": _plain(screw.unit(wrench.direction), 6)}
-        )
+        first = {
+            "ref": references.joints[wrench.joint],
+            "loop": references.loops[wrench.loop],
+            "node": drawing.report.reduction.loops.row(wrench.node),
+            "point": _plain(wrench.point, 7),
+            "shapes": [],
+        }
+        entry = by_joint.setdefault((wrench.loop, wrench.joint), first)
+        shape, direction = "moment" if wrench.turns else "force", screw.unit(wrench.direction)
+        entry["shapes"].append({"shape": shape, "direction": _plain(direction, 6)})
     return list(by_joint.values())
 
 

@@ -135,11 +135,8 @@ class Painter:
         axes = self._figure.add_axes((0, 0, 1, 1), xlim=(0, SHEET[0]), ylim=(0, SHEET[1]))
         axes.set_axis_off()
         flat: Any = scale * triangles[order][..., :2] + shift
-        axes.add_collection(
-            PolyCollection(
-                flat, facecolors=colors[order], edgecolors="face", linewidths=0.3, clip_on=False
-            )
-        )
+        edges = {"edgecolors": "face", "linewidths": 0.3, "clip_on": False}
+        axes.add_collection(PolyCollection(flat, facecolors=colors[order], **edges))
         for push in () if pushes is None else pushes:
             tail, head = push[:3], push[:3] + LONGEST * self.drawing.length * push[3:]
             ends = [scale * (self.view @ end)[:2] + shift for end in (head, tail)]
@@ -187,10 +184,8 @@ class Painter:
         shown = list[tuple[str, str]]()
         for wrench in self.drawing.wrenches:
             key = wrench.loop, wrench.joint
-            places[key], sizes[key] = (
-                self._in_picture(poses, wrench.node, wrench.point),
-                wrench.size,
-            )
+            places[key] = self._in_picture(poses, wrench.node, wrench.point)
+            sizes[key] = wrench.size
 
         def room(key: tuple[str, str]) -> float:
             others = [places[key] - places[other] for other in shown if other != key]

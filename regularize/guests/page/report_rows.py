@@ -308,27 +308,7 @@ class References:
         return {
             "joints": [self._joint(joint) for joint in report.mechanism.joints],
             "bodies": list(self._body_entries()),
-            "loops": [
-                {
-                    "title": f"Loop {loop.name}",
-                    "lines": [
-                        loop_view.motion(loop),
-                        f"{loop.redundant} of {loop.cut.constraints} equations at {loop.closing} "
-                        "redundant",
-                    ],
-                    "refs": [
-                        *(self.joints[name] for name in loop.joints),
-                        # Between parts of joints that are split there is no body of the model's.
-                        *(
-                            self.bodies[n]
-                            for parts in loop.parts
-                            for n in parts
-                            if n in self.bodies
-                        ),
-                    ],
-                }
-                for loop in report.loops
-            ],
+            "loops": [self._loop(loop) for loop in report.loops],
             "findings": [self._finding(finding) for finding in report.diagnostics],
         }
 
@@ -352,6 +332,15 @@ class References:
         bodies = [self.bodies[joint.parent], self.bodies[joint.child]]
         title = f"Joint {joint.name}"
         return {"name": joint.name, "title": title, "lines": lines, "bodies": bodies}
+
+    def _loop(self, loop: LoopReport) -> dict[str, Any]:
+        """Return the card of a loop."""
+        count = f"{loop.redundant} of {loop.cut.constraints} equations at {loop.closing} redundant"
+        # Between parts of joints that are split there is no body of the model's.
+        bodies = [self.bodies[n] for parts in loop.parts for n in parts if n in self.bodies]
+        refs = [*(self.joints[name] for name in loop.joints), *bodies]
+        lines = [loop_view.motion(loop), count]
+        return {"title": f"Loop {loop.name}", "lines": lines, "refs": refs}
 
     def _body_entries(self) -> Iterator[dict[str, Any]]:
         """Yield the cards of all bodies."""

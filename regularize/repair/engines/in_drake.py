@@ -55,13 +55,10 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
         told = " ".join(str(error).split())[:300]
         raise UnsupportedExport(f"Drake refuses it: {told}") from error
     poses = np.array(frames).reshape(len(frames), len(bodies), 4, 4)
-    return EngineMotion(
-        int(plant.num_velocities()) - _rank(plant, context, mechanism),
-        int(plant.num_actuators()),
-        {},
-        {body.name(): float(body.default_mass()) for body in bodies},
-        {body.name(): poses[:, i] for i, body in enumerate(bodies)},
-    )
+    freedoms = int(plant.num_velocities()) - _rank(plant, context, mechanism)
+    masses = {body.name(): float(body.default_mass()) for body in bodies}
+    paths = {body.name(): poses[:, i] for i, body in enumerate(bodies)}
+    return EngineMotion(freedoms, int(plant.num_actuators()), {}, masses, paths)
 
 
 def _efforts(plant: Any) -> Array:
@@ -86,11 +83,8 @@ def _rank(plant: Any, context: Any, mechanism: Mechanism) -> int:
         for name, T in ((joint.parent, joint.T_parent_joint), (joint.child, joint.T_child_joint)):
             ground = name == mechanism.ground and not plant.HasBodyNamed(name)
             frame = world if ground else plant.GetBodyByName(name).body_frame()
-            sides.append(
-                plant.CalcJacobianSpatialVelocity(
-                    context, JacobianWrtVariable.kV, frame, T[:3, 3], world, world
-                )
-            )
+            asked = context, JacobianWrtVariable.kV, frame, T[:3, 3], world, world
+            sides.append(plant.CalcJacobianSpatialVelocity(*asked))
         rows.append((sides[1] - sides[0])[HELD.get(joint.kind, slice(0, 6))])
         if joint.kind == "revolute":
             pose = plant.CalcRelativeTransform(context, world, frame).rotation().matrix()

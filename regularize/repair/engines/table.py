@@ -67,8 +67,7 @@ class PhysicsEngine:
         """Say whether the engine holds a loop that a joint closes; other formats split bodies."""
         return not self.articulated or joint.kind in self.loops
 
-    def _kinds(self, joint: Joint) -> frozenset[str]:
-        """Return the kinds that the engine holds where a joint stands."""
+    def _kinds(self, joint: Joint) -> frozenset[str]:  # that the engine holds in its place
         return self.loops if joint.closure else self.tree
 
     def refuse(self, joint: Joint, kind: str, possible: Collection[str]) -> ModelError:

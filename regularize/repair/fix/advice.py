@@ -18,12 +18,11 @@ from regularize.adapters.common.write import spanning
 from regularize.errors import ModelError, RegularizeError
 from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic
-from regularize.mechanism.joint import Joint
 from regularize.mechanism.mechanism import Mechanism, Model
 from regularize.reduction.reduce import Reduction, as_reduction, reduce
 from regularize.repair.engines.table import engine_for
 from regularize.repair.fix.moved import hold_in
-from regularize.repair.fix.proposals import Advice, designed, proposals, ranked
+from regularize.repair.fix.proposals import Advice, designed, equations_of, proposals, ranked
 from regularize.repair.nominal.other_lengths import with_other_lengths
 from regularize.repair.nominal.reading import as_written
 from regularize.repair.statics import cures as statics
@@ -48,19 +47,15 @@ def reading_words(mechanism: Mechanism) -> list[str] | None:
             again = read(mechanism.path, **options)
         except RegularizeError:  # the file is another one by now
             continue
-        if _same(again, as_written(mechanism)):
+        if _stated(again) == _stated(as_written(mechanism)):
             return [mechanism.path, *arguments]
     return None
 
 
-def _same(one: Mechanism, other: Mechanism) -> bool:
-    """Say whether two mechanisms have the same joints with equal frames and coordinates."""
-
-    def key(joint: Joint) -> list[object]:
-        places = (joint.T_parent_joint, joint.T_child_joint, joint.position)
-        return [joint.name, joint.kind, joint.parent, joint.child, *(T.tolist() for T in places)]
-
-    return [*map(key, one.joints)] == [*map(key, other.joints)]
+def _stated(mechanism: Mechanism) -> list[list[object]]:
+    """Return names, ends, frames and coordinates of all joints, to compare them."""
+    joints = [(j, (j.T_parent_joint, j.T_child_joint, j.position)) for j in mechanism.joints]
+    return [[j.name, j.kind, j.parent, j.child, *(T.tolist() for T in own)] for j, own in joints]
 
 
 #: Entries of a list of advice.
@@ -142,7 +137,7 @@ def advise(
             if not all(holder.held(joint, [kind]) for joint, kind in after):
                 entries.remove(entry)
     found: list[Advice] = []
-    trials = FILES if _equations(reduction) < LARGE else 1
+    trials = FILES if equations_of(reduction.cells) < LARGE else 1
     holdable = [all(c.after in held.get(c.joint, ()) for c in entry.changes) for entry in entries]
     small = any(holdable) and not untried_files(reduction)
     in_file = _trial(reduction, by_program) if small else None
@@ -157,8 +152,8 @@ def advise(
         limited = {j.name for j in reduction.mechanism.joints if j.limits is not None}
         search = partial(statics.cures, limit=1, kinds=held, tries=statics.TRIES)
         for cure in search(reduction, keep=limited):
-            entry = Advice(cure.changes, reduction.redundant, 0, cure.mobility, False, reduction)
-            entry = in_file(entry)
+            whole = reduction.redundant, 0, cure.mobility  # goes, stays, and moves then
+            entry = in_file(Advice(cure.changes, *whole, False, reduction))
             found = [*[entry] * entry.in_file, *found]
     first = next((i for i, entry in enumerate(found) if entry.in_file), 0)
     last = [found.pop(first)] if first >= most else []
@@ -205,12 +200,7 @@ def _trial(reduction: Reduction, by_program: bool) -> Callable[[Advice], Advice]
 
 def untried_files(reduction: Reduction) -> bool:
     """Say whether a model has so many equations that no changed file of it is tried."""
-    return _equations(reduction) > LARGEST
-
-
-def _equations(reduction: Reduction) -> int:
-    """Count the closure equations of all coupled loops."""
-    return sum(cell.equations for cell in reduction.cells)
+    return equations_of(reduction.cells) > LARGEST
 
 
 def cures(
@@ -302,7 +292,8 @@ def tried_all(
     """Try joint changes and reductions, so that a report prints no command that refuses."""
     r = reduction
     # Larger ones would take longer than a reader waits.
-    small = not r.numerical and _equations(r) <= (SPECIAL if r.remaining else EQUATIONS)
+    most = SPECIAL if r.remaining else EQUATIONS
+    small = not r.numerical and equations_of(r.cells) <= most
     undecided = r.remaining > 0 and r.assembly.closed and bool(r.followed)
     return Trials(
         advise(r, verified_cures, by_program=True, engine=engine, fit=fit),

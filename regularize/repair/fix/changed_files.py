@@ -48,8 +48,7 @@ class Placing:
         return "".join(text.diff(text.with_edits(edits)) for text, edits in texts)
 
     @property
-    def _edited(self) -> list[str]:
-        """Return the paths of the files with edits, each once."""
+    def _edited(self) -> list[str]:  # the paths of the files with edits, each once
         return list(dict.fromkeys(edit.path for edit in self.edits))
 
     def _of(self, path: str) -> list[Edit]:
@@ -57,12 +56,7 @@ class Placing:
         return [edit for edit in self.edits if edit.path == path]
 
     def files(self, target: Path) -> dict[Path, bytes]:
-        """Return the files to write so that the model stands at a target, the model file last.
-
-        In its own place that is what was edited. Elsewhere it is the model file with its references
-        led back to where they led, and with it the files that were edited or that belong to it by
-        their names.
-        """
+        """Return what to write: in its own place what was edited, else all, the model file last."""
         if _same(target, Path(self.main)):
             return {Path(path): self._bytes(path, {}, None) for path in self._edited}
         moved = {self.main: target}

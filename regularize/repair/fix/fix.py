@@ -389,11 +389,11 @@ def moving_edits(patcher: Patcher, closed: Absorbed, others: Sequence[Edit]) -> 
         MovedJoint(patcher.mechanism.joint(name), closed.mechanism.joint(name))
         for name in closed.moves
     ]
-
-    def is_taken(edit: Edit) -> bool:
-        return any(p == edit.path and a <= edit.start and edit.end <= b for p, a, b in taken)
-
-    return [edit for edit in patcher.moved(wanted) if not is_taken(edit)]
+    return [
+        new
+        for new in patcher.moved(wanted)
+        if not any(p == new.path and a <= new.start and new.end <= b for p, a, b in taken)
+    ]
 
 
 def designed_places(before: Mechanism, meant: Idealised) -> tuple[WantedKind, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 from regularize.adapters.common.edits import SlackLinks, WantedKind, WantedSlack
 from regularize.adapters.common.patching import Patcher
 from regularize.errors import ModelError, UnsupportedExport
-from regularize.lie.arrays import Transform
 from regularize.lie.screw import inverse, transform
 from regularize.mechanism.diagnostic import Diagnostic, Severity
 from regularize.mechanism.joint import Joint, axis_and_point, changed_joint
@@ -58,8 +57,9 @@ class FixPlan:
             same = np.array_equal(new.position, joint.position)
             moved: dict[str, Any] = {"position": letter.position} if same else {}
             for key in ("T_parent_joint", "T_child_joint"):
-                ends = (getattr(each, key) for each in (joint, letter, new))
-                moved[key] = _moved_along(*ends)
+                old, other, own = (getattr(each, key) for each in (joint, letter, new))
+                # It lies to the letter's frame as the new one lies to the model's.
+                moved[key] = other if np.array_equal(old, own) else other @ inverse(old) @ own
             return replace(new, **moved)
 
         wanted = tuple(
@@ -74,11 +74,6 @@ class FixPlan:
         if put is not None:
             put = replace(put, removed=tuple(written.joint(j.name) for j in put.removed))
         return replace(self, wanted=wanted, expected=expected, slack=put)
-
-
-def _moved_along(old: Transform, other: Transform, new: Transform) -> Transform:
-    """Return a frame that lies to another one as the new frame lies to the old one."""
-    return other if np.array_equal(old, new) else other @ inverse(old) @ new
 
 
 def plan(
@@ -317,11 +312,9 @@ def wanted_kinds(mechanism: Mechanism, changes: Collection[JointChange]) -> tupl
 def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[WantedKind, ...]:
     """Return the wanted kinds that a user names, in directions that cure together if some do."""
     mechanism = reduction.mechanism
-    new_kinds = {
-        name: kind
-        for name, kind in zip(joints, map(in_kinds, joints.values()), strict=True)
-        if mechanism.joint(name).kind != kind.partition(":")[0]
-    }
+    kinds = {name: in_kinds(words) for name, words in joints.items()}
+    old = {n: mechanism.joint(n) for n in kinds}
+    new_kinds = {n: k for n, k in kinds.items() if old[n].kind != k.partition(":")[0]}
     options: dict[str, list[JointChange]] = {}
     for name, kind in new_kinds.items() if reduction.assembly.closed else ():
         try:
@@ -335,7 +328,6 @@ def named_kinds(reduction: Reduction, joints: Mapping[str, str]) -> tuple[Wanted
         cured = cure(reduction, new_kinds)
         if isinstance(cured, Cure):
             chosen |= {change.joint: change.replacement for change in cured.changes}
-    old = {name: mechanism.joint(name) for name in new_kinds}
     return tuple(
         WantedKind(old[n], kind.partition(":")[0], chosen.get(n) or _of_another_kind(old[n], kind))
         for n, kind in new_kinds.items()

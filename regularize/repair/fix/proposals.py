@@ -186,7 +186,12 @@ def ranked(
 
 def few(reduction: Reduction) -> bool:
     """Return whether a model has so few equations that its self-stress is known at once."""
-    return sum(cell.equations for cell in reduction.cells) <= FORCES
+    return equations_of(reduction.cells) <= FORCES
+
+
+def equations_of(cells: Iterable[CellMobility]) -> int:
+    """Count the closure equations of some coupled loops."""
+    return sum(cell.equations for cell in cells)
 
 
 def _by_force(
@@ -277,7 +282,7 @@ def _candidates(
     for alike in several(reduction):
         offsets |= offsets_across(stress, alike)
     if sources is None:
-        large = sum(cell.equations for cell in cells) > EQUATIONS
+        large = equations_of(cells) > EQUATIONS
         every = dict.fromkeys(() if large else standard, (*COST, *COST_OF_PAIRS))
         parts = {name: tuple(k for k in kinds if k != CLEARANCE) for name, kinds in held.items()}
         sources = [standard, *([parts] if any(parts.values()) else []), every]

@@ -157,7 +157,7 @@ def absorb_gaps(model: Model, *, movable: Movable | None = None, seed: int = 0) 
             absorbed = replace(absorbed, left=(*absorbed.left, *own))
             continue
         (change, _, cell), meant = result
-        names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in edges))
+        names = graph.joint_names(edges)
         closed = ClosedLoops(names, cell.finite or 0, cell.redundant, meant)
         joints = (  # whose coordinates stay as they are
             replace(joint, T_parent_joint=new.T_parent_joint, T_child_joint=new.T_child_joint)
@@ -183,12 +183,7 @@ def with_gaps_absorbed(mechanism: Mechanism) -> Mechanism:
 def _closed(
     mechanism: Mechanism, loops: LoopKinematics, q: Array, movable: Movable | None, seed: int
 ) -> tuple[Nearby, int] | None:
-    """Find the least change after which some loops close, and the motions they may be meant for.
-
-    Shifts, with axes made parallel, or moves of the closing joints alone: what leaves more axes
-    parallel and meeting was meant, unless it is much larger. Any moves are made where neither
-    closes the loops, for they can make another special mechanism.
-    """
+    """Find the least change after which some loops close, and the motions they may be meant for."""
     counts, gap = motions_meant(loops, q), float(np.linalg.norm(loops.residual(loops.state(q))))
     as_placed = bool(build(mechanism).missed)
 
@@ -199,13 +194,14 @@ def _closed(
     closing = unknowns(_mask(loops, q, movable, closing=True))
     anything = unknowns(_mask(loops, q, movable))
     for motions in dict.fromkeys(counts):
-        found: list[Nearby] = []
+        found: list[Nearby] = []  # any moves come last: they can make another special mechanism
         for ways in ((shifts, closing), (anything,)):
             tried = [_tried(mechanism, loops, q, motions, way, seed) for way in ways]
             found = found or [each for each in tried if each is not None]
             if found:
                 break
         if found:
+            # More axes that are parallel or meet were meant, unless that is a much larger change.
             relations = [_relations(each.after, loops) for each in found]
             best = [f for f, own in zip(found, relations, strict=True) if own == max(relations)]
             sizes = [float(np.linalg.norm(each.change.moves)) for each in best]

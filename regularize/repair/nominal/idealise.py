@@ -270,16 +270,12 @@ def _accepted(
     off = SHOWN * found.change.distance
     # Axes as nearly parallel, or one, as joints had to be moved are so in a mechanism hardly
     # further away: a planar linkage, not a spherical one about a far centre.
-    if off_line(_places(found.after, edges), off, off):
+    if off_line(places_of(found.after.graph, edges, found.after.q), off, off):
         tidy = tried(off, off, min(near, off))
         # Rows that only axes off by less than the numbers are lose are not proved of what is meant.
         if tidy is not None and tidy.change.distance <= SHOWN * found.change.distance:
             return tidy
     return found
-
-
-def _places(reduction: Reduction, edges: tuple[EdgeId, ...]) -> JointPlaces:
-    return places_of(reduction.graph, edges, reduction.q)
 
 
 def places_of(graph: Graph, edges: tuple[EdgeId, ...], q: Array) -> JointPlaces:
@@ -296,7 +292,7 @@ def off_line(places: JointPlaces, parallel: float, coaxial: float) -> bool:
 def _relations(
     loops: LoopKinematics, q: Array, after: Reduction, near: float
 ) -> list[AxisRelation]:
-    places = _places(after, loops.edges)
+    places = places_of(after.graph, loops.edges, after.q)
     written = Axes.of(loops, loops.state(q))
     meant = Axes.of(places.loops, places.reference)
     return missed_relations(written, meant, loops.length, near)
@@ -343,24 +339,19 @@ def candidates(
 def meeting_candidates(
     loops: LoopKinematics, q: Array, near: float, missed: float
 ) -> list[Candidate]:
-    """Find motions that loops have if their axes are meant to meet in one point.
-
-    Where frames lie is no part of the mechanism, and yet the only hint of what is small for it.
-    """
-    found = _weak(loops, q, near, 1, np.zeros(0)) or [Candidate(_names(loops), 1, missed, False)]
+    """Find motions that loops have if axes are meant to meet, of which frames are the only hint."""
+    found = _weak(loops, q, near, 1, np.zeros(0))
+    found = found or [Candidate(loops.graph.joint_names(loops.edges), 1, missed, False)]
     return [replace(candidate, missed=missed) for candidate in found]
 
 
 def _weak(
     loops: LoopKinematics, q: Array, near: float, least: int, elsewhere: Array
 ) -> list[Candidate]:
-    """List numbers of motions from ``least`` on that only small singular values forbid.
-
-    Noise makes a gap: in a long chain small singular values follow each other and mean nothing.
-    """
-    n, s = loops.freedoms, closure_values(loops, q)
+    """List numbers of motions from ``least`` on that singular values below a gap alone forbid."""
+    n, s, names = loops.freedoms, closure_values(loops, q), loops.graph.joint_names(loops.edges)
     found = [
-        Candidate(_names(loops), n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
+        Candidate(names, n - i, float(s[i] / s[0]), bool(s[i] <= SHOWN * near * s[0]))
         for i in range(1, min(len(s), n - least + 1))
         if EXACT.closed * s[0] < s[i] <= s[i - 1] / SHOWN
         and s[i] <= _noise(s, near)
@@ -374,10 +365,6 @@ def closure_values(loops: LoopKinematics, q: Array) -> Array:
     signs = normal_incidence(loops, loops.incidence)
     rows = loops.jacobian(loops.state(q), signs)[0] * loops.units
     return np.linalg.svd(rows, compute_uv=False)[: loops.freedoms]
-
-
-def _names(loops: LoopKinematics) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(loops.graph.edges[e].joint.name for e in loops.edges))
 
 
 def _clear(loops: LoopKinematics, q: Array, cycles: Sequence[Cycle], near: float) -> bool:

@@ -200,11 +200,6 @@ class Nearest:
     #: Independent conditions that the moves fulfil.
     conditions: int = 0
 
-    def too_far(self, near: float) -> bool:
-        """Say whether moves of a size leave errors; longer ways seldom need smaller ones."""
-        left = self.error > EXACT.same
-        return left and (self.error > near or self.distance > 1.5 * near)
-
     def by_joint(self, least: float = -1.0) -> dict[str, tuple[float, float]]:
         """Return by how many metres and radians joints are moved, if more than least, scaled."""
         linear, angular = (sizes.tolist() for sizes in self.places.sizes(self.moves))
@@ -304,7 +299,9 @@ def nearest(
             loops = _again(loops, changed, as_placed)
             visited = closest(loops, visited, motions)
         found = Nearest(changed, moves, places, error, rank)
-        if near is not None and found.too_far(near):
+        # Where moves of that size leave errors: longer ways seldom need smaller ones.
+        far = near is not None and (error > near or found.distance > 1.5 * near)
+        if far and error > EXACT.same:
             break
     closed = _closed(changed, loops, visited[0], unknowns.stored)
     return Nearest(closed, moves, places, error, rank)
@@ -379,14 +376,12 @@ def closest(loops: LoopKinematics, q: Array, motions: int) -> Array:
 def nearly_closed(
     graph: Graph, assembled: Array, edges: tuple[EdgeId, ...], near: float
 ) -> tuple[LoopKinematics, Array]:
-    """Return loops of a cell, and coordinates near the stored ones that close them but for noise.
-
-    Equations that noise alone keeps independent can be solved, but far from the pose that is meant.
-    """
+    """Return loops of a cell and coordinates near the stored ones that close them but for noise."""
     columns = list(graph.columns(edges))
     assembled, stored = assembled[columns], graph.position[columns]
     loops = sized_loops(graph, assembled, edges)
     if np.max(np.abs(stored - assembled) / loops.units, initial=0.0) > EXACT.same:
+        # What noise alone keeps independent would be solved far from the pose that is meant.
         rough = replace(EXACT, singular=SHOWN * near)
         found = project(loops, stored[None], tolerances=rough)
         if found.error[0] <= SHOWN * near:

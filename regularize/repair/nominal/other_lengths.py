@@ -171,13 +171,10 @@ class AxisRelations(NamedTuple):
             for k, met in enumerate(meeting)
             for e in met.axes
         }
-        geometry = (
-            [lines[every[f]][0] for f in classes],
-            [lines[e][1] for e in numbers],
-            [met.place for met in meeting],
-        )
+        ways, centers = [lines[every[f]][0] for f in classes], [met.place for met in meeting]
         directions, points, places = (
-            np.array(each, dtype=np.float64).reshape(-1, 3) for each in geometry
+            np.array(each, dtype=np.float64).reshape(-1, 3)
+            for each in (ways, [lines[e][1] for e in numbers], centers)
         )
         return cls(
             {edge.index: edge for edge in edges},
@@ -200,11 +197,8 @@ class AxisRelations(NamedTuple):
 
     def redrawn(self, rng: np.random.Generator) -> Mechanism:
         """Draw a mechanism of these joints with other lengths and angles and the same relations."""
-        amounts = (0.3, 0.2, 0.2)
-        drawn = [
-            g + x * rng.normal(size=g.shape) for g, x in zip(self.geometry, amounts, strict=True)
-        ]
-        geometry = self._related(drawn)
+        amounts = zip(self.geometry, (0.3, 0.2, 0.2), strict=True)
+        geometry = self._related([g + x * rng.normal(size=g.shape) for g, x in amounts])
         return Mechanism.of_joints("other lengths", [self._joint(e, geometry) for e in self.edges])
 
     def _joint(self, e: EdgeId, geometry: AxisGeometry) -> Joint:

@@ -143,7 +143,10 @@ def _nearest(
 ) -> _Found | None:
     """Find the mechanism with most motions of a component that rounding may explain."""
     graph = build(mechanism, as_placed=True)
-    loops, q = _nearly_closed(graph, edges, level)
+    loops = sized_loops(graph, graph.position, edges)
+    q = np.array(graph.position[loops.columns])
+    if largest_error(loops, q) > SHOWN * level:
+        loops, q = nearly_closed(graph, assemble(graph).q, edges, level)
     hidden, still = _candidates(loops, q, level)
     unknown, found = False, None
     for motions in hidden[:CANDIDATES]:
@@ -168,10 +171,7 @@ def _nearest(
 
 
 def _deliberate(found: _Found, edges: tuple[EdgeId, ...], level: float) -> bool:
-    """Say whether axes that are nearly parallel stay so, and no theorem explains the motions.
-
-    Somebody turned them on purpose then, and that other dimensions nearly make up for it is chance.
-    """
+    """Say whether nearly parallel axes stay so on purpose: no theorem explains the motions then."""
     mechanism = found.change.mechanism
     graph = build(mechanism)
     turns, _ = places_of(graph, edges, graph.position).aligned(SHOWN * SLIGHT, 0.0)
@@ -182,22 +182,8 @@ def _deliberate(found: _Found, edges: tuple[EdgeId, ...], level: float) -> bool:
     return after.remaining > sum(each.rows for each in special_lengths(after))
 
 
-def _nearly_closed(
-    graph: Graph, edges: tuple[EdgeId, ...], near: float
-) -> tuple[LoopKinematics, Coordinates]:
-    """Return loops of a component and coordinates that close them but for rounding."""
-    q = graph.position
-    loops = sized_loops(graph, q, edges)
-    if largest_error(loops, q[loops.columns]) > SHOWN * near:
-        return nearly_closed(graph, assemble(graph).q, edges, near)
-    return loops, np.array(q[loops.columns])
-
-
 def _candidates(loops: LoopKinematics, q: Coordinates, near: float) -> tuple[list[int], int | None]:
-    """List numbers of motions that rounding may have hidden, the largest first.
-
-    The second is that of loops that are open and where nothing more may move, else None.
-    """
+    """List numbers of motions that rounding may hide; then that of loops that are open, or None."""
     n, values = loops.freedoms, closure_values(loops, q)
     s = np.append(values / max(values.max(initial=0.0), TINY), np.zeros(n + 1 - len(values)))
     hidden = [
@@ -218,11 +204,7 @@ def _with_motions(
     levels: Mapping[str, Level],
     weak: int | None = None,
 ) -> _Found | bool:
-    """Move joints by the least that gives a component some motions.
-
-    Those that rounding alone hides, ``weak`` with them, close no loop. Where rounding does not
-    explain it, return whether that is because the moves are too large.
-    """
+    """Move joints by the least that gives some motions; else say whether it is all too large."""
     places = _places(mechanism, edges, q)
     weights, excluded = _weights(places, levels), False
 

@@ -206,10 +206,7 @@ HELD = {
 
 
 def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Write an EXUDYN script of the global ``mbs``, assembled, not solved; return its losses.
-
-    Rows that a reduction leaves redundant are left out on numerical evidence.
-    """
+    """Write an EXUDYN script of the global ``mbs``, assembled, not solved; return its losses."""
     given = as_reduction(model)
     reduction = with_cuts_alone(given)
     findings = []
@@ -225,9 +222,7 @@ def write_exudyn(model: Model, path: str | os.PathLike[str]) -> tuple[Diagnostic
     name = mechanism.name.replace("\\", " ").replace('"', "'").encode("ascii", "replace").decode()
     text = HEAD.format(name=name, gravity=_list(mechanism.gravity), ground=ascii(mechanism.ground))
     lines = []
-    for body in mechanism.bodies:
-        if body.name == mechanism.ground:
-            continue
+    for body in (each for each in mechanism.bodies if each.name != mechanism.ground):
         inertia, T = body.inertia, placed.body(body.name)
         if inertia is None:
             raise no_inertia(mechanism, ())

@@ -33,7 +33,7 @@ from regularize.lie.arrays import Array, Mask, Point, Space, Transform, Wrench, 
 from regularize.lie.subalgebra import decide_rank
 from regularize.loops.kinematics import sized_loops
 from regularize.mechanism.body import Inertia
-from regularize.mechanism.cycles import Cycle, LoopTree
+from regularize.mechanism.cycles import Cycle
 from regularize.mechanism.graph import EdgeId, NodeId
 from regularize.mechanism.mechanism import Model
 from regularize.mechanism.named_columns import ShortRepr
@@ -42,15 +42,6 @@ from regularize.reduction.reduce import Reduction, as_reduction
 from regularize.tolerances import VANISHING
 from regularize.validation import ARRAY, validated, vector
 from regularize.words import Direction, directions
-
-
-def node_incidence(loops: LoopTree) -> Array:
-    """Return the sign with which each coordinate of the tree moves each node, shape (nodes, n)."""
-    signs = np.zeros((len(loops.nodes), loops.freedoms))
-    for row, node in enumerate(loops.nodes):
-        for edge, sign in loops.path_to_root(node):
-            signs[row, loops.local(edge)] = sign
-    return signs
 
 
 class Equilibrium:
@@ -93,7 +84,7 @@ class Equilibrium:
         """Return twist and acceleration of every node about the origin, shapes (nodes, 6)."""
         screws = self.state.screws
         rates = self.loops.screw_rates(screws, v[None])[0]
-        signs = node_incidence(self.loops)
+        signs = self.loops.movers
         carried = a[:, None] * screws[0] + v[:, None] * rates
         return signs @ (v[:, None] * screws[0]), signs @ carried
 
@@ -236,9 +227,8 @@ def self_stress(model: Model, q: Array | None = None) -> tuple[SelfStress, ...]:
                 found.append(state)
                 explained = np.column_stack([explained, field])
     u, _, _ = np.linalg.svd(total - _project(explained, total), full_matrices=False)
-    for column in u.T[: max(total.shape[1] - len(found), 0)]:
-        found.append(_across(equilibrium, column.reshape(-1, 6)))
-    return tuple(found)
+    rest = u.T[: max(total.shape[1] - len(found), 0)]
+    return (*found, *(_across(equilibrium, column.reshape(-1, 6)) for column in rest))
 
 
 def _project(columns: Array, onto: Array) -> Array:
@@ -254,7 +244,7 @@ def _of_cycle(equilibrium: Equilibrium, cycle: Cycle) -> Iterator[tuple[SelfStre
     if not space.shape[1]:
         return
     point = _common_point(equilibrium, cycle)
-    names = tuple(dict.fromkeys(graph.edges[e].joint.name for e in cycle.edges))
+    names = graph.joint_names(cycle.edges)
     for direction in directions(equilibrium.about(space, point)):
         wrench = direction.covector.copy()
         wrench[3:] += np.cross((point - loops.center) / loops.length, wrench[:3])
@@ -286,7 +276,7 @@ def _across(equilibrium: Equilibrium, field: Array) -> SelfStress:
     first = taking[0]
     origin = equilibrium.origin(loops.edges[first])[:3, 3]
     wrench = equilibrium.about(field[first][:, None], origin)
-    names = tuple(dict.fromkeys(graph.edges[loops.edges[i]].joint.name for i in taking))
+    names = graph.joint_names(loops.edges[i] for i in taking)
     wrench /= np.linalg.norm(wrench)
     return SelfStress(names, directions(wrench)[0], read_only(origin), False)
 

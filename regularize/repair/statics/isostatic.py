@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -142,7 +143,9 @@ def isostatic(
     changed = replace(changed, couplings=(*changed.couplings, *_couplings(reduction)))
     result = again(changed)
     for coupling in mechanism.couplings if result.redundant else ():
-        if not any(_redundantly_coupled(result, name) for name, _, _ in coupling.terms):
+        edges = {e for cell in result.cells if cell.redundant for e in cell.edges}
+        tied = {result.graph.edges[e].joint.name for e in edges}
+        if tied.isdisjoint(name for name, _, _ in coupling.terms):
             continue
         rest = tuple(each for each in changed.couplings if each is not coupling)
         without = again(replace(changed, couplings=rest))
@@ -168,12 +171,6 @@ def isostatic(
             )
         findings.append(Diagnostic("REG308", "error", f"{reason}: do not use it"))
     return replace(report, findings=tuple(findings))
-
-
-def _redundantly_coupled(reduction: Reduction, joint: str) -> bool:
-    """Return whether a joint is in a coupled component with redundant equations."""
-    edges = {e for cell in reduction.cells if cell.redundant for e in cell.edges}
-    return any(reduction.graph.edges[e].joint.name == joint for e in edges)
 
 
 def _without_idle_rows(reduction: Reduction) -> tuple[Mechanism, list[ClosureChange]]:
@@ -211,14 +208,9 @@ def _lowered(
     for joint in mechanism.joints:
         if not joint.closure or reduction.redundant < removed.get(joint.kind, np.inf):
             continue
-        ball = replace(
-            joint,
-            kind="spherical",
-            screws=joint_screws("spherical"),
-            position=np.zeros(3),
-            limits=None,
-            dynamics=JointDynamics(),
-        )
+        plain: dict[str, Any] = {"limits": None, "dynamics": JointDynamics()}
+        screws, zero = joint_screws("spherical"), np.zeros(3)
+        ball = replace(joint, kind="spherical", screws=screws, position=zero, **plain)
         candidate = with_joints(mechanism, [ball])
         found = again(candidate)
         if found.assembly.closed and same_motion(found, reduction):

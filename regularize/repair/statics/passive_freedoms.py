@@ -41,12 +41,7 @@ class PassiveBody:
 
 
 def passive_bodies(reduction: Reduction) -> Iterator[PassiveBody]:
-    """Find bodies of loops that can move while all neighbours stand still, wherever these are.
-
-    What a row of bodies can do by itself is what the screw spaces of the joints at its ends have in
-    common: the line of the balls of a leg S-P-S. What a joint of one freedom or a motor moves is no
-    passive freedom, nor what one other body alone guides, as columns guide the ram of a press.
-    """
+    """Find bodies of loops that can move while all neighbours stand still, wherever these are."""
     rtol = reduction.tolerances.rtol
     for part in reduction.parts if reduction.assembly.closed else ():
         elsewhere: list[dict[EdgeId, Space]] | None = None

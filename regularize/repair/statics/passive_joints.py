@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,11 @@ def limits_of(mechanism: Mechanism, key: str, unstated: float | None = None) -> 
     return np.concatenate(parts)
 
 
+def ranges_of(mechanism: Mechanism) -> Array:
+    """Return lower and upper limits of all coordinates, infinite where none is, shape (n, 2)."""
+    return np.stack([limits_of(mechanism, key) for key in ("lower", "upper")], axis=1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PassiveJoints:
     """Springs, dampers and friction within joints, by joint coordinate."""
@@ -63,10 +69,8 @@ class PassiveJoints:
     def of(cls, graph: Graph) -> PassiveJoints:
         """Collect springs, dampers and friction within the joints of a graph."""
         keys = ("damping", "friction", "stiffness", "rest_position", "armature")
-        damping, friction, stiffness, rest, armature = (
-            dynamics_of(graph.mechanism, key) for key in keys
-        )
-        return cls(graph, damping, friction, stiffness, rest, armature)
+        values: dict[str, Any] = {key: dynamics_of(graph.mechanism, key) for key in keys}
+        return cls(graph, **values)
 
     @cached_property
     def dissipates(self) -> bool:

@@ -259,5 +259,4 @@ def release_command(reduction: Reduction, cure: Cure) -> str:
     if mechanism.format == "pinocchio":
         kinds = dict(change.argument.rsplit("=", 1) for change in cure.changes)
         return f"rg.augment(model, closures, kinds={kinds!r})"
-    arguments = [word for change in cure.changes for word in ("--joint", change.argument)]
-    return pasted(["regularize", "fix", mechanism.path or "MODEL", *arguments, "-o", "OUT"])
+    return pasted(["regularize", "fix", mechanism.path or "MODEL", *cure.arguments, "-o", "OUT"])

@@ -244,17 +244,10 @@ def pair(before: Mechanism, after: Mechanism) -> Pairing:
 
 def _bodies(before: Mechanism, after: Mechanism) -> dict[str, str]:
     """Map bodies of the file to bodies of the model; twins map to the body they double."""
-    names = {body.name for body in before.bodies}
     turned = [reversed_joint(joint) for joint in before.joints]
-    twins = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
-    found = {}
-    for body in after.bodies:
-        if body.name in names:
-            found[body.name] = body.name
-        elif body.name == after.ground:
-            found[body.name] = before.ground
-        elif body.name in twins:
-            found[body.name] = twins[body.name]
+    known = {twin_name(joint): joint.child for joint in (*before.joints, *turned)}
+    known |= {after.ground: before.ground} | {body.name: body.name for body in before.bodies}
+    found = {body.name: known[body.name] for body in after.bodies if body.name in known}
     _rename(before, after, found)
     # A link without mass that a fixed joint holds is a frame, which some formats need for a loop.
     bare = {

@@ -32,9 +32,8 @@ def listed_all(names: Iterator[str] | list[str]) -> str:
 
 def place_differences(comparison: Comparison) -> Iterator[Diagnostic]:
     """Yield findings on joints that join other bodies, or stand or point elsewhere."""
-    for joint in comparison.before.joints:
-        if comparison.joints[joint.name]:
-            yield from _place(comparison, joint)
+    for joint in (j for j in comparison.before.joints if comparison.joints[j.name]):
+        yield from _place(comparison, joint)
 
 
 def _place(comparison: Comparison, joint: Joint) -> Iterator[Diagnostic]:

@@ -59,13 +59,7 @@ def write_verified(
     moved: Callable[[Mechanism, Path], Diagnostic] | None = None,
     beside: Mapping[Path, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a model beside its place, read it back, compare, move, and only then put it there.
-
-    With it come texts that belong ``beside`` it: all files are written, or none.
-
-    Returns what the file does not hold and what the format forces; where it is another machine, or
-    its own program refuses it, ``UnsupportedExport`` is raised and the file before stays.
-    """
+    """Write a model aside, read it back, compare, move; put it in place or raise; return losses."""
     if format == "json":  # which alone can hold how beams bend
         segments(mechanism)
     else:
@@ -77,46 +71,33 @@ def write_verified(
     if format in MOVED:
         mechanism, assumed = with_usual_density(mechanism)
     with shapes_as_meshes(mechanism, adapter, target) as model:
-        return (*assumed, *_written_whole(model, path, adapter, target, reduction, moved, beside))
-
-
-def _written_whole(
-    mechanism: Mechanism,
-    path: str | os.PathLike[str],
-    adapter: Adapter,
-    target: Path,
-    reduction: Reduction | None,
-    moved: Callable[[Mechanism, Path], Diagnostic] | None,
-    beside: Mapping[Path, str] | None,
-) -> tuple[Diagnostic, ...]:
-    """Write a model into temporary files, verify them, and put them into their places."""
-    place = temporary(target, target.suffix)
-    try:
-        known = {target: target.read_bytes()} if target.exists() else {}
-        findings, why = _rewritten(mechanism, adapter, place, reduction)
-        if why is not None:
-            findings = _written_anew(mechanism, adapter, place, target.parent, reduction)
-            if why:
-                message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
-                findings.insert(0, Diagnostic("REG302", "warning", message))
-        if moved is not None:
-            findings.append(moved(mechanism, place))
-        written = [*_written(place, target)]
-        _refuse_others(target, adapter, [new for _, new in written])
-        write_all({new: old.read_bytes() for old, new in written} | dict(beside or {}), known)
-    except OSError as error:
-        raise RegularizeError(
-            f"{target}: cannot be written: {error.strerror}; check the folder"
-        ) from error
-    except (ReadError, UnsupportedExport) as error:
-        reason = str(error)
-        for name in (str(place), place.name):
-            reason = reason.replace(name, target.name)
-        raise UnsupportedExport(f"{target}: not written: {reason}") from error
-    finally:
-        for file, _ in _written(place, target):
-            file.unlink(missing_ok=True)
-    return tuple(findings)
+        place = temporary(target, target.suffix)
+        try:
+            known = {target: target.read_bytes()} if target.exists() else {}
+            findings, why = _rewritten(model, adapter, place, reduction)
+            if why is not None:
+                findings = _written_anew(model, adapter, place, target.parent, reduction)
+                if why:
+                    message = f"{adapter.label}: written anew, for the file cannot be edited: {why}"
+                    findings.insert(0, Diagnostic("REG302", "warning", message))
+            if moved is not None:
+                findings.append(moved(model, place))
+            written = [*_written(place, target)]
+            _refuse_others(target, adapter, [new for _, new in written])
+            write_all({new: old.read_bytes() for old, new in written} | dict(beside or {}), known)
+        except OSError as error:
+            raise RegularizeError(
+                f"{target}: cannot be written: {error.strerror}; check the folder"
+            ) from error
+        except (ReadError, UnsupportedExport) as error:
+            reason = str(error)
+            for name in (str(place), place.name):
+                reason = reason.replace(name, target.name)
+            raise UnsupportedExport(f"{target}: not written: {reason}") from error
+        finally:
+            for file, _ in _written(place, target):
+                file.unlink(missing_ok=True)
+    return (*assumed, *findings)
 
 
 def _rewritten(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -112,25 +111,6 @@ def test_glb_loads_back_with_its_names(fourbar: rg.Report) -> None:
     back: Any = trimesh.load(io.BytesIO(content), file_type="glb")
     assert set(back.geometry) == set(made.geometry)
     assert np.allclose(back.bounds, made.bounds, atol=1e-5)
-
-
-def test_mesh_files_are_found_beside_the_model(tmp_path: Path) -> None:
-    trimesh.creation.box((1, 2, 3)).export(tmp_path / "link.stl")
-    base = rg.Mechanism.of_joints(
-        "m", [rg.Joint.in_world("A", "ground", "link", "revolute", (0, 0, 1))]
-    )
-    shapes = {
-        "package": Geometry("mesh", np.array([0.1]), uri="package://some_robot/link.stl"),
-        "missing": Geometry("mesh", np.array([1.0]), uri="nowhere.stl"),
-    }
-    for case, shape in shapes.items():
-        bodies = (rg.Body("ground"), rg.Body("link", geometry=(shape,)))
-        mechanism = replace(base, bodies=bodies, path=str(tmp_path / "model.urdf"))
-        pieces = [p for p in draw(rg.check(mechanism)).pieces if p.kind == "shape"]
-        if case == "missing":
-            assert pieces == []
-        else:
-            assert np.allclose(np.ptp(pieces[0].mesh.vertices, axis=0), (0.1, 0.2, 0.3))
 
 
 @pytest.mark.slow

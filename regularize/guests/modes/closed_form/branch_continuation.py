@@ -215,20 +215,11 @@ class BranchContinuation:
         found.sort()
         return [(p, k) for p, k in found if p - found[0][0] <= TOGETHER], slivers
 
-    def _refined(
-        self,
-        branch: Branch,
-        k: int,
-        left: float,
-        right: float,
-        *,
-        rounds: int = 5,
-        points: int = 33,
-    ) -> tuple[float, float]:
+    def _refined(self, branch: Branch, k: int, left: float, right: float) -> tuple[float, float]:
         """Return position and value of a step's lowest discriminant between two positions."""
         ends = left, right
-        for _ in range(rounds):
-            positions = np.linspace(*ends, points)
+        for _ in range(5):
+            positions = np.linspace(*ends, 33)
             margin = self._evaluation.margins(between_samples(self._path, positions), branch)[:, k]
             margin = np.where(np.isfinite(margin), margin, np.inf)
             best = int(np.argmin(margin))

@@ -336,18 +336,11 @@ def _parts(samples: int, branches: int) -> Iterator[slice]:
 
 
 def unclosed_branch(
-    evaluation: Evaluation,
-    branches: Sequence[Branch],
-    stored: Array,
-    units: Array,
-    *,
-    reaches: Sequence[float] = (0.3, 1.5),
-    samples: int = 8,
-    most: int = 64,
+    evaluation: Evaluation, branches: Sequence[Branch], stored: Array, units: Array
 ) -> Branch | None:
     """Return a branch on which some solution does not close the loops, or None."""
-    rng = np.random.default_rng(0)
-    reach = np.repeat(reaches, samples)[:, None]
+    rng, most = np.random.default_rng(0), 64
+    reach = np.repeat((0.3, 1.5), 8)[:, None]
     x = stored + reach * rng.uniform(-1.0, 1.0, size=(len(reach), len(stored))) * units
     every = len(branches) <= most
     tried = [None] if every else [branches[k] for k in rng.choice(len(branches), most, False)]

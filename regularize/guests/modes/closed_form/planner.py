@@ -86,17 +86,10 @@ def step_of(
             role = "elbow"
         elif item.kind == "R" and kinds == {"direction"}:
             role = "wrist"
-    return Step(
-        item.name,
-        item.kind,
-        f"{p.measure} ({between})" if between else p.measure,
-        solutions,
-        chain.cycle,
-        item.columns,
-        discriminant,
-        chain.size**2 if item.kind == "P" else size_of(chain, p) ** 2,
-        role,
-    )
+    reason = f"{p.measure} ({between})" if between else p.measure
+    size = chain.size if item.kind == "P" else size_of(chain, p)
+    found = item.name, item.kind, reason, solutions
+    return Step(*found, chain.cycle, item.columns, discriminant, size**2, role)
 
 
 @dataclass(frozen=True, eq=False)

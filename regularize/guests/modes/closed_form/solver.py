@@ -26,7 +26,7 @@ from regularize.guests.modes.closed_form.evaluation import Evaluation, unclosed_
 from regularize.guests.modes.closed_form.planner import Plan, Planner
 from regularize.guests.modes.grouping import Turns
 from regularize.guests.modes.inputs import Inputs, at_least_zero, index_of, inputs_of, together
-from regularize.guests.modes.loop_chain import LoopSolution, joint_names, loops_of
+from regularize.guests.modes.loop_chain import LoopSolution, loops_of
 from regularize.guests.modes.loop_system import LoopSystem
 from regularize.lie.arrays import Array
 from regularize.mechanism.graph import Graph, coordinate_names
@@ -106,12 +106,8 @@ class ClosedForm:
         found = self._evaluation.many(x.reshape(math.prod(shape), len(self.inputs)), chosen)
         if x.ndim == 2:
             return found
-        return Solutions(
-            self.graph,
-            spread(found.q, shape),
-            spread(found.assembled, shape),
-            spread(found.margin, shape),
-        )
+        q, assembled = spread(found.q, shape), spread(found.assembled, shape)
+        return Solutions(self.graph, q, assembled, spread(found.margin, shape))
 
     @cached_property
     def stored_branch(self) -> int | None:
@@ -309,7 +305,7 @@ def solved_loops(
                 "in these special dimensions its formulas do not hold on branch "
                 f"{refuted.index} ({refuted.name})"
             )
-        joints = joint_names(graph, cycle.edges)
+        joints = graph.joint_names(cycle.edges)
         solutions.append(LoopSolution(joints, not reason, tuple(steps), reason))
     return tuple(solutions)
 

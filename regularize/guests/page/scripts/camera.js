@@ -9,7 +9,6 @@ const vector = {
 
 class Camera {
   constructor(data) {
-    this.home = data.rotation;
     this.up = data.up;
     this.rotation = data.rotation;
     this.center = data.center;
@@ -17,17 +16,14 @@ class Camera {
     this.size = [300, 200];
     const first = Math.abs(this.up[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0];
     const e2 = vector.unit(lie.cross(this.up, first)), e1 = lie.cross(e2, this.up);
-    const looking = (back, up) => {
-      const right = vector.unit(lie.cross(up, back));
-      return [right, lie.cross(back, right), back];
-    };
     const eye = vector.unit(vector.plus(vector.plus(e1, e2, -1), this.up));
+    const right = vector.unit(lie.cross(this.up, eye));
     this.views = {
-      home: this.home,
+      home: data.rotation,
       front: [e1, this.up, lie.cross(e1, this.up)],
       side: [e2, this.up, e1],
       top: [e1, e2, this.up],
-      iso: looking(eye, this.up),
+      iso: [right, lie.cross(eye, right), eye],
     };
   }
 

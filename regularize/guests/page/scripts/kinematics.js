@@ -148,16 +148,13 @@ class Kinematics {
 
   coupled(row, q) {
     const size = Math.hypot(...row.coefficients) || 1;
-    let sum = -row.offset;
-    row.columns.forEach((column, k) => {
-      const curved = row.curve && k === row.columns.length - 1;
-      sum += curved ? this.onCurve(row.curve, q[column])[0] : row.coefficients[k] * q[column];
-    });
-    return sum / size;
+    return row.columns.reduce((sum, _, k) => sum + this.term(row, k, q)[0], -row.offset) / size;
   }
 
-  // Value and slope of a coupling's function of its last coordinate, in polynomial pieces.
-  onCurve(curve, x) {
+  // Value and slope of a coupling's term; the last one may be a function in polynomial pieces.
+  term({ columns, coefficients, curve }, k, q) {
+    const x = q[columns[k]];
+    if (!curve || k < columns.length - 1) return [coefficients[k] * x, coefficients[k]];
     const piece = curve.breaks.filter((end) => end <= x).length;
     const d = x - curve.origins[piece];
     return curve.pieces[piece].reduceRight(([value, slope], c) => [value * d + c, slope * d + value], [0, 0]);
@@ -187,8 +184,7 @@ class Kinematics {
       if (every && coupling.implied) continue;
       const row = new Float64Array(free.length), size = Math.hypot(...coupling.coefficients) || 1;
       coupling.columns.forEach((column, k) => {
-        const curved = coupling.curve && k === coupling.columns.length - 1;
-        const slope = curved ? this.onCurve(coupling.curve, state.q[column])[1] : coupling.coefficients[k];
+        const slope = this.term(coupling, k, state.q)[1];
         if (place.has(column)) row[place.get(column)] += (slope * this.units[column]) / size;
       });
       rows.push(row);
@@ -297,7 +293,7 @@ class Kinematics {
       rows.push(row);
       errors.push((step * miss[i]) / this.data.length);
     }
-    const found = damped(rows, errors, 3, 0.02);
+    const found = shortest(rows, errors, (i) => (i >= rows.length - 3 ? 0.0004 : 0));
     if (!found) return null;
     let q = state.q;
     for (let share = 1; share > 0.05; share /= 2) {
@@ -329,24 +325,15 @@ class Kinematics {
   // Largest turn of a body between two states, or way in sizes of the mechanism.
   apart(a, b) {
     let most = 0;
-    a.poses.forEach((pose, i) => {
-      const other = b.poses[i];
-      for (let k = 0; k < 12; k++) {
-        const by = Math.abs(pose[k] - other[k]) / (k % 4 === 3 ? this.data.length : 1);
-        if (by > most) most = by;
-      }
-    });
+    a.poses.forEach((pose, i) => pose.forEach((x, k) => {
+      most = Math.max(most, Math.abs(x - b.poses[i][k]) / (k % 4 === 3 ? this.data.length : 1));
+    }));
     return most;
   }
 }
 
-// The same with the last few rows less than others where they ask for much.
-function damped(rows, errors, last, damping) {
-  return shortest(rows, errors, (i) => (i >= rows.length - last ? damping * damping : 0));
-}
-
 // The shortest solution of rows x = errors, dependent rows allowed: Cholesky factors of the Gram
-// matrix with a trace of damping.
+// matrix with a trace of damping; with more of it rows count less where they ask for much.
 function shortest(rows, errors, more = () => 0) {
   const m = rows.length, n = m ? rows[0].length : 0;
   const G = Array.from({ length: m }, () => new Float64Array(m));

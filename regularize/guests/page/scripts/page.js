@@ -31,12 +31,8 @@ class Page {
       const { view, act } = e.target.dataset;
       if (view) this.stage.view(view);
       if (act === "fit") this.stage.fit();
-      if (act === "image") {
-        const link = document.createElement("a");
-        link.download = `${document.title.split(":")[0]}.png`;
-        link.href = this.stage.image();
-        link.click();
-      }
+      const download = `${document.title.split(":")[0]}.png`;
+      if (act === "image") made("a", { download, href: this.stage.image() }).click();
     });
     tools.addEventListener("change", () => {
       const off = [...tools.querySelectorAll("input:not(:checked)")].flatMap((box) => box.value.split(" "));

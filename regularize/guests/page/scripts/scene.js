@@ -52,8 +52,7 @@ class Scene {
     this.pieces = data.pieces.map((piece) => this.uploaded(piece));
     // What can be seen through comes last.
     this.pieces.sort((a, b) => b.color[3] - a.color[3]);
-    this.shapes = {};
-    for (const [name, mesh] of Object.entries(data.glyphs)) this.shapes[name] = this.uploaded(mesh);
+    this.shapes = Object.fromEntries(Object.entries(data.glyphs).map(([k, mesh]) => [k, this.uploaded(mesh)]));
     this.grid = this.lines(data.grid);
   }
 

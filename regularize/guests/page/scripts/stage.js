@@ -330,10 +330,8 @@ class Stage {
   // The picture as it is, names included, as a PNG.
   image() {
     this.draw();
-    const ratio = this.canvas.width / this.camera.size[0], made = document.createElement("canvas");
-    made.width = this.canvas.width;
-    made.height = this.canvas.height;
-    const pen = made.getContext("2d");
+    const { width, height } = this.canvas, ratio = width / this.camera.size[0];
+    const picture = made("canvas", { width, height }), pen = picture.getContext("2d");
     pen.drawImage(this.canvas, 0, 0);
     pen.scale(ratio, ratio);
     for (const element of this.svg.querySelectorAll("path, text")) {
@@ -358,6 +356,6 @@ class Stage {
       pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
       pen.fillText(entry.text, left + parseFloat(style.paddingLeft), (top + bottom) / 2);
     }
-    return made.toDataURL("image/png");
+    return picture.toDataURL("image/png");
   }
 }
