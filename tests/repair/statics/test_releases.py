@@ -124,7 +124,8 @@ def test_what_is_meant_to_be_welded_is_no_finding(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_files_are_told_the_command(tmp_path: Path) -> None:
+def test_files_are_told_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     loop = LOOP.replace("revolute", "fixed").replace('    <axis xyz="0 1 0"/>\n', "")
     path = robot(tmp_path, loop)
     report = rg.check(rg.load(path))
@@ -181,9 +182,10 @@ def finger(side: str, x: float) -> str:
 
 @pytest.mark.slow
 def test_welds_that_a_gear_ties_together_are_opened_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "gripper.xml"
     path.write_text(
         f"<mujoco><worldbody>{finger('l', -1.0)}{finger('r', 1.0)}</worldbody>"
