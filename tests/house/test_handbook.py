@@ -14,7 +14,14 @@ from regularize.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "assets" / "handbook").glob("*.md"))
 #: What the extras bring that pages need.
-MODULES = {"brep": "OCP", "drake": "pydrake", "urdfpy": "urchin", "usd": "pxr", "viz": "matplotlib"}
+MODULES = {
+    "jit": "llvmlite",
+    "brep": "OCP",
+    "drake": "pydrake",
+    "urdfpy": "urchin",
+    "usd": "pxr",
+    "viz": "matplotlib",
+}
 
 
 #: Pages that are run as the notebooks that they are too; see ``test_notebooks.py``.
