@@ -63,9 +63,7 @@ def figure_of(output: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     found = re.findall(r"^=* ?(\d[^=\n]*(?:passed|failed|error)[^=\n]*?) in [\d.]+s", plain, re.M)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    last = [line for line in lines if not re.match(r"(\w+: (OK|commands)|congratulations)", line)][
-        -1:
-    ]
+    last = [line for line in lines if not re.match(r"([a-z]+: |congratulations)", line)][-1:]
     return " · ".join(found or last).replace("|", "/")[:160]
 
 

@@ -131,7 +131,7 @@ def freedoms(model: Any, data: Any) -> int:
                 break
             best = min(best, size)
             mujoco.mj_integratePos(model, data.qpos, change, 1.0)
-    return int(model.nv - np.linalg.matrix_rank(rows, rtol=SMALL))
+    return int(model.nv - (np.linalg.matrix_rank(rows, rtol=SMALL) if rows.size else 0))
 
 
 def _equations(model: Any, data: Any) -> tuple[Array, Array]:
