@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regularize.errors import ModelError, RegularizeError
+from regularize.escape import as_utf8
 from regularize.mechanism.quantity import FORCES, METRES, RADIANS, TORQUES, parts, rates, value_of
 
 
@@ -92,7 +93,7 @@ LOADS: Tables = (FORCES, TORQUES)
 
 def names(text: str) -> list[str]:
     """Read names, or other words, that commas separate."""
-    return [name for name in text.split(",") if name]
+    return [name for name in map(str.strip, as_utf8(text).split(",")) if name]
 
 
 def with_commas(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
@@ -114,8 +115,7 @@ def with_commas(words: Sequence[str], parser: argparse.ArgumentParser) -> list[s
 
 def positive(text: str) -> float:
     """Read a positive number."""
-    number = float(text)
-    if not 0.0 < number < float("inf"):
+    if not 0.0 < (number := float(text)) < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
 

@@ -19,6 +19,7 @@ from regularize import output_files
 from regularize.adapters.common.console import prepared
 from regularize.adapters.common.worker_processes import WorkerProcesses
 from regularize.cli import main
+from regularize.commands.options import names
 from regularize.output_files import write_all, write_file
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
@@ -86,6 +87,11 @@ def test_names_with_accents_in_a_locale_without(tmp_path: Path) -> None:
     assert last["model"]["path"] == "bücher/kübel.urdf"
     assert len(texts) == 3 and all("udc" not in text and "b" in text for text in texts)
     assert json.loads(texts[0] if texts[0][0] == "{" else texts[1])
+
+
+def test_names_of_options_are_read_in_any_locale_and_without_the_spaces_around() -> None:
+    raw = "Dé".encode().decode("ascii", "surrogateescape")
+    assert names(f"A, {raw} ,link 1,") == ["A", "Dé", "link 1"]
 
 
 @pytest.mark.slow
