@@ -61,6 +61,7 @@ def prepared() -> Iterator[None]:
     finally:
         if INTERRUPTED.is_set() and hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
         INTERRUPTED.clear()
         if ours:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

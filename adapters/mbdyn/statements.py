@@ -45,9 +45,8 @@ class Statement(Located):
     @property
     def source(self) -> Source:
         """File, line and first words of the statement."""
-        return Source(
-            self.path, self.line, FileText(f"{self.head}: {', '.join(self.words[:2])}"[:60])
-        )
+        words = f"{self.head}: {', '.join(self.words[:2])}"[:60]
+        return Source(self.path, self.line, FileText(words))
 
     def word(self) -> str:
         """Remove the next argument and return it."""

@@ -192,7 +192,7 @@ def read_drake_constraint(node: Node, draft: UrdfDraft) -> None:
 
 
 def read_coupling(node: Node, draft: UrdfDraft) -> None:
-    r"""Add a ``<coupling>`` over the chains from the nearest common ancestor to the two links."""
+    """Add a ``<coupling>``: ratio times the sum of q to the predecessor equals the successor's."""
     ratio = node.need("ratio").number("value")
     kind = node.one_of(node.get("type") or "gear", COUPLINGS)
     ends = [node.need("predecessor"), node.need("successor")]

@@ -78,8 +78,12 @@ KINDS_OF_MOTION = {name: key for key, names in _NAMES.items() for name in names 
 
 
 def motion_type(algebra: Space, rtol: float = RTOL) -> MotionType:
-    """Name a subalgebra, orthonormal basis (6, d), by its class under motions (Hervé 1978)."""
-    # Beside one rotation, one translation is along its axis and two are across it.
+    """Name a subalgebra, orthonormal basis (6, d), by its class under rigid motions (Hervé 1978).
+
+    Rotations and pitches below ``rtol`` count as none. It turns about no direction, one or all, and
+    translates along none, one, two or all; beside one rotation, one translation is along its axis
+    and two are across it.
+    """
     _, s, vt = np.linalg.svd(algebra[3:])
     # About a line a thousand sizes away nothing turns: it slides.
     turns = int(np.sum(s > max(rtol, UNSEEN)))

@@ -144,7 +144,11 @@ def hat(screw: Screw) -> Array:
 
 
 def exp(twist: Twist) -> Transform:
-    """Return the exponentials of twists: sums of powers of their matrices up to the third."""
+    r"""Return the exponential of twists.
+
+    With :math:`\theta = |\omega|`: :math:`\exp \hat S = I + \hat S
+    + \frac{1 - \cos\theta}{\theta^2} \hat S^2 + \frac{\theta - \sin\theta}{\theta^3} \hat S^3`.
+    """
     w = twist[..., 3:]
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-4
@@ -257,7 +261,10 @@ def _log_by_quaternions(R: Rotation) -> Array:
 
 
 def inverse_left_jacobian(w: Array) -> Array:
-    r"""Return the inverse left Jacobian of SO(3): :math:`\dot w = J_l^{-1}(w)\,\omega`."""
+    r"""Return the inverse left Jacobian of SO(3) at rotation vectors, shape (..., 3, 3).
+
+    :math:`\dot w = J_l^{-1}(w)\,\omega` for the angular velocity in the fixed frame.
+    """
     theta = np.sqrt(np.add.reduce(w * w, axis=-1))[..., None, None]
     small = theta < 1e-3
     safe = np.where(small, 1.0, theta)

@@ -177,7 +177,7 @@ def equal_bars(freedoms: dict[EdgeId, Space], within: float) -> list[tuple[EdgeI
 def angulated(
     freedoms: dict[EdgeId, Space], loops: Iterable[Sequence[EdgeId]], within: float
 ) -> list[tuple[EdgeId, ...]]:
-    """Return loops of many parallel hinges whose bars, every second one, add up to nothing."""
+    """Return loops of parallel hinges every second of whose bars add up to 0 (Hoberman 1990)."""
     rings = []
     for loop in ([e for e in cycle if freedoms[e]] for cycle in loops):
         spaces = [freedoms[e] for e in loop]

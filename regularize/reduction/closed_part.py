@@ -97,7 +97,7 @@ def close_part(
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
 ) -> ClosedPart:
-    """Close all loops of a biconnected block with as few rows, but no fewer than ``enough``."""
+    """Close all loops of a block with the fewest rows that are found, no fewer than ``enough``."""
     if cuts is not None:
         return close_at(nothing_closed(), block, cuts)
     best: ClosedPart | None = None
@@ -300,7 +300,7 @@ def closings(
     reach: _Reach | None = None,
     least: int = -1,
 ) -> Iterator[Closing]:
-    """Yield an open loop's cut as seen from either of its bodies, with the least space Δ there."""
+    """Yield an open loop's cut as seen from either of its bodies, with Δ as small as is asked."""
     reach = reach or _Reach(propagation, cycle)
     nodes = reach.nodes
     m, p = len(nodes), nodes.index(cycle.nodes[cycle.edges.index(cut)])

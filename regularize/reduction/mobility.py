@@ -232,7 +232,7 @@ def _meeting(
     tolerances: Tolerances,
     rng: np.random.Generator,
 ) -> tuple[LocalMobility, tuple[LocalBranch, ...], bool, int | None]:
-    """Look for components at a pose: the best one, all branches, if these are all, and order."""
+    """Return the best motion at a pose, all that meet there, if no more do, and what parts them."""
     from regularize.loops.branches import BranchPoint  # needed at special poses alone
 
     def ranks(q: Coordinates) -> Indices:

@@ -1,8 +1,8 @@
 """Platforms: bodies that several legs hold, and what robotics calls their motions.
 
 Names are 3T, 2R1T or 3T1R (Kong and Gosselin, Type Synthesis of Parallel Mechanisms, 2007); motions
-that go along with others (parasitic ones) do not count. Where the group in common of the legs is as
-free as the platform the name holds everywhere; else it is what was seen off the assembled pose.
+that go along with others (parasitic ones) do not count. Where the legs' common group leaves it no
+more freedoms than it has, the name holds everywhere; else it is what was seen off the pose.
 """
 
 from __future__ import annotations

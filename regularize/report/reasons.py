@@ -1,4 +1,4 @@
-"""Why it is locked or moves against the count, and why a constraint equation can never matter.
+"""Why mechanisms lock or move against the count, and why a constraint equation never matters.
 
 What velocity allows and no motion follows is forbidden by a self-stress (Connelly and Whiteley
 1996); what moves against the count has one everywhere. A closing direction is redundant where no

@@ -74,19 +74,21 @@ class Coder:
         """Return code of an entry for one state or many; raise where it takes long unasked."""
         from regularize.dynamics.tape import jit  # loaded where wanted
 
+        lanes, heavy = (self.lanes or jit.native_lanes()) if many else 1, entry in DERIVATIVES
+        longest = _LONGEST_DERIVATIVES if heavy and not self.eager else _LONGEST
+        limited = not self.eager or (heavy and lanes == 1)  # beyond, tables are quicker
+
         def recorded() -> Routine:
-            slow = entry in DERIVATIVES and not many  # beyond, tables are quicker
-            longest = _LONGEST_DERIVATIVES if entry in DERIVATIVES and not self.eager else _LONGEST
             programs = self.without_joints if joints is None else self.programs(joints)
             routine = programs.routine(entry)
-            if len(routine.program.lines) > longest and (slow or not self.eager):
+            if limited and len(routine.program.lines) > longest:
                 raise UnsupportedExport("code of this robot takes seconds to compile")
             return routine
 
         arrays = self.tables.integers, self.tables.reals, self.reference, joints
         made_of = [b"" if x is None else x.tobytes() for x in arrays]
-        key = [entry.encode(), b"asked" if self.eager else b"", *made_of]
-        return jit.compiled(key, recorded, (self.lanes or jit.native_lanes()) if many else 1)
+        limits = longest if limited else None, self.most
+        return jit.compiled([f"{entry} {limits}".encode(), *made_of], recorded, lanes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

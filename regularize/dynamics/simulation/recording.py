@@ -135,7 +135,7 @@ def explained(rtol: float, steps: int = 0) -> float:
 def jumps(
     time: Array, balance: Array, moved: Array, part: float, begin: float | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Return a finding where the energy balance, from ``begin`` on, is not kept, all in J."""
+    """Return a finding where the balance leaves ``begin`` by more than a ``part`` of what moved."""
     if not np.isfinite(part):
         return ()
     off = np.abs(balance - (balance[0] if begin is None else begin))

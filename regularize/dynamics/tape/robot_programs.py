@@ -161,12 +161,10 @@ def changes_of(tree: MultibodyTree) -> Compiled:
     places += [(rates, i, j) for i in rows for j in range(2 * nv)]
     places += [(values, i, j) for i in rows for j in range(nv)]
     results = [matrix.get((i, j), tables.zero) for matrix, i, j in places]
-    lines = PYTHON.assignments(needed(results))
+    lines = [*PYTHON.assignments(needed(results)), f"return ({PYTHON.listed(results)})"]
     names = ", ".join(str(x.data) for vector in given for x in vector)
-    source = [f"def program({names}):", *lines, f"return ({PYTHON.listed(results)})"]
-    return executed(
-        [source[0], *(f"    {line}" for line in source[1:])], {**vars(math), **ON_NUMBERS}
-    )
+    source = [f"def program({names}):", *(f"    {line}" for line in lines)]
+    return executed(source, {**vars(math), **ON_NUMBERS})
 
 
 def written(program: Program) -> Program:

@@ -286,9 +286,8 @@ def to_c_header(model: Metamodel, name: str = "metamodel") -> str:
     """Write declarations of the functions of ``to_c``, for double precision."""
     s = len(model.inputs)
     names = _names(name, s, model.constant.shape[1])
-    functions = re.findall(
-        r"^int .*?\)(?= \{\{)", _CODE.read_text("utf-8"), re.MULTILINE | re.DOTALL
-    )
+    code = _CODE.read_text("utf-8")
+    functions = re.findall(r"^int .*?\)(?= \{\{)", code, re.MULTILINE | re.DOTALL)
     prototypes = "".join(f"{function};\n" for function in functions).format(**names)
     return _HEADER.format(**names, prototypes=prototypes.replace(f"{name}_real", "double"))
 

@@ -58,7 +58,7 @@ def render(
         f"<header><h1>{escape(PurePath(name).name)}</h1>",
         f'<p class="meta">{escape(name)} · {escape(counts)}</p>',
         f'<p class="verdict {level}">{escape(sentence)}</p>',
-        *(f"<p>{escape(line)}</p>" for line in (view.counts(report), *view.reading(report))),
+        *(f"<p>{escape(s)}</p>" for s in (view.counts(report), *view.reading(report)) if s),
         *(f"<p>{escape(each.words)}.</p>" for each in report.platforms),
         "</header>",
         '<div class="page"><div class="view">',

@@ -189,9 +189,8 @@ def mesh_of(geometry: Geometry, model: str | None) -> Surface:
         mesh = creation.capsule(float(size[1]), float(size[0]), count=(12, 12))
     else:
         mesh = _load(geometry.uri or "", tuple(np.broadcast_to(size, 3)), model)
-    return Surface(np.asarray(mesh.vertices), np.asarray(mesh.faces)).moved(
-        geometry.T_body_geometry
-    )
+    surface = Surface(np.asarray(mesh.vertices), np.asarray(mesh.faces))
+    return surface.moved(geometry.T_body_geometry)
 
 
 @lru_cache(maxsize=256)

@@ -234,7 +234,7 @@ def _tangent(t: float, rounding: float) -> tuple[Fraction, int, int] | None:
 
 
 def _two_squares(n: int) -> tuple[int, int] | None:
-    """Find squares that sum to 1 or a prime 4 k + 1, by a root of -1 (Hermite and Serret)."""
+    """Find integers with a sum of squares n, 1 or a prime 4 k + 1 (Hermite and Serret)."""
     if n == 1:
         return 1, 0
     for a in (2, 3, 5, 7, 11, 13) if n > 0 and n % 4 == 1 else ():

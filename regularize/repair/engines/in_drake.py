@@ -90,4 +90,4 @@ def _rank(plant: Any, context: Any, mechanism: Mechanism) -> int:
             pose = plant.CalcRelativeTransform(context, world, frame).rotation().matrix()
             across = np.linalg.svd(pose @ joint.T_child_joint[:3, :3] @ joint.screws[3:])[0][:, 1:]
             rows[-1] = np.vstack([across.T @ rows[-1][:3], rows[-1][3:]])
-    return int(np.linalg.matrix_rank(np.vstack(rows), rtol=SMALL))
+    return int(np.linalg.matrix_rank(np.vstack(rows), rtol=SMALL)) if closures else 0

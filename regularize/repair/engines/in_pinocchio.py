@@ -71,7 +71,7 @@ def record(source: str, drive: str, strength: float, mechanism: Mechanism) -> En
             q = pin.integrate(model, q, -np.linalg.lstsq(rows, gap, rcond=SMALL)[0])
         except np.linalg.LinAlgError:
             q[:] = np.nan
-    rank = int(np.linalg.matrix_rank(_rows(model, data, loops, q)[0], rtol=SMALL))
+    rank = int(np.linalg.matrix_rank(_rows(model, data, loops, q)[0], rtol=SMALL)) if loops else 0
     poses = np.array(frames)
     paths = {name: poses[:, i] for i, name in enumerate(bodies)}
     return EngineMotion(model.nv - rank, len(motors), {}, {}, paths)

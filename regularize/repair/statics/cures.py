@@ -165,9 +165,9 @@ def changes_to(reduction: Reduction, name: str, words: str) -> list[JointChange]
     stress, joint = MechanismStress.of(reduction), reduction.mechanism.joint(name)
     kind, _, direction = words.partition(":")
     edges = [e.index for e in reduction.graph.edges if e.joint.name == name]
-    options = stress.changes(edges, (kind,), motors=True)
+    options = stress.changes(edges, (kind,), motors=True, arranged=True)
     if not options:
-        every = stress.changes(edges, (*COST, *COST_OF_PAIRS), motors=True)
+        every = stress.changes(edges, (*COST, *COST_OF_PAIRS), motors=True, arranged=True)
         ways = ", ".join(dict.fromkeys(option.after for option in every)) or "nothing else"
         raise ModelError(
             f"joint {name!r} is {joint.kind} and cannot be made {kind}; possible is {ways}"

@@ -80,6 +80,19 @@ def test_changes_that_are_no_cure_are_told_apart() -> None:
         rg.cure(reduction, {"A": "planar"})
 
 
+def test_a_ball_that_is_named_becomes_a_point_in_a_plane() -> None:
+    plate = rg.assembly("plate on three balls")
+    plate.body("plate")
+    for name, at in (("a", (0, 0, 0)), ("b", (1, 0, 0)), ("c", (0, 1, 0))):
+        plate.ball(name, "ground", "plate", at=at)
+    reduction = rg.reduce(plate.mechanism())
+    found = rg.cure(reduction, {"b": "point_on_line", "c": "point_on_plane"})
+    assert found
+    assert reduction.redundant == 3
+    assert str(found).endswith("plane normal to Z)")
+    assert isostatic(found, reduction)
+
+
 def test_motors_couplings_and_what_is_to_be_kept_stay() -> None:
     mechanism = four_bar()
     joints = tuple(replace(j, actuated=j.name == "A") for j in mechanism.joints)
