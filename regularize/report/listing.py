@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regularize.errors import ReadError, RegularizeError
-from regularize.escape import as_utf8, displayed
+from regularize.escape import displayed
 from regularize.mechanism.diagnostic import Diagnostic, Source
 from regularize.report import rules
 from regularize.report.analysis import Analysis
@@ -95,7 +95,8 @@ def _unread_result(failure: Diagnostic) -> dict[str, Any]:
 def _physical(path: str, line: int | None) -> dict[str, Any]:
     """Return a place in a file as SARIF has it."""
     place = Path(path)
-    uri = place.as_uri() if place.is_absolute() else quote(as_utf8(place.as_posix()))
+    text = "file://" * place.is_absolute() + quote(place.as_posix(), errors="surrogateescape")
+    uri = place.as_uri() if place.drive and place.is_absolute() else text
     return {"artifactLocation": {"uri": uri}} | ({"region": {"startLine": line}} if line else {})
 
 
@@ -103,8 +104,7 @@ def _sarif_log(
     findings: Sequence[Mapping[str, Any]], failures: Sequence[Diagnostic] = ()
 ) -> dict[str, Any]:
     """Return a SARIF log with these results and the rules that they use."""
-    used = {finding["ruleId"] for finding in findings}
-    known = [rule for rule in rules.all_rules() if rule.code in used]
+    known = [rule for rule in rules.all_rules() if any(f["ruleId"] == rule.code for f in findings)]
     index = {rule.code: i for i, rule in enumerate(known)}
     driver = {
         "name": "regularize",

@@ -78,6 +78,11 @@ def test_names_with_accents_in_a_locale_without(tmp_path: Path) -> None:
     (tmp_path / "bücher/kübel.urdf").write_bytes(Path(FOURBAR).read_bytes())
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     environment = {**os.environ, **ascii_only, "PYTHONPATH": str(ASSETS.parent)}
+    (tmp_path / "bücher/kaputt.urdf").write_text("<robot")
+    broken = [sys.executable, "-m", "regularize", "check", tmp_path / "bücher/kaputt.urdf"]
+    told = subprocess.run([*broken, "--output", "sarif"], env=environment, capture_output=True)
+    assert (told.returncode, b"b%C3%BCcher/kaputt" in told.stdout) == (2, True), told.stderr
+    (tmp_path / "bücher/kaputt.urdf").unlink()
     command = [sys.executable, "-c", ABROAD, LINES.strip()]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0 and b"internal" not in done.stderr, done.stderr
